@@ -109,6 +109,7 @@ _RULES = (
     ),
     RuleRow("starved", "starved", "GPU under-utilised", "Under-utilised GPU", note_title="Could be faster"),
     RuleRow("user-code", "user-code", "Time in callbacks and own code", "Callbacks and own code"),
+    RuleRow("other-gpu-work", "other-work", "GPU work besides the model", "GPU work besides the model"),
     _profiled("pageable-copies", title="Copies from pageable memory"),
     _profiled("full-precision", title="Convolutions in 32 bits"),
     _profiled("layout-changes", title="Layout changes"),

@@ -13,7 +13,8 @@ def busy_in_training(context: Context, training: Training | None = None, gpu: in
     """Return mean utilisation (%) of training and its length (s, mean of GPUs), None where nothing ran.
 
     Of all trainings and the GPUs that they used, or of one. Training is the train phases; where no epochs are known,
-    all outside startup and idle. A GPU that spins for another reads as fully busy and does nothing: that is no work.
+    all outside startup and idle that callbacks have no other name for. A GPU that spins for another reads as fully
+    busy and does nothing: that is no work.
     """
     trained = training.train_spans if training else [p.span for p in context.phases if p.name == "train"]
     spans = as_array(trained)
@@ -21,7 +22,7 @@ def busy_in_training(context: Context, training: Training | None = None, gpu: in
     for series, usable in zip(context.series, context.usable, strict=True):
         if gpu is not None and series.gpu != gpu:
             continue
-        mine = usable & ~outside(series, spans) if len(spans) else usable
+        mine = usable & (~outside(series, spans) if len(spans) else outside(series, context.callbacks.spans))
         waits = [wait.span for wait in context.busy_waits if wait.gpu == series.gpu]
         weight += float(series.weight_s[mine].sum())
         busy += float((series.weight_s * series.util_pct)[mine & outside(series, waits)].sum())

@@ -11,6 +11,7 @@ from math import ceil
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes.host import cores_short
+from gpu_report.analyse.causes.main_process import launches_too_much
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
@@ -77,7 +78,8 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     Up to `nbs` images (64) the optimiser sees no difference, since ultralytics accumulates gradients up to there.
     """
     batch, nominal = settings.batch, settings.args.get("nbs")
-    if limit.cause == "main-process" and (signals.slow_modes or not _launches(signals)):
+    full = limit.cause == "main-process"
+    if full and (signals.slow_modes or launches_too_much(signals) or not _launches(signals)):
         return None
     if not batch or not settings.has("batch") or not isinstance(nominal, int) or not settings.gpu_peak_mib:
         return None

@@ -15,14 +15,16 @@ def project(
 ) -> Projection | None:
     """Return what the fix that saves most does, None where none can be estimated.
 
-    The epochs are those that were asked for; of a training that was cut short, or goes on, those that are left.
+    The epochs are those that were asked for; of a training that was cut short, or goes on, those that are left. One
+    that ends after a time (`time`) makes more epochs with the fix, and takes as long: then no number is known.
     """
     estimated = [limit for limit in limits if limit.saves_s]
     best = max(estimated, key=lambda limit: limit.saves_s or 0.0, default=None)
     now_s = epoch_now_s(limits)
     if best is None or now_s is None:
         return None
-    epochs, left = _epochs(ending)
+    is_timed = training is not None and bool(training.settings.get("time") or training.args.get("time"))
+    epochs, left = (None, False) if is_timed else _epochs(ending)
     price, gpus = context.options.price_per_hour, len(training.gpus) if training and training.gpus else 1
     return Projection(
         fix=best.fix,

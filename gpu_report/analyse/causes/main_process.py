@@ -17,9 +17,14 @@ from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
-from gpu_report.model import Evidence
+from gpu_report.model import Advice, Evidence
 
 SEVERAL = 2
+# What helps where nothing that is recorded says which operations are so many.
+PROFILE = Advice(
+    "Record it again with `--profile`: it names the operations of a step",
+    short="Record it again with `--profile`, which names the operations of a step",
+)
 OF_A_CALL = frozenset({"trainer-blocked", "main-process"})  # causes that a function of the user's can be
 
 
@@ -92,6 +97,9 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     )
     if works_there:
         return Candidate("main-process", STRONG if computes else POSSIBLE, _other_work(signals), numbers)
+    if launches_too_much(signals):
+        text = f"launching a step took {_launching_s(signals):.1f} s, several times what any YOLO model takes"
+        return Candidate("main-process", LIKELY, text, numbers, (PROFILE,))
     return Candidate("main-process", POSSIBLE, "the main process used one CPU core fully", numbers)
 
 
@@ -101,10 +109,11 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     The main process was full and waited for no data: so it launched. Where callbacks did not tell, SM activity far
     under utilisation does. A GPU that is not even busy LAUNCH_UTIL_PCT of the time gets no stream of kernels: then the
     main process does something else, as it does where it fills more cores than can launch (LAUNCHES_CPU_PCT). Stacks
-    that show it launching need none of this: it may wait elsewhere in between.
+    that show it launching need none of this: it may wait elsewhere in between. A step that leaves the GPU idle for
+    longer than the model's launches take (LAUNCHES_S) launches something else.
     """
     util, sm = signals.gpu_within("gpu_util_pct"), signals.gpu_within("sm_active_pct")
-    if util is None or (signals.within("main_cpu_pct") or 0.0) > th.LAUNCHES_CPU_PCT:
+    if util is None or (signals.within("main_cpu_pct") or 0.0) > th.LAUNCHES_CPU_PCT or launches_too_much(signals):
         return None
     small = sm is not None and sm < th.LAUNCH_SM_SHARE * util
     streams = util >= th.LAUNCH_UTIL_PCT and (small or data_came(signals)) and mostly_one_core(signals)
@@ -118,6 +127,19 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     )
     text = "each step was too small for the GPU"
     return Candidate("launch-bound", LIKELY, text, numbers)
+
+
+def launches_too_much(signals: IntervalSignals) -> bool:
+    """Tell whether the GPU idled in a step, not waiting for data, for longer than launching any model takes."""
+    return (_launching_s(signals) or 0.0) > th.LAUNCHES_S
+
+
+def _launching_s(signals: IntervalSignals) -> float | None:
+    """Return the seconds of a step in which the GPU idled and data had come, None where not known."""
+    util = signals.gpu_within("gpu_util_pct")
+    if util is None or signals.step_s is None:
+        return None
+    return max(1 - util / 100 - (signals.waited_share or 0.0), 0.0) * signals.step_s
 
 
 def _only_launches(signals: IntervalSignals) -> bool:

@@ -28,12 +28,17 @@ SLOW_MODES: Mapping[str, SlowMode] = {
     "trace_function": SlowMode(
         "a debugger or a coverage tool followed each line of Python", "Train without a debugger or coverage tool"
     ),
+    "cudnn_off": SlowMode("cuDNN was switched off", "Remove `torch.backends.cudnn.enabled = False`"),
     "detect_anomaly": SlowMode("anomaly detection was on", "Turn off `torch.autograd.set_detect_anomaly`"),
     "no_memory_caching": SlowMode(
         "GPU memory was allocated anew for each tensor", UNSET.format("PYTORCH_NO_CUDA_MEMORY_CACHING")
     ),
     "launch_blocking": SlowMode(
         "each kernel was waited for (`CUDA_LAUNCH_BLOCKING`)", UNSET.format("CUDA_LAUNCH_BLOCKING")
+    ),
+    "memory_history": SlowMode(
+        "torch noted the stack of each allocation (`_record_memory_history`)",
+        "Remove `torch.cuda.memory._record_memory_history()`",
     ),
     "profile_function": SlowMode("a profiler followed each call in Python", "Train without a Python profiler"),
     "tracemalloc": SlowMode("Python traced each allocation (`tracemalloc`)", "Turn off `tracemalloc`"),

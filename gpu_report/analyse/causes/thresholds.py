@@ -39,6 +39,9 @@ LATENCY_WORKERS_LEAST_SHARE = 0.05  # of a core each: images come, only slowly; 
 # 152 % of a core with every size of model (H200). What fills more computes in threads.
 LAUNCHES_CPU_PCT = 200.0
 DATA_CAME_SHARE = 0.05  # of training waited for data: so little, and the loader is not what holds the GPU back
+# Seconds of a step in which the GPU idles, at most, for want of launches: 0.03 to 0.09 with YOLO26 n to l, whatever the
+# batch (H100, H200), and three times that, and a bit, on a slow CPU. With cuDNN off it was 0.6 (each image by itself).
+LAUNCHES_S = 0.4
 # Of utilisation: SM activity is 80 to 88 % of it in a fed YOLO26m, 25 % with batches of 4 (H200).
 LAUNCH_SM_SHARE = 0.5
 # Back to back, even kernels of microseconds keep a GPU busy for this share of the time: 27 % with batches of 4 (H200).

@@ -49,6 +49,7 @@ def leads(
         *_user_code(context, findings),
         *_momentary(findings, limits, _epochs(context)),
         *_long_epoch_ends(findings),
+        *_other_gpu_work(context, findings),
         *_in_steps(context, findings),
         *_slow_starts(findings),
         *_slow_exits(findings),
@@ -232,6 +233,15 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         gain = advice.gain_estimate or 0.0
         text = f"{advice.short} (about {1 / (1 - gain):.1f}\u00d7 faster): {lower_first(finding.summary)}"
         yield Lead(_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
+
+
+def _other_gpu_work(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield where to look of a GPU that other work than the model's keeps busy: that lasts as long as training does."""
+    for finding in findings:
+        if finding.rule == "other-gpu-work":
+            advice = finding.advice[0]
+            gain = th.UNSURE * (advice.gain_at_most or 0.0)
+            yield Lead(_of(finding, LOOK, f"{advice.short}. {finding.summary}", advice), gain * _trained_s(context))
 
 
 def _in_steps(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:

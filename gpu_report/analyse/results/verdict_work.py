@@ -8,6 +8,7 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.time_ledger import others_work
+from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.intervals import as_array
@@ -47,7 +48,8 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     if not is_judged(trained, findings):
         did = "trained" if saw_training(context) else "worked"
         what = "Too short to judge" if is_lead else "The training itself is too short to judge"
-        yield Sentence("work", f"{what}: {lower_first(_who(context))} {did} for only {length(seconds)}.")
+        waited = f"; {waits}" if (waits := _waited_for_data(context)) else ""
+        yield Sentence("work", f"{what}: {lower_first(_who(context))} {did} for only {length(seconds)}{waited}.")
         return
     busy_pct = f"{'only ' if util < HEALTHY_PCT else ''}{util:.0f} %"
     kept_busy = f"{_who(context)} {_be(context)} busy {busy_pct} of {of_what_time(context, seconds)}"
@@ -116,10 +118,21 @@ def _because(findings: Sequence[Finding]) -> tuple[tuple[str, str], tuple[str, .
     return (sure, mine[0].cause.explanation), tuple(f.id for f in mine)
 
 
+def _data_wait_share(context: Context) -> float | None:
+    """Return the share (0 to 1) of the train phases that waited for data, None where callbacks did not tell."""
+    spans = [phase.span for phase in context.phases if phase.name == "train"]
+    return context.throughput.data_wait_share(spans) if context.throughput and spans else None
+
+
+def _waited_for_data(context: Context) -> str:
+    """Return for how much of a short training it waited for data, empty where that is little or not known."""
+    waited = _data_wait_share(context)
+    return f"{100 * waited:.0f} % of it went into waiting for data" if waited and waited >= DATA_WAIT_SHARE else ""
+
+
 def _reported_work(context: Context) -> str:
     """Return what callbacks reported of a training on GPUs that report no utilisation, empty where that is not so."""
-    spans = [phase.span for phase in context.phases if phase.name == "train"]
-    waited = context.throughput.data_wait_share(spans) if context.throughput and spans else None
+    waited = _data_wait_share(context)
     if waited is None or any(len(series.t_s) for series in context.series):
         return ""
     return f"The training waited for data {100 * waited:.0f} % of its time; the GPU reports no utilisation."

@@ -30,6 +30,7 @@ from gpu_report.analyse.rules.rank_waits import waiting_for_peer
 from gpu_report.analyse.rules.setup import check_setup
 from gpu_report.analyse.rules.slow_exit import slow_exits
 from gpu_report.analyse.rules.slow_start import slow_starts
+from gpu_report.analyse.rules.tensor_share import other_gpu_work
 from gpu_report.analyse.rules.throttling import throttling
 from gpu_report.analyse.rules.training_end import bad_endings
 from gpu_report.analyse.rules.training_end.resume_command import with_resume_command
@@ -50,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     slow_exits,
     starved_gpus,
     user_code,
+    other_gpu_work,
     profiled_findings,
     kernel_faults,
     lost_gpus,
@@ -71,6 +73,7 @@ RULES: tuple[Rule, ...] = (
 # What is said of a training alone: its drops, its loader, its epochs and its ranks.
 OF_TRAININGS: frozenset[Rule] = frozenset(
     {drops, slowdowns, slow_epoch_ends, held_epoch_ends, slow_starts, starved_gpus, user_code, waiting_for_peer}
+    | {other_gpu_work}
     | {growing_memory, uneven_gpus}
 )
 

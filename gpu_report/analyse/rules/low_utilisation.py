@@ -66,7 +66,7 @@ def _span(context: Context, training: Training) -> Span | None:
 
     None for a training that came to none: what is ordinary in it is that of another which went on at once.
     """
-    phased = any(phase.name == "train" for phase in context.phases)
+    phased = training.rank_group is not None or any(phase.name == "train" for phase in context.phases)
     spans = training.train_spans if phased else context.signals.steady_of(training)
     return (spans[0][0], spans[-1][1]) if spans else None
 

@@ -147,6 +147,15 @@ LAST_SEEN_S = 60.0  # of a hang: what it did before may have been work still
 PROCESSES_TOLD = 4  # of a training of eight ranks half are enough to see which one is elsewhere
 UNNOTED_S = 10.0  # without a note: a process writes every 5 s at least what it has noted
 
+# --- the model's part of the GPU's work ---
+
+# Share of SM activity (0 to 1) that tensor cores have in a detection model of a million parameters, and how it grows:
+# larger models spend more in products, less in what is done for each element (docs/findings.md, other-gpu-work).
+TENSOR_SHARE_OF_A_MILLION, TENSOR_SHARE_EXPONENT = 0.052, 0.34
+TENSOR_SHARE_LOW = 0.5  # of the usual: the smallest of 60 trainings without other work had 0.75 of it
+TENSOR_SM_LEAST_PCT = 10.0  # SM activity: of less, tensor activity is read too coarsely for a ratio
+OWN_CODE_SHARE = 0.01  # of training: what only launches is in its lines for little time
+
 # --- what a profiler saw ---
 
 STEP_SHARE = 0.02  # of a step: less is not worth a change

@@ -140,7 +140,8 @@ class IntervalSignals:
     `is_lasting` says that it is all of a training's steady state, with nothing else to compare it with, and
     `waits` that its host rows are only those of an interval in which the trainer waited.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
-    (`usable_cores`), the share of its training that waited for data, and how many workers load for training.
+    (`usable_cores`), the share of its training that waited for data, the seconds of a training step, and how many
+    workers load for training.
     """
 
     gpu: int
@@ -155,6 +156,7 @@ class IntervalSignals:
     other_processes: Sequence[OtherProcess] = ()
     nvml_lost: str = ""
     data_wait_share: float | None = None
+    step_s: float | None = None
     loader_workers: int | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
     in_first_epoch: bool = False

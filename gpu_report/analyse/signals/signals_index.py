@@ -135,6 +135,7 @@ class SignalsIndex:
             other_processes=self._others_at(gpu, start_t_s, end_t_s),
             nvml_lost=_nvml_lost(self._run, gpu, start_t_s, end_t_s),
             data_wait_share=self._data_wait_share(gpu, within),
+            step_s=self._step_s(gpu, within),
             loader_workers=training.workers if training else None,
             slow_modes=training.slow_modes if training else frozenset(),
             phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
@@ -154,6 +155,12 @@ class SignalsIndex:
         share = own.data_wait_share(spans) if own else None
         return share if share is not None or self._throughput is None else self._throughput.data_wait_share(spans)
 
+    def _step_s(self, gpu: int, spans: Sequence[Span]) -> float | None:
+        """Return the mean seconds of a training step of a GPU, its wait for data included, None where not known."""
+        throughput = self._throughput_by_gpu.get(gpu) or self._throughput
+        rate = throughput.batches_per_s(spans) if throughput else None
+        return 1 / rate if rate else None
+
     @cached_property
     def idle_stacks(self) -> tuple[IdleStacks, ...]:
         """Return where every process of the run stood while its GPUs were idle, main processes and ranks first."""
@@ -167,6 +174,11 @@ class SignalsIndex:
         """Return the CPU (% of a core) that a main process used in a function of the user's, None where not known."""
         habits = [each for each in self._habits if gpu in each.stacks.gpus]
         return next((cpu for each in habits if (cpu := each.cpu_in_call(call, spans)) is not None), None)
+
+    def longest_call(self, gpu: int, spans: Sequence[Span]) -> tuple[Frame | None, float]:
+        """Return the user's function that YOLO called for longest in some stretches, and its seconds there."""
+        calls = [each.longest_call(spans) for each in self._habits if gpu in each.stacks.gpus]
+        return max(calls, key=lambda call: call[1], default=(None, 0.0))
 
     @cached_property
     def _habits(self) -> list[StackHabits]:

@@ -101,6 +101,11 @@ class StackHabits:
         )
         return replace(stood, cpu_pct=self._cpu_pct(stood, spans))
 
+    def longest_call(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:
+        """Return the user's function that YOLO called for longest in some stretches, idle or not, and for how long."""
+        rows, share = self.stacks.within(spans)
+        return self._call(rows, self.stacks.seconds(rows) * share)
+
     def _launches(self, rows: Rows, spans: Sequence[Span]) -> Bools:
         """Return which pieces launch; none where the process hardly used the CPU in them: then it waits there.
 

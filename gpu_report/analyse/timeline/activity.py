@@ -42,8 +42,8 @@ def find_activity(run: Run, all_series: Sequence[GpuSeries]) -> Activity:
     """Return when the run worked, from its epochs, its processes or their memory, and utilisation itself."""
     presence = _presence(run)
     used = _used(all_series, presence)
-    called = {calls.gpu for calls in run.calls} - {series.gpu for series in used}
-    used += [series for series in all_series if series.gpu in called]  # however seldom: its calls say that it is used
+    said = {calls.gpu for calls in run.calls} | _trained_on(run)  # however seldom: who used it says so
+    used += [series for series in all_series if series.gpu in said - {each.gpu for each in used}]
     idle = _idle_spans(run, used, presence)
     commanded = any(event.kind == "command_started" for event in run.events)
     startups: list[Span] = []
@@ -67,6 +67,13 @@ def _used(all_series: Sequence[GpuSeries], presence: dict[int, list[Span]]) -> l
         return [series for series in present if len(series.samples)]
     worked = [series for series in candidates if work_begins(series, 0.0, th.LOW_PCT) is not None]
     return worked or [series for series in candidates if series.mean_util_pct(0.0, np.inf) >= th.UNUSED_PCT]
+
+
+def _trained_on(run: Run) -> set[int]:
+    """Return the GPUs on which a training worked on batches, as its own callbacks say."""
+    numbers = {gpu.uuid: gpu.index for gpu in run.gpus if gpu.uuid}
+    trained = [each for each in run.inside if any(phase.name == "train" for phase in each.phases)]
+    return {numbers[uuid] for each in trained if (uuid := str(each.settings.get("gpu_uuid"))) in numbers}
 
 
 # --- startup --------------------------------------------------------------------------------------------------

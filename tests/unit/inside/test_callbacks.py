@@ -231,7 +231,9 @@ class Anomalies:
 
 def test_what_slows_a_training_is_told_when_it_changes(folder, monkeypatch):
     torch = Anomalies()
+    cudnn = Some(enabled=False)
     monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "torch.backends.cudnn", cudnn)
     monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
     monkeypatch.setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "0")  # torch asks whether it is there
     monkeypatch.setattr(gc, "get_threshold", lambda: (100, 10, 10))
@@ -239,7 +241,7 @@ def test_what_slows_a_training_is_told_when_it_changes(folder, monkeypatch):
     start(trainer)
     epoch(trainer, 1)
     epoch(trainer, 2)
-    torch.on = False
+    torch.on, cudnn.enabled = False, True
     monkeypatch.delenv("CUDA_LAUNCH_BLOCKING")
     monkeypatch.setattr(gc, "get_threshold", lambda: (700, 10, 10))
     epoch(trainer, 3)
@@ -247,7 +249,7 @@ def test_what_slows_a_training_is_told_when_it_changes(folder, monkeypatch):
     epoch(trainer, 4)
     told = [line["slow_modes"] for line in written(folder, "settings") if "slow_modes" in line]
     on = [mode for mode in told[0] if mode != "trace_function"]  # coverage, where the tests run under it
-    assert sorted(on) == ["detect_anomaly", "frequent_gc", "launch_blocking", "no_memory_caching"]
+    assert sorted(on) == ["cudnn_off", "detect_anomaly", "frequent_gc", "launch_blocking", "no_memory_caching"]
     assert set(told[1]) <= {"trace_function", "no_memory_caching"}
     assert len(told) == 2
 

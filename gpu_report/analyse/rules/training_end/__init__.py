@@ -216,6 +216,8 @@ def _stopped(training: RankGroup, before: Hang | None) -> str:
         return f"{STOPPED}{_after(before)}"
     if training.epoch is None:
         return f"{STOPPED} before its first epoch"
+    if training.phase.name == "final evaluation":
+        return f"{STOPPED} in the final evaluation, after all of its epochs"
     asked = whole(training.main.settings.get("epochs"))
     return f"{STOPPED} in epoch {training.epoch}{f' of {asked}' if asked else ''}"
 

@@ -43,7 +43,8 @@ def _with_resume_command(context: Context, finding: Finding, *, leaked: bool) ->
 def _saved_epoch(context: Context, training: Training, end_s: float) -> int | None:
     """Return the last epoch whose checkpoint was seen to be written before an end, or was reported to be over by then.
 
-    None where it was the last one that was asked for, after which there is nothing to resume.
+    None where training was over: it was the last one that was asked for, or the final evaluation had begun, before
+    which ultralytics takes from last.pt what a resume needs (`strip_optimizer`).
     """
     rows = [row for row in context.run.epoch_rows if row.run == training.number]
     saved = {row.epoch for row in rows if row.saved_t_s is not None and row.saved_t_s <= end_s}
@@ -51,6 +52,8 @@ def _saved_epoch(context: Context, training: Training, end_s: float) -> int | No
     reported = [phase for phase in phases if phase.name == "checkpoint" and phase.end_t_s < phases[-1].end_t_s]
     saved |= {phase.epoch for phase in reported if phase.epoch is not None}
     last = max(saved, default=None)
+    if phases and phases[-1].name == "final evaluation":
+        return None
     asked = whole(training.settings.get("epochs")) or whole(training.args.get("epochs"))
     return None if training.args.get("save") is False or last == asked else last
 

@@ -98,13 +98,16 @@ TRAINING: Mapping[str, Reader] = {
     "parameters": lambda t: sum(p.numel() for p in t.model.parameters()),
     "device": lambda t: str(t.device),
     "gpu_uuid": lambda t: _gpu_uuid(t.device),
+    "compute_capability": lambda t: _capability(t.device),
 }
 # What makes each line of Python, or each launch of a kernel, slower where it is switched on.
 SLOW_MODES: Mapping[str, Callable[[], Any]] = {
     "launch_blocking": lambda: _is_set("CUDA_LAUNCH_BLOCKING"),
     "no_memory_caching": lambda: "PYTORCH_NO_CUDA_MEMORY_CACHING" in os.environ,  # whatever its value
     "torch_profiler": lambda: _imported("torch.autograd")._profiler_enabled(),
+    "cudnn_off": lambda: not _imported("torch.backends.cudnn").enabled,
     "detect_anomaly": lambda: _imported("torch").is_anomaly_enabled(),
+    "memory_history": lambda: bool(_imported("torch")._C._cuda_isHistoryEnabled()),
     "trace_function": lambda: sys.gettrace() or _monitored(0, 1),  # the numbers of a debugger and of coverage
     "profile_function": lambda: sys.getprofile() or _monitored(2),  # of a profiler: cProfile from Python 3.12 on
     "tracemalloc": lambda: _imported("tracemalloc").is_tracing(),
@@ -251,6 +254,14 @@ def _gpu_uuid(device: Any) -> str | None:
     if device.type != "cuda":
         return None
     return "GPU-" + str(sys.modules["torch"].cuda.get_device_properties(device).uuid)
+
+
+def _capability(device: Any) -> float | None:
+    """Return what the GPU can do, as CUDA numbers it: tensor cores from 7.0 on."""
+    if device.type != "cuda":
+        return None
+    major, minor = sys.modules["torch"].cuda.get_device_capability(device)
+    return float(f"{major}.{minor}")
 
 
 def _text(value: object) -> str | None:

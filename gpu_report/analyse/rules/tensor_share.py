@@ -1,0 +1,88 @@
+"""Rule: a GPU whose work is mostly not that of the model's layers: tensor cores have too small a part in it."""
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.intervals import length_s
+from gpu_report.model import Advice, Finding, Frame
+
+HOPPER = 9.0  # compute capability of H100, H200 and GH200, on which the usual share was measured
+HOPPER_NAMES = ("NVIDIA H", "NVIDIA GH")  # by which recordings before that setting tell them
+
+
+def other_gpu_work(context: Context) -> list[Finding]:
+    """Report GPUs that other work than the model's convolutions and matrix products keeps busy.
+
+    Utilisation says that a kernel runs, not whose. Which part of its SM activity a GPU spends on tensor cores is a
+    property of the model: it changes neither with batches nor with how long the GPU waits in between.
+    """
+    pairs = [(training, gpu) for training in context.trainings for gpu in sorted(training.gpus)]
+    return [found for training, gpu in pairs if (found := _of_gpu(context, training, gpu)) is not None]
+
+
+def usual_tensor_share(parameters: float) -> float:
+    """Return which share (0 to 1) of SM activity tensor cores have in training YOLO26 to detect, by its parameters.
+
+    Fitted to YOLO26 n, s, m and l with and without AMP, batches of 8 to 128, on H100 and H200: 0.06 to 0.08, 0.09 to
+    0.12, 0.14 to 0.17 and 0.16 of 30 recordings lie within a quarter of it.
+    """
+    return float(th.TENSOR_SHARE_OF_A_MILLION * (parameters / 1e6) ** th.TENSOR_SHARE_EXPONENT)
+
+
+def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
+    signals, parameters = context.signals.of_training(gpu, training), training.quantity("parameters")
+    if signals is None or parameters is None or not _is_known(context, training, gpu):
+        return None
+    util, active, tensor = (signals.gpu_within(f"{name}_pct") for name in ("gpu_util", "sm_active", "tensor_active"))
+    if util is None or active is None or tensor is None or active < th.TENSOR_SM_LEAST_PCT:
+        return None
+    usual, share = usual_tensor_share(parameters), tensor / active
+    extra_pct = util * (1 - share / usual)  # of training time
+    if share >= th.TENSOR_SHARE_LOW * usual or extra_pct < 100 * th.STEP_WARNS_SHARE:
+        return None
+    own = _own_code(context, training, gpu)
+    first = f"Look at what `{own.function}` computes on the GPU" if own else "Find what else the GPU computes"
+    steady = context.signals.steady_of(training)
+    return context.finding(
+        "other-gpu-work",
+        "warning",
+        (steady[0][0], steady[-1][1]),
+        f"GPU {gpu} was busy, but mostly not with the model: about {extra_pct:.0f} % of training time went into other "
+        "kernels",
+        gpu=gpu,
+        epoch=None,
+        phase=None,
+        evidence=evidence(
+            ("utilisation", util, "%"),
+            ("SM activity", active, "%"),
+            ("tensor activity", tensor, "%"),
+            ("of SM activity, tensor cores had", 100 * share, "%"),
+            ("usual for a detection model of this size", 100 * usual, "%"),
+        ),
+        advice=(
+            Advice(
+                f"{first}: augmentation, a loss over many boxes, a layer without tensor cores. A recording with "
+                "`--profile` names the kernels",
+                short=first,
+                gain_at_most=extra_pct / 100,
+            ),
+        ),
+    )
+
+
+def _is_known(context: Context, training: Training, gpu: int) -> bool:
+    """Tell whether the usual share holds: detection, on a Hopper GPU that no other process worked on."""
+    shared = any(other.gpu == gpu and other.worked for other in context.other_processes)
+    name, capability = context.run.gpu(gpu).name or "", training.quantity("compute_capability")
+    is_hopper = capability == HOPPER if capability is not None else name.startswith(HOPPER_NAMES)
+    return is_hopper and not shared and training.args.get("task") == "detect"
+
+
+def _own_code(context: Context, training: Training, gpu: int) -> Frame | None:
+    """Return the function of the user's that YOLO called for longest while it trained, None where it called none.
+
+    What it launches runs later, so that its own time says little: that it is there does.
+    """
+    call, seconds = context.signals.longest_call(gpu, training.train_spans)
+    return call if seconds >= th.OWN_CODE_SHARE * length_s(training.train_spans) else None

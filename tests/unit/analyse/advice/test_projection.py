@@ -11,9 +11,9 @@ NOW = SpeedupLimit("input-cpu", 12.0, 2.0, "", epoch_s_estimate=3.0, fix="worker
 OTHER = SpeedupLimit("trainer-blocked", 14.0, 10.0, "", rest_s=1.5)
 
 
-def projected(*limits, ending=None, price=None):
+def projected(*limits, ending=None, price=None, time=None):
     context = SimpleNamespace(options=Options(price_per_hour=price))
-    return project(context, SimpleNamespace(gpus=(0, 1)), limits, ending)
+    return project(context, SimpleNamespace(gpus=(0, 1), settings={"time": time}, args={}), limits, ending)
 
 
 def test_an_epoch_is_told_with_its_validation():
@@ -28,6 +28,13 @@ def test_all_limits_are_compared_with_one_epoch():
     found = projected(NOW, OTHER)
     assert (found.epoch_s_now, found.epoch_s_expected) == (15.5, 6.5)
     assert epoch_now_s(()) is None
+
+
+def test_a_training_that_ends_after_a_time_makes_more_epochs_and_takes_as_long():
+    ending = Ending("finished", 100.0, 8, 300)
+    assert projected(NOW, ending=ending).epochs == 300
+    timed = projected(NOW, ending=ending, time=0.5)
+    assert (timed.epochs, timed.seconds, timed.epoch_s_expected) == (None, None, 4.5)
 
 
 def test_without_an_estimate_there_is_none():

@@ -1,6 +1,7 @@
 """What could be won, and what to change for it: held against invented runs, and against a repair that was made."""
 
 import dataclasses
+import math
 from statistics import fmean, median
 
 import numpy as np
@@ -42,7 +43,8 @@ def starved_run(
     spans = [(end - length, end) for end, length in zip(ends, lengths_s, strict=True)]
     phases = [Phase("startup", None, 0.0, STARTS_S, "inside")]
     phases += [Phase("train", n, start, end, "inside") for n, (start, end) in enumerate(spans, 1)]
-    epochs = [InsideEpoch(n, 1, start, end, 4000, 32, wait_s, 0.1, 1.0) for n, (start, end) in enumerate(spans, 1)]
+    batches = math.ceil(4000 / settings["batch"])
+    epochs = [InsideEpoch(n, 1, start, end, 4000, batches, wait_s, 0.1, 1.0) for n, (start, end) in enumerate(spans, 1)]
     inside = InsideRun(1, 0, 1, "train", settings, tuple(phases), tuple(epochs), "finished")
     memory = {"memory_used_mib": [20_000.0] * LASTS_S, **(quantities or {})}
     rows = [(n + 1, end) for n, end in enumerate(ends)]
@@ -140,6 +142,16 @@ def launch_bound_run(batch=4, quantities=None, peak_mib=2_000.0, util=28.0):
         settings={**SETTINGS, "batch": batch, "workers": 8},
         quantities={**active, "memory_used_mib": [peak_mib] * LASTS_S, **(quantities or {})},
     )
+
+
+def test_steps_that_launch_for_longer_than_a_model_takes_are_not_too_small():
+    run = launch_bound_run(batch=64)  # 0.3 s a step
+    assert bound_of(run, "launch-bound") is not None
+    run = launch_bound_run(batch=128)  # 0.6 s, of which the GPU idles 0.45: something else is launched, too
+    (found,) = [finding for finding in analyse(run).findings if finding.rule == "starved"]
+    assert (found.cause.name, changes(run)) == ("main-process", {})
+    assert "launching a step took 0.4 s" in found.cause.explanation
+    assert "--profile" in found.advice[0].short
 
 
 def test_a_batch_too_small_for_the_gpu_grows_to_what_the_optimiser_sees_anyway():

@@ -1,0 +1,49 @@
+"""A busy GPU whose work is mostly not the model's, by the share that tensor cores have in its SM activity."""
+
+from dataclasses import replace
+
+import pytest
+from support.samples import SAMPLES
+
+from gpu_report.analyse import analyse
+from gpu_report.analyse.rules.tensor_share import usual_tensor_share
+from gpu_report.load import load_run
+
+
+@pytest.fixture(scope="module")
+def healthy():
+    """YOLO26m on an H200, busy nine tenths of the time: 13 % of tensor activity, 78 % of SM activity."""
+    return load_run(SAMPLES / "m-healthy")
+
+
+def found_in(run):
+    return [finding for finding in analyse(run).findings if finding.rule == "other-gpu-work"]
+
+
+def with_tensor_activity(run, factor):
+    return replace(run, samples=run.samples.assign(tensor_active_pct=run.samples["tensor_active_pct"] * factor))
+
+
+def test_the_usual_share_grows_with_the_model():
+    assert usual_tensor_share(2.5e6) == pytest.approx(0.071, abs=0.002)
+    assert usual_tensor_share(26e6) == pytest.approx(0.157, abs=0.002)
+
+
+def test_a_share_of_a_third_of_the_usual_is_other_work(healthy):
+    assert found_in(healthy) == []
+    (finding,) = found_in(with_tensor_activity(healthy, 0.35))
+    (advice,) = finding.advice
+    usual = usual_tensor_share(21_779_056)
+    assert advice.gain_at_most == pytest.approx(0.91 * (1 - 0.35 * 0.17 / usual), abs=0.04)
+    assert finding.severity == "warning"
+    said = analyse(with_tensor_activity(healthy, 0.35)).verdict.sentences
+    assert said[0].findings == (finding.id,)
+    assert not any("Nothing to fix" in sentence.text for sentence in said)
+
+
+def test_on_another_gpu_or_task_the_usual_share_is_not_known(healthy):
+    run = with_tensor_activity(healthy, 0.35)
+    other = replace(run, gpus=tuple(replace(gpu, name="NVIDIA B200") for gpu in run.gpus))
+    assert found_in(other) == []
+    masks = replace(run.yolo_runs[0], args={**run.yolo_runs[0].args, "task": "segment"})
+    assert found_in(replace(run, yolo_runs=(masks, *run.yolo_runs[1:]))) == []

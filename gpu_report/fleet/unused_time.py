@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpu_report.analyse.timeline.device_argument import UUIDS, visible_devices
+from gpu_report.analyse.timeline.process_looks import looks_of
 from gpu_report.analyse.timeline.thresholds import UNUSED_PCT
 from gpu_report.analyse.timeseries.intervals import Span, length_s, minus
 from gpu_report.model import Analysis, Run
@@ -78,16 +79,15 @@ def _saw_processes(analysis: Analysis) -> bool:
 
 
 def _without_process(run: Run, gpu: int) -> float:
-    rows = run.processes[run.processes["gpu"] == gpu]
     there: set[int] = set()
     spans: list[Span] = []
     begun_s = 0.0
-    for t_s, pid, change in zip(rows["t_s"].tolist(), rows["pid"].tolist(), rows["change"].tolist(), strict=True):
+    for look in looks_of(run, gpu):
         if not there:
-            begun_s = t_s
-        (there.discard if change == "gone" else there.add)(pid)
+            begun_s = look.t_s
+        (there.discard if look.change == "gone" else there.add)(look.pid)
         if not there:
-            spans.append((begun_s, t_s))
+            spans.append((begun_s, look.t_s))
     if there:
         spans.append((begun_s, run.duration_s))
     return length_s(minus([(0.0, run.duration_s)], spans))

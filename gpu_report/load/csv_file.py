@@ -6,7 +6,7 @@ whole and with more care. Both ways come to the same.
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
@@ -22,7 +22,9 @@ from gpu_report.load.problems import noted
 from gpu_report.ordinary_file import LARGEST_ANY_CSV, LARGEST_HEADER, LARGEST_LINE, refuse_special
 
 Floats = npt.NDArray[np.floating[Any]]
+Words = npt.NDArray[np.object_]  # texts
 _Piece = tuple[dict[str, Floats], int]  # columns, and the bytes of text that they were
+_Span = tuple[int, int]  # where it begins and ends in the file
 
 # What is said of one cell, and of several.
 NOT_NUMBERS: Final = (
@@ -54,7 +56,7 @@ class CsvFile:
     """
 
     numbers: dict[str, Floats]
-    words: dict[str, pd.Series]
+    words: dict[str, Words]
     rows: int
     problems: tuple[str, ...]
 
@@ -104,16 +106,24 @@ def _read_plain(path: Path, wanted: Sequence[str], decimals: Mapping[str, int]) 
     if not there or begin == end or len(set(names)) < len(names):
         return None
     table = _Table({name: decimals.get(name, 0) for name in there}, end - begin)
-    with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
-        spans = _spans(path, begin, end)
-        for piece in pool.map(lambda span: _parse(path, span, len(names), there, decimals), spans):
-            if piece is None:
-                pool.shutdown(cancel_futures=True)
-                return None
-            table.add(*piece)
+    for piece in _pieces(
+        lambda span: _parse(path, span, len(names), there, decimals), _spans(path, begin, end), end - begin
+    ):
+        if piece is None:
+            return None
+        table.add(*piece)
     torn = path.stat().st_size > end
     problems = (f"{path.name}: the last row was cut short and is left out",) if torn else ()
     return CsvFile(table.columns(wanted), {}, table.filled, problems)
+
+
+def _pieces(parse: Callable[[_Span], _Piece | None], spans: Iterator[_Span], size: int) -> Iterator[_Piece | None]:
+    """Yield what was read of each span, of so many bytes in all: several at a time where they are more than one."""
+    if size <= PIECE_BYTES:  # threads take longer to start than it takes to read
+        yield from map(parse, spans)
+        return
+    with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
+        yield from pool.map(parse, spans)  # which begins no more where nobody asks for the rest
 
 
 def _outline(path: Path) -> tuple[list[str], int, int]:
@@ -141,7 +151,7 @@ def _last_line_end(path: Path, file: BinaryIO, begin: int) -> int:
     return begin
 
 
-def _spans(path: Path, begin: int, end: int) -> Iterator[tuple[int, int]]:
+def _spans(path: Path, begin: int, end: int) -> Iterator[_Span]:
     """Yield where the pieces lie, each of whole lines."""
     with path.open("rb") as file:
         while begin < end:
@@ -152,9 +162,7 @@ def _spans(path: Path, begin: int, end: int) -> Iterator[tuple[int, int]]:
             begin = stop
 
 
-def _parse(
-    path: Path, span: tuple[int, int], width: int, there: Mapping[str, int], decimals: Mapping[str, int]
-) -> _Piece | None:
+def _parse(path: Path, span: _Span, width: int, there: Mapping[str, int], decimals: Mapping[str, int]) -> _Piece | None:
     """Return a piece's columns and how many bytes they were, None where it has anything but numbers in it."""
     with path.open("rb") as file:
         file.seek(span[0])
@@ -262,7 +270,7 @@ def _is_all(values: Floats, only: Floats) -> bool:
 
 def _read_any(path: Path, numeric: Sequence[str], text: Sequence[str], decimals: Mapping[str, int]) -> CsvFile:
     refuse_special(path, LARGEST_ANY_CSV)
-    raw = _read_cells(path, {*numeric, *text})
+    raw = _read_cells(path, {*numeric, *text}, text)
     problems = [f"{path.name} has several columns {name}: the first is read" for name in _repeated(path, numeric, text)]
     if _is_torn(path) and len(raw):
         raw = raw.iloc[:-1]
@@ -273,17 +281,19 @@ def _read_any(path: Path, numeric: Sequence[str], text: Sequence[str], decimals:
         if bad:
             one, several = (words.format(name) for words in NOT_NUMBERS)
             problems.append(noted(path.name, bad, one, several))
-    words = {name: _words(raw[name]) if name in raw else pd.Series("", index=raw.index) for name in text}
-    words = {name: column.reset_index(drop=True) for name, column in words.items()}
-    return CsvFile(numbers, words, len(raw), tuple(problems))
+    return CsvFile(numbers, {name: _words(raw, name) for name in text}, len(raw), tuple(problems))
 
 
-def _read_cells(path: Path, wanted: set[str]) -> pd.DataFrame:
-    """Return the wanted columns, as numbers where a whole column allows it; cells beyond the header are ignored."""
+def _read_cells(path: Path, wanted: set[str], text: Iterable[str]) -> pd.DataFrame:
+    """Return the wanted columns, as numbers where a whole column allows it; cells beyond the header are ignored.
+
+    Those of `text` are as they are written, equal ones as one object.
+    """
     try:
         raw = pd.read_csv(
             path,
             usecols=lambda name: name.strip() in wanted,
+            dtype=dict.fromkeys(text, object),
             na_values=NO_NUMBER,
             on_bad_lines="skip",
             low_memory=False,
@@ -294,7 +304,10 @@ def _read_cells(path: Path, wanted: set[str]) -> pd.DataFrame:
         raise InputError(f"{path}: {error.strerror}") from error
     except (pd.errors.EmptyDataError, ValueError) as error:
         raise InputError(f"{path} holds no table: expected a header line that names the columns") from error
-    raw.columns = raw.columns.str.strip()
+    names = [name.strip() for name in raw.columns]
+    if names == list(raw.columns):
+        return raw
+    raw.columns = pd.Index(names)
     return raw.loc[:, ~raw.columns.duplicated()]
 
 
@@ -304,8 +317,12 @@ def _repeated(path: Path, *wanted: Iterable[str]) -> list[str]:
     return [name for name in itertools.chain(*wanted) if names.count(name) > 1]
 
 
-def _words(column: pd.Series) -> pd.Series:
-    return column.astype(str).where(column.notna(), "")
+def _words(raw: pd.DataFrame, name: str) -> Words:
+    if name not in raw:
+        return np.full(len(raw), "", dtype=object)
+    words = raw[name].to_numpy(dtype=object, copy=True)
+    words[raw[name].isna().to_numpy()] = ""
+    return words if raw[name].dtype == object else words.astype(str).astype(object)  # numbers under a padded name
 
 
 def _is_torn(path: Path) -> bool:
@@ -325,7 +342,9 @@ def _numbers(raw: pd.DataFrame, name: str, decimals: int) -> tuple[Floats, int]:
     except OverflowError:  # hundreds of digits: pandas means to keep them all
         numbers = np.array([_number(str(cell)) for cell in raw[name]], dtype=np.float64)
     numbers[np.isinf(numbers)] = np.nan
-    return _small(numbers, decimals), int((np.isnan(numbers) & raw[name].notna().to_numpy()).sum())
+    missing = np.isnan(numbers)
+    bad = int((missing & raw[name].notna().to_numpy()).sum()) if missing.any() else 0
+    return _small(numbers, decimals), bad
 
 
 def _number(text: str) -> float:

@@ -86,7 +86,7 @@ def _events(folder: Path | None, limits: Limits, samples: Samples | None = None)
     except OSError:
         return [], []
     read, bad = parse_events(data)
-    events = [event for event in read if samples is None or _is_near(event, samples)]
+    events = read if samples is None else _near(read, samples)
     bad += len(read) - len(events)
     counts: Counter[str] = Counter()
     kept: list[Mapping[str, Any]] = []
@@ -105,10 +105,10 @@ def _events(folder: Path | None, limits: Limits, samples: Samples | None = None)
     return kept, [*problems, *([lines_left_out(schema.EVENTS_JSONL, bad)] if bad else [])]
 
 
-def _is_near(event: Mapping[str, Any], samples: Samples) -> bool:
-    """Tell whether an event is of the recording, or of what led to it: not years away."""
-    last_s = float(samples.frame["t_s"].to_numpy()[-1])
-    return -ABSURD_DISTANCE_S < _time(event, samples.clock) < last_s + ABSURD_DISTANCE_S
+def _near(events: Events, samples: Samples) -> Events:
+    """Return the events of the recording, or of what led to it: not those of years away."""
+    until_s = float(samples.frame["t_s"].to_numpy()[-1]) + ABSURD_DISTANCE_S
+    return [event for event in events if -ABSURD_DISTANCE_S < _time(event, samples.clock) < until_s]
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -152,7 +152,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     dumps, dump_problems = load_dumps(folder / schema.STACKS_DIR, clock, duration_s, limits)
     traces, imported, trace_problems = load_traces(folder / schema.PROFILE_DIR, inside, clock, duration_s)
     waits, wait_problems = load_waits(folder / schema.WAITS_CSV, clock, duration_s, limits)
-    kernel = _kernel_log(events, clock, devices, frozenset(int(pid) for pid in processes["pid"]))
+    kernel = _kernel_log(events, clock, devices, frozenset(processes["pid"].tolist()))
     recorded = with_versions(recording(info, samples, goes_on=is_recorded(str(folder))), inside)
     return Run(
         path=str(path),
@@ -229,15 +229,15 @@ def _ends_early(samples: pd.DataFrame, duration_s: float, interval_s: float | No
 def _outside(processes: pd.DataFrame, events: Events, clock: RunClock) -> Outside:
     """Return what the recorder saw of the ends of processes."""
     ended = [_time(event, clock) for event in events if event["kind"] == "command_ended"]
-    return Outside(_gone(processes), frozenset(int(pid) for pid in processes["pid"]), ended)
+    return Outside(_gone(processes), frozenset(processes["pid"].tolist()), ended)
 
 
 def _gone(processes: pd.DataFrame) -> dict[int, list[float]]:
     """Return when each process left a GPU."""
-    rows = processes[processes["change"] == "gone"].sort_values("t_s")
     gone: dict[int, list[float]] = {}
-    for pid, t_s in zip(rows["pid"].tolist(), rows["t_s"].tolist(), strict=True):
-        gone.setdefault(int(pid), []).append(float(t_s))
+    columns = (processes[name].tolist() for name in ("pid", "t_s", "change"))
+    for pid, t_s in ((pid, t_s) for pid, t_s, change in zip(*columns, strict=True) if change == "gone"):
+        gone.setdefault(pid, []).append(t_s)
     return gone
 
 

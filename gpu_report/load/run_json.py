@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from gpu_report import schema
@@ -86,14 +87,18 @@ def gpus(info: Mapping[str, Any], samples: pd.DataFrame) -> tuple[Gpu, ...]:
     entries = info.get("gpus")
     listed = [_mapping(entry) for entry in entries[:MOST_GPUS]] if isinstance(entries, list) else []
     known = {index: entry for entry in listed if (index := whole_index(entry.get("index"))) is not None}
-    seen = {int(index) for index in samples["gpu"].unique()}
+    seen = set(np.unique(samples["gpu"].to_numpy()).tolist())
     return tuple(_gpu(index, known.get(index, {})) for index in sorted(seen | set(known)))
 
 
 def measured_interval(samples: pd.DataFrame) -> float | None:
-    """Return the median distance of two rows of one GPU in seconds, None with fewer than two or where that is none."""
-    steps = samples.groupby("gpu")["t_s"].diff().dropna()
-    median_s = round(float(steps.median()), 3) if len(steps) else 0.0
+    """Return the median distance in seconds of two rows of one GPU, None with fewer than two or where that is none.
+
+    Rows are sorted by GPU and time.
+    """
+    gpus, t_s = samples["gpu"].to_numpy(), samples["t_s"].to_numpy(dtype=float)
+    steps = np.diff(t_s)[gpus[1:] == gpus[:-1]]
+    median_s = round(float(np.median(steps)), 3) if len(steps) else 0.0
     return median_s if 0 < median_s <= LONGEST_INTERVAL_S else None
 
 

@@ -1,6 +1,6 @@
 """samples.csv, host.csv and processes.csv as typed tables on the run's clock. Missing stays missing."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.load.csv_file import CsvFile, Floats, read_csv
+from gpu_report.load.csv_file import PIECE_BYTES, CsvFile, Floats, Words, read_csv
 from gpu_report.load.limits import MOST_BOOTS, SHORT, Limits
 from gpu_report.load.problems import noted, too_many
 from gpu_report.load.run_clock import RunClock, are_of_our_days, plausible, restarts, run_times, run_together
@@ -116,16 +116,18 @@ def _stamps(column: Floats) -> npt.NDArray[np.float64]:
 
 
 class Ahead:
-    """The large tables of numbers beside samples.csv, read while that one is: their clock is known only after it.
+    """Large tables of numbers beside samples.csv, read while that one is: their clock is known only after it.
 
-    Where the recording spans several boots, they are read anew with the wall clock.
+    A small one is read sooner than a thread starts. Where the recording spans several boots, they are read anew with
+    the wall clock.
     """
 
     def __init__(self, folder: Path) -> None:
+        large = {name: numeric for name, numeric in BESIDE.items() if _bytes_of(folder / name) > PIECE_BYTES}
         pool = ThreadPoolExecutor(1, thread_name_prefix="reading ahead")
         self._begun = {
             folder / name: pool.submit(read_csv, folder / name, [MONO, *numeric], decimals=DECIMALS)
-            for name, numeric in BESIDE.items()
+            for name, numeric in large.items()
         }
         pool.shutdown(wait=False)
 
@@ -138,6 +140,13 @@ class Ahead:
         """Return what was read of a file with the monotonic clock as its only time, None where that was not begun."""
         begun = self._begun.pop(path, None)
         return begun.result() if begun else None
+
+
+def _bytes_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def load_ring(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -161,25 +170,45 @@ def load_processes(path: Path, clock: RunClock, limits: Limits = SHORT) -> tuple
     numbers, texts = ["gpu", "pid", "memory_used_mib", "gpu_util_pct"], ["name", "change", "owner"]
     columns, words, problems = load_optional(path, numbers, texts, clock)
     _blank_incredible(columns, ["memory_used_mib", "gpu_util_pct"], path.name, problems)
-    # a file from before there were owners tells none
-    words["name"] = words["name"].str.slice(0, LONGEST_NAME)
-    words["owner"] = words["owner"].where(words["owner"].isin(schema.PROCESS_OWNERS), UNKNOWN_OWNER)
     known = plausible(columns["t_s"].astype(np.float64, copy=False)) & are_pids(columns["pid"])
-    known &= _are_whole(columns["gpu"], LARGEST_INDEX)
-    frame = pd.DataFrame({**columns, **words})
-    frame = frame[known & frame["change"].isin(schema.PROCESS_CHANGES)].sort_values("t_s", kind="stable")
-    pids = frame["pid"].unique()
+    known &= _are_whole(columns["gpu"], LARGEST_INDEX) & is_one_of(words["change"], schema.PROCESS_CHANGES)
+    rows = _by_time(columns["t_s"], _places(known))
+    pids = list(dict.fromkeys(columns["pid"][rows].astype(np.int64).tolist()))
     if len(pids) > limits.processes:
         problems.append(too_many(f"{path.name} has {len(pids):,} processes", limits.processes))
-        frame = frame[frame["pid"].isin(pids[: limits.processes])]
-    frame = frame.astype({"gpu": "int64", "pid": "int64", "memory_used_mib": float, "gpu_util_pct": float})
-    order = ["t_s", "gpu", "pid", "name", "memory_used_mib", "change", "owner", "gpu_util_pct"]
-    return frame[order].reset_index(drop=True), tuple(problems)
+        rows = rows[np.isin(columns["pid"][rows].astype(np.int64), pids[: limits.processes])]
+    owners = words["owner"][rows]  # a file from before there were owners tells none
+    frame = pd.DataFrame(
+        {
+            "t_s": columns["t_s"][rows],
+            "gpu": columns["gpu"][rows].astype(np.int64),
+            "pid": columns["pid"][rows].astype(np.int64),
+            "name": pd.Series(shortened(words["name"][rows], LONGEST_NAME), dtype="str"),
+            "memory_used_mib": columns["memory_used_mib"][rows].astype(np.float64),
+            "change": pd.Series(words["change"][rows], dtype="str"),
+            "owner": pd.Series(np.where(is_one_of(owners, schema.PROCESS_OWNERS), owners, UNKNOWN_OWNER), dtype="str"),
+            "gpu_util_pct": columns["gpu_util_pct"][rows].astype(np.float64),
+        },
+        copy=False,
+    )
+    return frame, tuple(problems)
+
+
+def is_one_of(words: Words, known: Container[str]) -> Bools:
+    """Return which texts are known ones."""
+    return np.fromiter((word in known for word in words), dtype=np.bool_, count=len(words))
+
+
+def shortened(words: Words, most: int) -> Words:
+    """Return texts of so many characters at most, most often as they are."""
+    return (
+        words if all(len(word) <= most for word in words) else np.array([word[:most] for word in words], dtype=object)
+    )
 
 
 def load_optional(
     path: Path, numeric: list[str], text: list[str], clock: RunClock, ahead: Ahead | None = None
-) -> tuple[Columns, dict[str, pd.Series], list[str]]:
+) -> tuple[Columns, dict[str, Words], list[str]]:
     """Return a file's columns and texts with `t_s`, and its problems; all empty when there is none."""
     try:
         csv = ahead.take(path) if ahead and clock.is_of_one_boot else None
@@ -189,7 +218,7 @@ def load_optional(
             csv = read_csv(path, [WALL, MONO, *numeric], text, DECIMALS)
     except InputError as error:
         columns: Columns = {name: np.empty(0) for name in ["t_s", *numeric]}
-        words = {name: pd.Series(dtype="str") for name in text}
+        words: dict[str, Words] = {name: np.empty(0, dtype=object) for name in text}
         return columns, words, [str(error)] if path.exists() else []
     columns, walls = csv.numbers, csv.numbers.pop(WALL, None)
     monos = _stamps(columns.pop(MONO))

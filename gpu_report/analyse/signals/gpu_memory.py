@@ -1,16 +1,17 @@
 """The memory of one GPU over time: in use, held by others than the training, what it can hold, and its peaks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan
 from statistics import median
 
 import numpy as np
-import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeline.activity import OWN
+from gpu_report.analyse.timeline.process_looks import Look, by_pid, looks_of
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs, rows_of
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
@@ -56,9 +57,10 @@ class GpuMemory:
 def gpu_memory(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> GpuMemory:
     """Return the memory of a GPU, and what of it others held."""
     used = series.samples["memory_used_mib"].to_numpy(dtype=float)
-    reserved = series.samples["memory_reserved_mib"].dropna()
+    reserved = series.samples["memory_reserved_mib"].to_numpy(dtype=float)
+    reserved = reserved[np.isfinite(reserved)]
     total = run.gpu(series.gpu).memory_total_mib
-    kept = float(reserved.median()) if len(reserved) else 0.0
+    kept = float(np.median(reserved)) if len(reserved) else 0.0
     return GpuMemory(
         gpu=series.gpu,
         t_s=series.samples["t_s"].to_numpy(dtype=float),
@@ -70,53 +72,57 @@ def gpu_memory(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> G
 
 def _others_mib(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> Floats:
     """Return what others held at each row: the other processes, and processes that nobody knows whose they are."""
-    table = run.processes
-    rows = table[table["gpu"] == series.gpu]
+    of_pid = by_pid(looks_of(run, series.gpu))
     t_s = series.samples["t_s"].to_numpy(dtype=float)
     spans = {other.pid: other.span for other in others if other.gpu == series.gpu}
-    for pid in _unowned_pids(run, rows):
-        spans.setdefault(pid, _stay(rows[rows["pid"] == pid], series.tick_s, run.duration_s))
+    for pid in _unowned_pids(run, of_pid):
+        spans.setdefault(pid, _stay(of_pid[pid], series.tick_s, run.duration_s))
     held: Floats = np.broadcast_to(0.0, len(t_s))  # takes no room where nobody else was there
     for pid, span in spans.items():
-        held = held + _held(rows[rows["pid"] == pid], t_s, span, series.tick_s)
+        held = held + _held(of_pid[pid], t_s, span, series.tick_s)
     return held
 
 
-def _unowned_pids(run: Run, rows: pd.DataFrame) -> list[int]:
+def _unowned_pids(run: Run, of_pid: Mapping[int, Sequence[Look]]) -> list[int]:
     """Return the processes whose owner never was known, but for the ranks and, with no trainer there, the largest."""
-    nobodys = rows.groupby("pid")["owner"].agg(lambda owners: bool((owners == UNKNOWN).all()))
     ranks = {process.pid for process in run.inside}
-    pids = [int(pid) for pid in nobodys[nobodys].index if pid not in ranks]
-    if (rows["owner"] == OWN).any() or ranks.intersection(rows["pid"]) or not pids:
+    nobodys = [pid for pid, looks in sorted(of_pid.items()) if all(look.owner == UNKNOWN for look in looks)]
+    pids = [pid for pid in nobodys if pid not in ranks]
+    is_owned = any(look.owner == OWN for looks in of_pid.values() for look in looks)
+    if is_owned or ranks.intersection(of_pid) or not pids:
         return pids
-    peaks = rows.groupby("pid")["memory_used_mib"].max()
-    largest = max(pids, key=lambda pid: np.nan_to_num(peaks[pid]))
+    largest = max(pids, key=lambda pid: _memory_of(of_pid[pid])[1].max(initial=0.0))
     return [pid for pid in pids if pid != largest]
 
 
-def _stay(rows: pd.DataFrame, tick_s: float, duration_s: float) -> Span:
+def _stay(looks: Sequence[Look], tick_s: float, duration_s: float) -> Span:
     """Return from when to when a process may have been there: it came up to one look before it was seen."""
-    gone = rows[rows["change"] == "gone"]["t_s"]
-    since_s = float(rows["t_s"].iloc[0]) - PROCESSES_EVERY_S - tick_s
-    return since_s, float(gone.iloc[-1]) if len(gone) else duration_s
+    gone_s = [look.t_s for look in looks if look.change == "gone"]
+    return looks[0].t_s - PROCESSES_EVERY_S - tick_s, gone_s[-1] if gone_s else duration_s
 
 
-def _held(rows: pd.DataFrame, t_s: Floats, span: Span, tick_s: float) -> Floats:
+def _held(looks: Sequence[Look], t_s: Floats, span: Span, tick_s: float) -> Floats:
     """Return what a process held at each moment, at most: of the looks before and after it the larger.
 
     A row stands for all the time to the next one, but the change itself came up to one look before it was seen. NaN
     while it was there, where the driver does not say how much it held.
     """
     there = (t_s >= span[0]) & (t_s < span[1])
-    looks = rows.dropna(subset="memory_used_mib")
-    if not len(looks):
+    at, mib = _memory_of(looks)
+    if not len(at):
         return np.where(there, np.nan, 0.0)
-    at, mib = looks["t_s"].to_numpy(dtype=float), looks["memory_used_mib"].to_numpy(dtype=float)
     before = np.clip(np.searchsorted(at, t_s, side="right") - 1, 0, None)
     after = np.clip(np.searchsorted(at, t_s), 0, len(at) - 1)
     near = at[after] - t_s <= PROCESSES_EVERY_S + tick_s
     most = np.where(near, np.maximum(mib[before], mib[after]), mib[before])
     return np.where(there, most, 0.0)
+
+
+def _memory_of(looks: Sequence[Look]) -> tuple[Floats, Floats]:
+    """Return when a process's memory was known, and how much it was."""
+    known = [(look.t_s, look.memory_used_mib) for look in looks if not isnan(look.memory_used_mib)]
+    at, mib = np.array(known, dtype=float).reshape(-1, 2).T
+    return at, mib
 
 
 @dataclass(frozen=True, eq=False)

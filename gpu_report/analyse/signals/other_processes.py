@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.timeline.activity import FOREIGN, OWN
+from gpu_report.analyse.timeline.process_looks import Look, by_pid, looks_of
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, mask_in_any, union
@@ -49,24 +49,11 @@ class OtherProcess:
         return f"{self.name or 'a process'} (pid {self.pid})"
 
 
-class _Look(NamedTuple):
-    """A row of the table of processes; what the driver did not say is NaN."""
-
-    t_s: float
-    pid: int
-    name: str
-    memory_used_mib: float
-    change: str
-    gpu_util_pct: float
-
-
 def other_processes_on(run: Run, series: GpuSeries) -> tuple[OtherProcess, ...]:
     """Return the other processes of a GPU. When they came and went shows in its memory between two looks."""
-    rows = run.processes[run.processes["gpu"] == series.gpu]
-    of_pid: dict[int, list[_Look]] = {}
-    for look in map(_Look._make, zip(*(rows[name].tolist() for name in _Look._fields), strict=True)):
-        of_pid.setdefault(look.pid, []).append(look)
-    found = [_other_process(run, series, of_pid[pid]) for pid in _pids(run, rows)]
+    looks = looks_of(run, series.gpu)
+    of_pid = by_pid(looks)
+    found = [_other_process(run, series, of_pid[pid]) for pid in _pids(run, looks)]
     return tuple(other for other in found if other.span[0] < other.span[1])
 
 
@@ -105,7 +92,7 @@ def _util_of(rows: pd.DataFrame, t_s: Floats) -> Floats:
     return np.maximum(at, 0.0)
 
 
-def _other_process(run: Run, series: GpuSeries, looks: Sequence[_Look]) -> OtherProcess:
+def _other_process(run: Run, series: GpuSeries, looks: Sequence[Look]) -> OtherProcess:
     memory = max((look.memory_used_mib for look in looks if not isnan(look.memory_used_mib)), default=None)
     used = max((look.gpu_util_pct for look in looks if not isnan(look.gpu_util_pct)), default=None)
     gone = [look.t_s for look in looks if look.change == "gone"]
@@ -114,15 +101,16 @@ def _other_process(run: Run, series: GpuSeries, looks: Sequence[_Look]) -> Other
     return OtherProcess(series.gpu, looks[0].pid, str(looks[0].name), span, memory, used)
 
 
-def _pids(run: Run, rows: pd.DataFrame) -> list[int]:
+def _pids(run: Run, looks: Sequence[Look]) -> list[int]:
     """Return whoever is not of the training, and its own processes but for its ranks and the largest one.
 
     A process whose owner is not known is left out.
     """
-    foreign = rows[rows["owner"].isin(FOREIGN)]["pid"].tolist()
-    own = rows[rows["owner"] == OWN].dropna(subset="memory_used_mib").sort_values("memory_used_mib")["pid"].tolist()
+    foreign = [look.pid for look in looks if look.owner in FOREIGN]
+    known = [look for look in looks if look.owner == OWN and not isnan(look.memory_used_mib)]
+    own = [look.pid for look in sorted(known, key=lambda look: look.memory_used_mib)]
     mine = {*(process.pid for process in run.inside), *own[-1:]}
-    return [int(pid) for pid in dict.fromkeys([*foreign, *own]) if pid not in mine]
+    return [pid for pid in dict.fromkeys([*foreign, *own]) if pid not in mine]
 
 
 def _step(series: GpuSeries, look_s: float, memory_mib: float | None, *, up: bool) -> float:

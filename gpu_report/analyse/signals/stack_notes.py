@@ -1,6 +1,7 @@
 """What a stack says: the line of code that a process stood in, and whether it waited for its loader."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
@@ -42,6 +43,20 @@ FORWARD = "forward"  # what torch calls of a module: another function of the use
 NO_STEP = re.compile(
     r"[\\/]ultralytics[\\/](?:utils[\\/]callbacks[\\/]|engine[\\/](?:validator|predictor|exporter)\.py$)"
 )
+
+
+MOST_FILES = 4096  # whose kind is kept: a process that imports everything has 2,000
+
+
+def _of_files(pattern: re.Pattern[str]) -> Callable[[Frame], bool]:
+    """Return what tells whether a frame's file is of a kind, looked up once: many stacks share few files."""
+    is_of = lru_cache(MOST_FILES)(lambda file: pattern.search(file) is not None)
+    return lambda frame: is_of(frame.file)
+
+
+in_interpreter, in_package, in_yolo, in_torch = map(_of_files, (INTERPRETER, PACKAGE, YOLO, TORCH))
+in_integration, in_loader, in_step, in_no_step = map(_of_files, (INTEGRATIONS, LOADER, STEP, NO_STEP))
+passes_on = _of_files(STEPS)  # is of torch's between YOLO and an optimizer that it steps
 
 
 def stacks_waiting_for_loader(process: ProcessStacks) -> list[int]:
@@ -87,7 +102,7 @@ def location_of(stack: Stack, *, of_worker: bool = False) -> Frame | None:
     # what a callback has YOLO do, such as a prediction, is named by the line of the callback
     theirs = [] if call is None else [frame for frame in inner[: call + 1] if kind_of(frame) == "own"]
     own = next((frame for frame in (*theirs, *inner) if not is_plumbing(frame)), None)
-    package = next((frame for frame in inner if not INTERPRETER.search(frame.file)), None)
+    package = next((frame for frame in inner if not in_interpreter(frame)), None)
     line = own or package or (inner[0] if inner and not of_worker else None)
     return line and replace(line, called="", function=_named(line, inner))  # a line is one, whatever it calls
 
@@ -111,23 +126,20 @@ def called_by_yolo(stack: Stack) -> Frame | None:
 
 def _call_of_yolo(stack: Stack) -> int | None:
     """Return where in a stack the function lies that `called_by_yolo` returns."""
+    outer = stack[-1] if stack else None
     for at in range(len(stack) - 2, -1, -1):
-        outer = next(each for each in stack[at + 1 :] if each is stack[-1] or not _passes_on(each))
-        by_yolo = YOLO.search(outer.file) and not INTEGRATIONS.search(outer.file)
-        if not by_yolo or not (kind_of(stack[at]) == "own" or INTEGRATIONS.search(stack[at].file)):
+        outer = outer if outer and passes_on(stack[at + 1]) else stack[at + 1]
+        if not in_yolo(outer) or in_integration(outer):
+            continue
+        if not (kind_of(stack[at]) == "own" or in_integration(stack[at])):
             continue
         if outer.function == CALLBACKS or not any(map(_is_usual_work, stack[:at])):
             return at
     return None
 
 
-def _passes_on(frame: Frame) -> bool:
-    """Tell whether a frame is of torch's between YOLO and an optimizer that it steps."""
-    return bool(STEPS.search(frame.file))
-
-
 def _is_usual_work(frame: Frame) -> bool:
-    return bool(YOLO.search(frame.file) or STEP.search(frame.file))
+    return in_yolo(frame) or in_step(frame)
 
 
 @lru_cache(maxsize=8192)
@@ -137,12 +149,12 @@ def launches(stack: Stack) -> bool:
     It does in no callback, hook or optimizer of the user's, and not where it waits for the GPU, or another package
     computes.
     """
-    outermost = next((at for at in range(len(stack) - 1, -1, -1) if STEP.search(stack[at].file)), None)
-    if outermost is None or waits_for_gpu(stack) or any(NO_STEP.search(frame.file) for frame in stack):
+    outermost = next((at for at in range(len(stack) - 1, -1, -1) if in_step(stack[at])), None)
+    if outermost is None or waits_for_gpu(stack) or any(map(in_no_step, stack)):
         return False
     own = [frame for frame in stack[:outermost] if kind_of(frame) == "own"]
-    inner = next((frame for frame in stack if not INTERPRETER.search(frame.file)), stack[0])
-    ours = inner in own or bool(TORCH.search(inner.file))
+    inner = next((frame for frame in stack if not in_interpreter(frame)), stack[0])
+    ours = inner in own or in_torch(inner)
     return ours and called_by_yolo(stack) is None and all(frame.function == FORWARD for frame in own)
 
 
@@ -177,7 +189,7 @@ CONNECTION = re.compile(r"[\\/]multiprocessing[\\/]connection\.py$")
 
 def reads_image(stack: Stack) -> bool:
     """Tell whether YOLO reads an image in a stack."""
-    return any(frame.function in READING and YOLO.search(frame.file) for frame in stack)
+    return any(frame.function in READING and in_yolo(frame) for frame in stack)
 
 
 def waits_for_lock(stack: Stack) -> bool:
@@ -192,12 +204,12 @@ def waits_for_process(stack: Stack) -> bool:
 
 def is_loader(frame: Frame) -> bool:
     """Tell whether a frame is torch's loader, in the process that asks it for batches."""
-    return bool(LOADER.search(frame.file))
+    return in_loader(frame)
 
 
 def is_plumbing(frame: Frame) -> bool:
     """Tell whether a frame is the interpreter's or an installed package's other than YOLO."""
-    return bool(INTERPRETER.search(frame.file) or PACKAGE.search(frame.file))
+    return in_interpreter(frame) or in_package(frame)
 
 
 def kind_of(frame: Frame) -> CodeKind:
@@ -208,7 +220,7 @@ def kind_of(frame: Frame) -> CodeKind:
         return "ranks"
     if is_plumbing(frame):
         return "library"
-    return "yolo" if YOLO.search(frame.file) else "own"
+    return "yolo" if in_yolo(frame) else "own"
 
 
 def of_worker_alone(stack: Stack) -> Stack:
@@ -222,4 +234,4 @@ def of_worker_alone(stack: Stack) -> Stack:
 
 def _asks_for_work(inner: Stack) -> bool:
     """Tell whether a worker stands in its queue: nothing but the standard library lies within its loop."""
-    return all(INTERPRETER.search(frame.file) for frame in inner)
+    return all(map(in_interpreter, inner))

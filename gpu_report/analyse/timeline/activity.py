@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from gpu_report.analyse.timeline import thresholds as th
+from gpu_report.analyse.timeline.process_looks import Look, looks_of
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, Spans, intersect, mask_in_any, minus, union
 from gpu_report.model import EpochRow, Run
@@ -223,37 +223,34 @@ def work_begins(series: GpuSeries, after_s: float, bar_pct: float) -> float | No
 
 def _presence(run: Run) -> dict[int, list[Span]]:
     """Return, for each GPU, when a process of this run was on it; empty where processes are not known."""
-    table = run.processes
-    if not len(table):
+    looks = looks_of(run)
+    if not looks:
         return {}
-    own = _own_pids(table)
+    own = _own_pids(looks)
     spans: dict[int, list[Span]] = {}
     open_since: dict[tuple[int, int], float] = {}
-    mine = table[table["pid"].isin(own)]
-    columns = (mine[name].tolist() for name in ("t_s", "gpu", "pid", "change"))
-    for t_s, gpu, pid, change in zip(*columns, strict=True):
-        if change == "gone":
-            spans.setdefault(gpu, []).append((open_since.pop((gpu, pid), 0.0), t_s))
-        else:
-            open_since.setdefault((gpu, pid), t_s)
+    for look in looks:
+        if look.pid in own and look.change == "gone":
+            spans.setdefault(look.gpu, []).append((open_since.pop((look.gpu, look.pid), 0.0), look.t_s))
+        elif look.pid in own:
+            open_since.setdefault((look.gpu, look.pid), look.t_s)
     for (gpu, _), since in open_since.items():
         spans.setdefault(gpu, []).append((since, run.duration_s))
     return spans
 
 
-def _own_pids(table: pd.DataFrame) -> set[int]:
+def _own_pids(looks: Sequence[Look]) -> set[int]:
     """Return the processes of this run: the training's, and those that nobody knows the owner of.
 
     Where no owner is known at all, a process that was there at the first look belongs to somebody else, unless none
     came later: then the recording began in the middle of the training.
     """
-    appeared = table[table["change"] == "appeared"]
-    late = appeared[appeared["t_s"] > th.FIRST_LOOK_S]
-    candidates = late if len(late) else appeared
-    trains = set(table[table["owner"] == OWN]["pid"])
+    appeared = [look for look in looks if look.change == "appeared"]
+    candidates = [look for look in appeared if look.t_s > th.FIRST_LOOK_S] or appeared
+    trains = {look.pid for look in looks if look.owner == OWN}
     if not trains:
-        return set(candidates["pid"])
-    return trains | set(candidates[~candidates["owner"].isin([OWN, *FOREIGN])]["pid"])
+        return {look.pid for look in candidates}
+    return trains | {look.pid for look in candidates if look.owner not in {OWN, *FOREIGN}}
 
 
 def _idle_spans(run: Run, used: Sequence[GpuSeries], presence: dict[int, list[Span]]) -> list[Span]:

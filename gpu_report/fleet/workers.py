@@ -21,7 +21,7 @@ from gpu_report.fleet.read_runs import ReadRun, failed, prepare_worker, read_run
 from gpu_report.usable_cores import usable_cores
 
 MOST_RUNS = 200  # of a task: a scheduler of Dask keeps what it knows of each task (distributed #3898)
-MOST_LOCAL_RUNS = 20  # of a task for a process of this machine, where a task costs nothing
+LOCAL_RUNS = 20  # of a task for a process of this machine: fewer are analysed sooner than one more process starts
 TASKS_A_WORKER = 4  # at least: the last of them end about together
 AHEAD = 3  # tasks a worker that are submitted: what may have to be done again when workers are killed
 TRIES = 2  # of a task, then of each of its runs by itself
@@ -33,11 +33,12 @@ KILLED = f"its worker was killed {TRIES} times while it read this run: out of me
 class Workers:
     """Workers of one kind: `start` makes their executor, anew after `died` was raised by one of its futures.
 
-    `most_runs` are as many as a task may have. `stop` ends an executor without waiting, `close` all that was opened.
+    A task has `least_runs` to `most_runs`. `stop` ends an executor without waiting, `close` all that was opened.
     """
 
     start: Callable[[], Executor]
     count: int
+    least_runs: int
     most_runs: int
     died: tuple[type[BaseException], ...]
     stop: Callable[[Executor], None]
@@ -56,7 +57,7 @@ def processes(jobs: int | None) -> Workers:
     def stop(pool: Executor) -> None:
         pool.shutdown(wait=False, cancel_futures=True)
 
-    return Workers(start, count, MOST_LOCAL_RUNS, (BrokenExecutor,), stop)
+    return Workers(start, count, LOCAL_RUNS, LOCAL_RUNS, (BrokenExecutor,), stop)
 
 
 def _prepare_process() -> None:
@@ -78,6 +79,7 @@ def dask(address: str) -> Workers:
     return Workers(
         start=lambda: client.get_executor(pure=False),
         count=count,
+        least_runs=1,
         most_runs=MOST_RUNS,
         died=(KilledWorker, CancelledError),
         stop=lambda pool: pool.shutdown(wait=False),
@@ -103,7 +105,7 @@ def read_all(places: Sequence[Place], workers: Workers) -> Iterator[ReadRun]:
 
 
 def _tasks(places: Sequence[Place], workers: Workers) -> Iterator[_Task]:
-    size = max(1, min(workers.most_runs, len(places) // max(workers.count * TASKS_A_WORKER, 1)))
+    size = max(workers.least_runs, min(workers.most_runs, len(places) // max(workers.count * TASKS_A_WORKER, 1)))
     return (_Task(tuple(places[at : at + size])) for at in range(0, len(places), size))
 
 

@@ -39,6 +39,7 @@ Events = Sequence[Mapping[str, Any]]
 # tests/data/same_setup two ticks are 1.44 intervals apart at most, and the last is 0.26 before the end: a busy host may
 # miss a tick or two, which coverage counts, but not so many.
 MISSED_INTERVALS = 5
+MANY_ROWS = 100_000  # three hours of eight GPUs: what reading fewer took is not worth giving back
 MOST_NOTES, LONGEST_NOTE = 10, 500  # of an import in run.json: sentences, and characters of each
 LARGEST_XID = 1_000_000  # what the kernel log's patterns take, too
 
@@ -72,7 +73,8 @@ def load_run(path: Path) -> Run:
     events, event_problems = _events(folder, limits, samples)
     info, info_problems = load_info(folder) if folder else ({}, ())
     run = _assemble(path, samples, info, events, limits, ahead)
-    give_back_memory()
+    if len(samples.frame) > MANY_ROWS:
+        give_back_memory()
     problems = (*samples.problems, *info_problems, *run.problems, *event_problems)
     return dataclasses.replace(run, problems=first_few(problems))
 

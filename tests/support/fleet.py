@@ -33,7 +33,7 @@ class AtOnce(Executor):
 
 
 def at_once(dies: Callable[[str], bool] = lambda _: False) -> Workers:
-    return Workers(lambda: AtOnce(dies), 2, 20, (BrokenExecutor,), lambda pool: None)
+    return Workers(lambda: AtOnce(dies), 2, 1, 20, (BrokenExecutor,), lambda pool: None)
 
 
 def copied(folder: Path, **names: str) -> Path:

@@ -119,11 +119,13 @@ def _by_design(throttle: Throttle, gpu: Gpu) -> bool:
 
 def counted_s(rows: pd.DataFrame, column: str, span: Span) -> float | None:
     """Return by how much a counter of seconds grew around a span, None where it was not read before and after."""
-    known = rows[["t_s", column]].dropna()
-    before, after = known[known["t_s"] <= span[0]], known[known["t_s"] >= span[1]]
-    if not len(before) or not len(after):
+    t_s, values = rows["t_s"].to_numpy(dtype=float), rows[column].to_numpy()
+    known = ~np.isnan(values)
+    t_s, values = t_s[known], values[known]
+    last, first = int(np.searchsorted(t_s, span[0], side="right")) - 1, int(np.searchsorted(t_s, span[1]))
+    if last < 0 or first == len(t_s):
         return None
-    return max(float(after[column].iloc[0] - before[column].iloc[-1]), 0.0)
+    return max(float(values[first] - values[last]), 0.0)
 
 
 def _throttle(series: GpuSeries, rows: _Rows, cause: str, typical_mhz: float) -> Throttle | None:

@@ -85,6 +85,8 @@ def index(
         done = index_runs(folders, output, lambda: _workers(jobs, scheduler), _shard(shard), progress.step)
     for folder in done.unread:
         say(f"note: {folder} cannot be listed: what the fleet has of it stays")
+    for folder in done.empty:
+        say(f"note: {folder} is empty: what the fleet has of it stays; mount its disk, or remove the folder")
     _say_reasons(done)
     parts = [counted(done.runs, "run"), f"{done.read:,} analysed now"]
     parts += [f"{done.removed:,} removed"] if done.removed else []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpu_report import __version__
 from gpu_report.errors import InputError
 from gpu_report.fleet.cells import columns_of
-from gpu_report.fleet.places import Place, find_runs, root_of, shown
+from gpu_report.fleet.places import Place, Unseen, find_runs, root_of, shown
 from gpu_report.fleet.read_runs import FAILED, ReadRun
 from gpu_report.fleet.store import PART_RUNS, WHOLE, Part, Shard, Store
 from gpu_report.fleet.tables import TABLES, arrow_schema
@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 class Indexed:
     """What an indexing came to: numbers of runs. `failed` are all that cannot be read, `read` those analysed now.
 
-    `unread` are folders that could not be listed: what the fleet has of them stays.
+    `unread` are folders that could not be listed, `empty` those where the fleet has runs: what it has of them stays.
     """
 
     runs: int
@@ -38,6 +38,7 @@ class Indexed:
     failed: int
     reasons: tuple[tuple[str, str], ...]
     unread: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
 
 
 def index(
@@ -51,23 +52,25 @@ def index(
     roots = [root_of(folder) for folder in folders]
     with store.claimed():
         say("looking for runs ...")
-        unread: list[str] = []
-        places = _found(roots, unread)
+        unseen = Unseen()
+        places = _found(roots, unseen)
         mine = {key: place for key, place in places.items() if shard.has(key)}
         parts = store.parts()
-        gone = _gone(parts, mine, roots, unread)
+        missing = _missing(parts, mine, roots)
+        gone = _gone(missing, [*unseen.unread, *unseen.empty])
         todo = _todo(parts, mine)
         writer = _Writer(store, parts)
         if todo:
             _read(todo, start(), writer, say)
         writer.finish(gone)
-        return replace(_summed_up(store, len(todo), len(gone)), unread=tuple(map(shown, unread)))
+        done = _summed_up(store, len(todo), len(gone))
+        return replace(done, unread=_shown(unseen.unread), empty=_shown(_holding(unseen.empty, missing)))
 
 
-def _found(roots: Sequence[str], unread: list[str]) -> dict[str, Place]:
+def _found(roots: Sequence[str], unseen: Unseen) -> dict[str, Place]:
     places: dict[str, Place] = {}
     for root in roots:
-        found = {place.key: place for place in find_runs(root, unread)}
+        found = {place.key: place for place in find_runs(root, unseen)}
         if not found:
             raise InputError(f"no run below {shown(root)}: name a folder that holds run folders, or mount it first")
         places |= found
@@ -89,15 +92,35 @@ def _todo(parts: Sequence[Part], places: Mapping[str, Place]) -> list[Place]:
     return [places[key] for _, key in sorted(late)]
 
 
-def _gone(parts: Sequence[Part], places: Mapping[str, Place], roots: Sequence[str], unread: Sequence[str]) -> set[str]:
-    """Return the runs of the fleet that were below the roots and are no longer, but for those that nobody could see."""
-    above, unseen = (tuple(f"{shown(each).rstrip('/')}/" for each in folders) for folders in (roots, unread))
+def _missing(parts: Sequence[Part], places: Mapping[str, Place], roots: Sequence[str]) -> dict[str, str]:
+    """Return the runs of the fleet that were below the roots and are no longer found: their paths by key."""
+    above = tuple(map(_inside, roots))
     return {
-        str(key)
+        str(key): str(path)
         for part in parts
         for key, path in zip(part.manifest["run"], part.manifest["path"], strict=True)
-        if f"{path}/".startswith(above) and not f"{path}/".startswith(unseen) and key not in places
+        if key not in places and f"{path}/".startswith(above)
     }
+
+
+def _gone(missing: Mapping[str, str], unseen: Sequence[str]) -> set[str]:
+    """Return the runs that are not found, but for those below folders in which nobody could see them."""
+    within = tuple(map(_inside, unseen))
+    return {key for key, path in missing.items() if not f"{path}/".startswith(within)}
+
+
+def _holding(folders: Sequence[str], missing: Mapping[str, str]) -> list[str]:
+    """Return the folders below which there were runs that are not found."""
+    return [folder for folder in folders if any(f"{path}/".startswith(_inside(folder)) for path in missing.values())]
+
+
+def _inside(folder: str) -> str:
+    """Return how the paths of a folder's runs begin."""
+    return f"{shown(folder).rstrip('/')}/"
+
+
+def _shown(folders: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(shown, folders))
 
 
 def _read(todo: Sequence[Place], workers: Workers, writer: _Writer, say: Say) -> None:

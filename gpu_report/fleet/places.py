@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpu_report import schema
@@ -45,6 +45,14 @@ class Place:
         return hashlib.sha256(os.fsencode(without_user(self.address))).hexdigest()[:KEY_LETTERS]
 
 
+@dataclass(frozen=True)
+class Unseen:
+    """Folders of which nobody can tell whether their runs are gone: not to be listed, or empty, as without its disk."""
+
+    unread: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+
+
 def shown(address: str) -> str:
     """Return an address without user, password or any other secret."""
     return text(without_user(address))
@@ -60,13 +68,13 @@ def root_of(folder: str) -> str:
     return str(path)
 
 
-def find_runs(root: str, unread: list[str] | None = None) -> Iterator[Place]:
+def find_runs(root: str, unseen: Unseen | None = None) -> Iterator[Place]:
     """Yield the runs in a root and below, each once: no run is looked for within another, in a hidden folder or a link.
 
-    InputError where a URL cannot be listed; folders that cannot be are put into `unread`.
+    InputError where a URL cannot be listed; folders that cannot be, and empty ones, are put into `unseen`.
     """
     if not is_url(root):
-        yield from _below(root, [] if unread is None else unread)
+        yield from _below(root, unseen or Unseen())
         return
     by_folder: dict[str, list[tuple[str, int, str]]] = {}
     for folder, name, size, stamp in remote_files(root):
@@ -97,7 +105,7 @@ def _of_folders(run: str, by_folder: dict[str, list[tuple[str, int, str]]]) -> I
         yield from ((f"{inner}/{name}", size, stamp) for name, size, stamp in by_folder.get(f"{run}/{inner}", ()))
 
 
-def _below(folder: str, unread: list[str]) -> Iterator[Place]:
+def _below(folder: str, unseen: Unseen) -> Iterator[Place]:
     folders = [folder]
     while folders:
         here = folders.pop()
@@ -105,8 +113,10 @@ def _below(folder: str, unread: list[str]) -> Iterator[Place]:
             with os.scandir(here) as found:
                 entries = sorted(found, key=lambda entry: entry.name)
         except OSError:
-            unread.append(here)
+            unseen.unread.append(here)
             continue
+        if not entries:
+            unseen.empty.append(here)
         if any(entry.name in MARKS for entry in entries):
             yield _place(here, list(_files(entries)))
             continue

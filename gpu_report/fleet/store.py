@@ -34,6 +34,7 @@ PART_RUNS = 1000  # of a part: DuckDB read 2,561 small files in 55 s, and the sa
 COMPRESSION, LEVEL = "zstd", 3
 # Columns of the manifest that are held; Arrow would load pandas for the time in `indexed`.
 MANIFEST_KEPT = ("run", "path", "fingerprint", "version", "status", "error")
+_LOCK = re.compile(r"\.\d+-of-(\d+)-lock")
 _NAME = re.compile(r"(\d+)-of-(\d+)-(\d+)-[0-9a-f]{8}")
 
 
@@ -105,6 +106,8 @@ class Store:
                 raise UsageError(f"{self.folder} is being indexed by another command: wait for its end") from error
             except OSError:  # a file system without locks: nobody can be kept away
                 pass
+            self._refuse_other_counts()  # which have their own lock before they look for this one
+            self._refuse_other_shards()
             self._clean()
             yield
 
@@ -148,6 +151,14 @@ class Store:
                 has, asked = counted(int(found[2]), "shard"), self.shard.count
                 raise UsageError(f"{self.folder} has parts of {has}, not of {asked}: name another folder with --output")
 
+    def _refuse_other_counts(self) -> None:
+        """Raise UsageError while the fleet is indexed in another number of shards, which may have no parts yet."""
+        for path in self.folder.glob(".*-lock"):
+            found = _LOCK.fullmatch(path.name)
+            if found and int(found[1]) != self.shard.count and _is_locked(path):
+                shards, asked = counted(int(found[1]), "shard"), self.shard.count
+                raise UsageError(f"{self.folder} is being indexed in {shards}, not in {asked}: wait for its end")
+
     def _clean(self) -> None:
         """Remove what a killed indexer of this shard left, replaced or not finished, and what nobody can read."""
         alive = {part.folder.name for part in self.parts()}
@@ -161,6 +172,17 @@ class Store:
         with suppress(OSError):
             folder.rename(hidden)
         shutil.rmtree(hidden if hidden.exists() else folder, ignore_errors=True)
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        with path.open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # likewise
+        return False
+    return False
 
 
 def live_folders(fleet: Path) -> list[Path]:

@@ -185,6 +185,28 @@ def test_two_indexers_of_one_shard_are_not_let_in(tmp_path):
         indexed(copied(tmp_path / "runs", a="xid31"), tmp_path / "fleet")
 
 
+@pytest.mark.parametrize("other", [Shard(1, 4), Shard(3, 4)])
+def test_indexers_of_different_shard_counts_are_kept_apart_before_there_is_a_part(tmp_path, other):
+    runs, fleet = copied(tmp_path / "runs", a="xid31"), tmp_path / "fleet"
+    with store.Store(fleet, other).claimed(), pytest.raises(UsageError, match="is being indexed in 4 shards, not in 1"):
+        indexed(runs, fleet)
+    assert indexed(runs, fleet).read == 1  # what was left of the other one keeps nobody away
+
+
+def test_a_folder_that_is_empty_among_others_keeps_its_runs_until_it_goes(tmp_path):
+    runs, fleet = damaged(tmp_path / "runs" / "a", 1).parent, tmp_path / "fleet"
+    damaged(runs / "disk", 1)
+    (runs / "never-used").mkdir()
+    assert indexed(runs, fleet).empty == ()
+    shutil.rmtree(runs / "disk")
+    (runs / "disk").mkdir()  # as a disk leaves it that is not mounted
+    done = indexed(runs, fleet)
+    assert (done.runs, done.removed, done.empty) == (2, 0, (str(runs / "disk"),))
+    (runs / "disk").rmdir()
+    done = indexed(runs, fleet)
+    assert (done.runs, done.removed, done.empty) == (1, 1, ())
+
+
 def test_a_folder_that_is_no_fleet_is_refused(tmp_path):
     runs = copied(tmp_path / "runs", a="xid31")
     with pytest.raises(UsageError, match="is no fleet, and not empty"):

@@ -310,3 +310,26 @@ def test_an_epoch_has_the_wait_of_the_rank_that_waited_longest():
     other = dataclasses.replace(main, rank=1, pid=2, epochs=(waits,))
     run = dataclasses.replace(make_run(readings((0, 10), (90, 60))), inside=(main, other))
     assert [(epoch.data_wait_s, epoch.longest_wait_s) for epoch in analyse(run).epochs] == [(12.0, 3.0), (1.5, 0.7)]
+
+
+def on_gpu(inside, uuid="GPU-1"):
+    return dataclasses.replace(inside, settings={**inside.settings, "gpu_uuid": uuid})
+
+
+def test_a_gpu_that_a_training_worked_on_is_used_however_idle_it_reads():
+    idle = make_run(readings((0, 200)), facts={"uuid": "GPU-1"})
+    waits = [dataclasses.replace(epoch, data_wait_s=20.0) for epoch in process(*EPOCHS).epochs]
+    inside = dataclasses.replace(on_gpu(process(*EPOCHS)), epochs=tuple(waits))
+    analysis = analyse(dataclasses.replace(idle, inside=(inside,)))
+    assert "No GPU worked" not in analysis.verdict.text
+    assert {row.name for row in analysis.ledger if row.share > 0.05} >= {"validation"}
+    elsewhere = dataclasses.replace(idle, inside=(on_gpu(inside, "GPU-of-another-machine"),))
+    assert "No GPU worked" in analyse(elsewhere).verdict.text
+
+
+def test_validations_without_training_are_not_judged_as_training():
+    parts = [("startup", 0, 20), ("validation", 20, 50), ("checkpoint", 50, 52), ("final evaluation", 52, 90)]
+    run = make_run(readings((50, 20), (5, 70)), facts={"uuid": "GPU-1"})
+    analysis = analyse(dataclasses.replace(run, inside=(on_gpu(process(*parts)),)))
+    assert [finding for finding in analysis.findings if finding.rule == "starved"] == []
+    assert "busy only" not in analysis.verdict.text

@@ -289,6 +289,10 @@ def test_ctrl_c_before_the_first_epoch_and_after_the_last():
         rank(ended="exception", error="KeyboardInterrupt"), phases=(Phase("startup", None, 10.0, END, "inside"),)
     )
     assert [finding.summary for finding in ends(recorded(early))] == ["Stopped by Ctrl-C before its first epoch"]
+    last = rank(ended="exception", error="KeyboardInterrupt", last=("final evaluation", None, ""))
+    (over,) = ends(recorded(last))
+    assert over.summary == "Stopped by Ctrl-C in the final evaluation, after all of its epochs"
+    assert over.advice == ()  # ultralytics has taken from last.pt what a resume needs
     (after,) = ends(recorded(rank(ended="finished", end=90.0), events=[command(signal="SIGINT")]))
     assert (after.rule, after.severity) == ("command-ended", "info")
 

@@ -59,8 +59,12 @@ class RunClock:
         return len(self.boots) == 1 and _is_known(self.boots[0])
 
     def of_one_boot(self, mono: npt.NDArray[np.floating[Any]]) -> Floats:
-        """Return `t` of many rows that all have a monotonic stamp, where it alone tells the time."""
-        times: Floats = mono.astype(np.float64, copy=False) - self.boots[0].mono_s
+        """Return `t` of many rows that all have a monotonic stamp, where it alone tells the time.
+
+        It takes the place of their stamps: a month of the driver's readings has 13 million.
+        """
+        times: Floats = mono.astype(np.float64, copy=not mono.flags.writeable)
+        times -= self.boots[0].mono_s
         times += self.boots[0].t_s
         return times
 

@@ -1,6 +1,6 @@
 """samples.csv, host.csv and processes.csv as typed tables on the run's clock. Missing stays missing."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -245,32 +245,33 @@ def _tidy(columns: Columns, name: str, problems: list[str], *, by_gpu: bool, mer
         valid &= _are_of_few(columns["gpu"], valid, name, problems)
     _note(problems, name, int((~valid).sum()), *UNPLACED)
     order = _order(columns["t_s"], columns.get("gpu") if by_gpu else None, valid)
-    tidy: dict[str, npt.NDArray[Any]] = {"t_s": _to_milliseconds(_in_order(columns.pop("t_s"), order))}
+    tidy: dict[str, npt.NDArray[Any]] = {"t_s": _to_milliseconds(_taken(columns.pop("t_s"), order))}
     if merge:
         np.maximum(tidy["t_s"], 0.0, out=tidy["t_s"])
     if by_gpu:
-        tidy["gpu"] = _in_order(columns.pop("gpu"), order, np.uint16)
+        tidy["gpu"] = _taken(columns.pop("gpu"), order, np.uint16)
         _refuse_dense(tidy["t_s"], tidy["gpu"], name)
     again = _repeats(list(tidy.values()))
     if not merge and again.any():
         _note(problems, name, int(again.sum()), *REPEATED)
-        order, tidy = order[~again], {key: values[~again] for key, values in tidy.items()}
+        order = _places(~again) if isinstance(order, slice) else order[~again]
+        tidy = {key: values[~again] for key, values in tidy.items()}
     keys = [*reversed(tidy)]
     _blank_incredible(columns, list(columns), name, problems, valid)
     tidy |= {column: _taken(columns.pop(column), order) for column in list(columns)}
-    frame = pd.DataFrame(tidy, copy=False)
-    return _merged(frame, keys, again) if merge and again.any() else frame
+    if merge and again.any():
+        _merge(tidy, keys, again)
+    return pd.DataFrame(tidy, copy=False)
 
 
-def _taken(column: Floats, order: Rows) -> Floats:
+def _taken(column: Floats, order: Rows | slice, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
     """Return the rows of a column; one that has one value in all rows, or none, takes no room."""
-    return (
-        np.broadcast_to(column[0], len(order)) if column.strides == (0,) and len(column) else _in_order(column, order)
-    )
-
-
-def _in_order(column: Floats, order: Rows, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
-    """Return the rows of a column, a part at a time: for all at once numpy makes each row's number one of 64 bits."""
+    if column.strides == (0,) and len(column):
+        count = len(column) if isinstance(order, slice) else len(order)
+        return np.broadcast_to(column[0].astype(dtype or column.dtype), count)
+    if isinstance(order, slice):
+        return column.astype(dtype or column.dtype, copy=False)
+    # a part at a time: for all at once numpy makes each row's number one of 64 bits
     taken = np.empty(len(order), dtype=dtype or column.dtype)
     for at in _parts(order):
         taken[at : at + PART_ROWS] = column[order[at : at + PART_ROWS]]
@@ -299,8 +300,14 @@ def _refuse_dense(t_s: Floats, gpus: npt.NDArray[np.uint16], name: str) -> None:
         )
 
 
-def _order(t_s: Floats, gpus: Floats | None, valid: Bools) -> Rows:
-    """Return the valid rows by GPU and time, those of one moment as they stand in the file."""
+def _order(t_s: Floats, gpus: Floats | None, valid: Bools) -> Rows | slice:
+    """Return the valid rows by GPU and time, those of one moment as they stand in the file.
+
+    A slice is of all rows as they are, which need no copy then.
+    """
+    is_one = gpus is None or not len(gpus) or gpus.min() == gpus.max()
+    if is_one and valid.all() and all((steps >= 0).all() for steps in _steps(t_s)):
+        return slice(None)
     if gpus is None:
         return _by_time(t_s, _places(valid))
     groups = [_places(valid & (gpus == gpu)) for gpu in np.unique(gpus[valid])]
@@ -319,12 +326,12 @@ def _by_time(t_s: Floats, rows: Rows) -> Rows:
 
 def _to_milliseconds(t_s: Floats) -> Floats:
     """Return sorted times as they are, to the millisecond where some are closer: stamps are no finer."""
-    return np.round(t_s, 3) if any(_has_close(t_s[at : at + PART_ROWS + 1]) for at in _parts(t_s)) else t_s
+    return np.round(t_s, 3) if any(((s > 0) & (s < SAME_MOMENT_S)).any() for s in _steps(t_s)) else t_s
 
 
-def _has_close(t_s: Floats) -> bool:
-    steps = np.diff(t_s)
-    return bool(((steps > 0) & (steps < SAME_MOMENT_S)).any())
+def _steps(t_s: Floats) -> Iterator[Floats]:
+    """Yield the steps from row to row, a part at a time."""
+    return (np.diff(t_s[at : at + PART_ROWS + 1]) for at in _parts(t_s))
 
 
 def _parts(column: Floats | Rows) -> range:
@@ -340,13 +347,19 @@ def _repeats(keys: Sequence[Floats]) -> Bools:
     return np.append(same, False)[: len(keys[0])]
 
 
-def _merged(frame: pd.DataFrame, keys: list[str], again: Bools) -> pd.DataFrame:
-    """Return the sorted `frame` with the rows of one moment as one; there are few, and grouping them all is slow."""
+def _merge(columns: dict[str, npt.NDArray[Any]], keys: list[str], again: Bools) -> None:
+    """Make the rows of one moment one in sorted columns, in place: what was read last of each.
+
+    There are few, nearly always at the beginning alone, and all others are not to be copied.
+    """
     several = again | np.concatenate([[False], again[:-1]])
-    merged: pd.DataFrame = frame[several].groupby(keys, as_index=False).last()
-    joined = pd.concat([frame[~several], merged], ignore_index=True).sort_values(keys, kind="stable")
-    tidy: pd.DataFrame = joined[frame.columns.tolist()].reset_index(drop=True)
-    return tidy
+    merged = pd.DataFrame({name: values[several] for name, values in columns.items()}).groupby(keys).last()
+    first, lasts = int(np.argmin(again)), np.flatnonzero(several & ~again)
+    rest = ~again if again[first:].any() else slice(first, None)
+    for name, values in columns.items():
+        if name in merged and values.flags.writeable:  # else it has one value in all rows, or none
+            values[lasts] = merged[name].to_numpy()
+        columns[name] = values[rest]
 
 
 def are_pids(numbers: Floats) -> Bools:

@@ -85,7 +85,7 @@ def _render_run(run: Path | None, output: Path, json_path: Path | None, options:
     """Write the report of one run, and return its verdict."""
     with ProgressLine("starting ...") as progress:
         folder = folder_of(run)
-        from gpu_report.load.release_memory import keep_one_heap
+        from gpu_report.load.release_memory import give_back_memory, keep_one_heap
         from gpu_report.render import begin_blank_page, begin_packing
         from gpu_report.render.sentence_kinds import verdict_text
 
@@ -94,6 +94,7 @@ def _render_run(run: Path | None, output: Path, json_path: Path | None, options:
         recorded = read(folder, progress)
         packing = begin_packing(recorded)
         analysis = examined(recorded, options.drop_percent, options.drop_seconds, options.price_per_hour, progress)
+        give_back_memory()  # of a long run the analysis leaves a third of what it held
         progress.step(f"writing {output} ...")
         if redacted:
             from gpu_report.render.redaction.redact import redact

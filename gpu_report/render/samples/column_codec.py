@@ -8,7 +8,7 @@ that is seldom read, only what was read, and where. What no integer type holds s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from gpu_report.render.samples.base128 import to_text
 from gpu_report.render.samples.byte_planes import about_bits, deflated, low_bits
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Whole = NDArray[np.signedinteger[Any]]
 Numbers = NDArray[Any]
 Bools = NDArray[np.bool_]
 
@@ -31,6 +31,7 @@ SELDOM: Final = 0.25  # of the rows: a column known in fewer is stored without t
 SLOPE_ONE: Final = 1 << 22  # slopes are whole numbers of such parts, so that both sides reckon alike
 MILLISECOND_DECIMALS: Final = 3
 TIME_COLUMN: Final = "t_s"
+PART_ROWS: Final = 1 << 18  # worked out at once: a month of the driver's readings has 13 million rows
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def relative_of(column: PackedColumn, values: Floats) -> Relative | None:
 
 def row_numbers(count: int) -> Relative:
     """Return what a column may lie over that rises by the same from row to row, but for a little."""
-    return Relative(None, WholeNumbers(np.arange(count), np.zeros(count, dtype=bool)))
+    return Relative(None, WholeNumbers(np.arange(count, dtype=np.int32), np.broadcast_to(np.False_, count)))
 
 
 def _pack_whole(column: PackedColumn, known: WholeNumbers, relative: Relative | None) -> PackedColumn:
@@ -169,7 +170,7 @@ def _pack_seldom(name: str, values: Floats, present: Bools, scale: Scale) -> Pac
 
 
 def _values(frame: pd.DataFrame, name: str) -> Floats:
-    return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+    return frame[name].to_numpy(dtype=np.float64)
 
 
 def _rounded(values: Floats, present: Bools, scale: Scale) -> Floats:
@@ -181,15 +182,20 @@ def _rounded(values: Floats, present: Bools, scale: Scale) -> Floats:
 
 def _known(values: Floats, scale: Scale) -> WholeNumbers | None:
     """Return values as whole numbers, or as codes of so many digits; None where no integer type holds them."""
-    missing = ~np.isfinite(values)
-    with np.errstate(over="ignore"):  # what becomes infinite is held by none
-        scaled = np.rint(values * 10.0**scale.decimals)
-    if missing.any():
-        scaled[missing] = 0
-    if max(scaled.max(initial=0), -scaled.min(initial=0)) >= LARGEST:
-        return None
-    known = WholeNumbers(_in_digits(scaled.astype(np.int64), scale.digits), missing)
+    missing, whole = ~np.isfinite(values), np.empty(len(values), dtype=np.int64)
+    for part in _parts(len(values)):
+        with np.errstate(over="ignore"):  # what becomes infinite is held by none
+            scaled = np.rint(values[part] * 10.0**scale.decimals)
+        scaled[missing[part]] = 0
+        if max(scaled.max(initial=0), -scaled.min(initial=0)) >= LARGEST:
+            return None
+        whole[part] = _in_digits(scaled.astype(np.int64), scale.digits)
+    known = WholeNumbers(whole, missing)
     return known if _fits(known) else None
+
+
+def _parts(count: int) -> Iterator[slice]:
+    return (slice(begin, min(begin + PART_ROWS, count)) for begin in range(0, count, PART_ROWS))
 
 
 def _reach(known: WholeNumbers) -> tuple[int, int]:
@@ -208,7 +214,9 @@ def _numbered(known: WholeNumbers) -> tuple[Numbers, int]:
     least, highest = _reach(known)
     span = highest - least
     dtype = next(each for each in INTEGER_TYPES if span < np.iinfo(each).max)
-    numbers: Numbers = (known.whole - least).astype(f"<{dtype}")
+    numbers: Numbers = np.empty(len(known.whole), dtype=f"<{dtype}")
+    for part in _parts(len(numbers)):
+        numbers[part] = known.whole[part] - least
     if known.missing.any():
         numbers[known.missing] = span + 1
     return numbers, least
@@ -246,9 +254,11 @@ def _line_through(relative: Relative | None, known: WholeNumbers) -> tuple[Lower
     if relative is None:
         return nothing
     slope = _slope(relative.known, known)
-    if not slope or int(np.abs(relative.known.whole).max()) * abs(slope) >= LARGEST - SLOPE_ONE:
+    if not slope or max(map(abs, _reach(relative.known))) * abs(slope) >= LARGEST - SLOPE_ONE:
         return nothing
-    over = WholeNumbers(known.whole - _expected(relative.known, slope), known.missing)
+    over = WholeNumbers(np.empty(len(known.whole), dtype=np.int64), known.missing)
+    for part in _parts(len(over.whole)):
+        over.whole[part] = known.whole[part] - _expected(relative.known, slope, part)
     if not _fits(over):
         return nothing
     numbers, least = _numbered(over)
@@ -257,15 +267,27 @@ def _line_through(relative: Relative | None, known: WholeNumbers) -> tuple[Lower
 
 def _slope(one: WholeNumbers, other: WholeNumbers) -> int:
     """Return the slope of one column's numbers over another's, in parts of SLOPE_ONE."""
-    both = ~one.missing & ~other.missing
-    x, y = one.whole[both].astype(float), other.whole[both].astype(float)
-    spread = float(((x - x.mean()) ** 2).sum()) if len(x) else 0.0
-    return round(float(((x - x.mean()) * (y - y.mean())).sum()) / spread * SLOPE_ONE) if spread > 0 else 0
+    count, x_mean, y_mean, spread, common = 0, 0.0, 0.0, 0.0, 0.0
+    for x, y in _both(one, other):
+        count, x_mean, y_mean = count + len(x), x_mean + float(x.sum()), y_mean + float(y.sum())
+    x_mean, y_mean = x_mean / max(count, 1), y_mean / max(count, 1)
+    for x, y in _both(one, other):
+        spread += float(((x - x_mean) ** 2).sum())
+        common += float(((x - x_mean) * (y - y_mean)).sum())
+    return round(common / spread * SLOPE_ONE) if spread > 0 else 0
 
 
-def _expected(other: WholeNumbers, slope: int) -> Whole:
-    """Return the slope's part of a line through a column; of what is missing there, as of 0."""
-    expected: Whole = (np.where(other.missing, 0, other.whole) * slope + SLOPE_ONE // 2) // SLOPE_ONE
+def _both(one: WholeNumbers, other: WholeNumbers) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the numbers of the rows that two columns know, a part of them at a time."""
+    for part in _parts(len(one.whole)):
+        both = ~one.missing[part] & ~other.missing[part]
+        yield one.whole[part][both].astype(float), other.whole[part][both].astype(float)
+
+
+def _expected(other: WholeNumbers, slope: int, part: slice) -> Whole:
+    """Return the slope's part of a line through some rows of a column; of what is missing there, as of 0."""
+    known = np.where(other.missing[part], 0, other.whole[part]).astype(np.int64)
+    expected: Whole = (known * slope + SLOPE_ONE // 2) // SLOPE_ONE
     return expected
 
 

@@ -21,7 +21,7 @@ from gpu_report.render.samples.column_codec import (
     pack_column,
     pack_frame,
 )
-from gpu_report.render.samples.quantity_series import gpu_indexes
+from gpu_report.render.samples.quantity_series import gpu_indexes, with_value
 
 Json = dict[str, Any]
 Packed = tuple[PackedColumn, ...]
@@ -135,7 +135,7 @@ def pack_table(columns: Mapping[str, tuple[Iterable[float | None], Scale]]) -> P
 
 def _pack_rings(ring: pd.DataFrame) -> dict[str, Packed]:
     """Return what the driver kept of each quantity of a GPU, each on its own times."""
-    kept = ((column, ring[ring[column.name].notna()]) for column in schema.RING_QUANTITIES)
+    kept = ((column, with_value(ring, column.name)) for column in schema.RING_QUANTITIES)
     return {
         column.name: pack_frame(frame, {column.name: Scale(column.decimals)}, time_decimals=_time_decimals(frame))
         for column, frame in kept
@@ -146,7 +146,7 @@ def _pack_rings(ring: pd.DataFrame) -> dict[str, Packed]:
 def _time_decimals(ring: pd.DataFrame) -> int:
     """Return how finely the moments of the driver's readings mean something: each is of all the time since the last."""
     steps_s = np.diff(ring["t_s"].to_numpy(dtype=float))
-    is_long = len(steps_s) > 0 and float(np.nanmedian(steps_s)) >= LONG_STEP_S
+    is_long = len(steps_s) > 0 and float(np.nanmedian(steps_s, overwrite_input=True)) >= LONG_STEP_S
     return HUNDREDTH_DECIMALS if is_long else MILLISECOND_DECIMALS
 
 

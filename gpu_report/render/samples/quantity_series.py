@@ -44,7 +44,13 @@ def _read(frame: pd.DataFrame, name: str) -> QuantitySeries:
 
 def _kept(ring: pd.DataFrame, name: str) -> QuantitySeries:
     """Return what the driver kept of a quantity, nothing of one that it does not keep."""
-    return _read(ring.dropna(subset=name), name) if name in ring.columns else QuantitySeries(np.empty(0), np.empty(0))
+    return _read(with_value(ring, name), name) if name in ring.columns else QuantitySeries(np.empty(0), np.empty(0))
+
+
+def with_value(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the rows in which a column is known: the frame itself, and no copy, where all are."""
+    known = frame[name].notna().to_numpy()
+    return frame if known.all() else frame[known]
 
 
 def _finest(ticks: QuantitySeries, ring: QuantitySeries) -> QuantitySeries:
@@ -52,9 +58,10 @@ def _finest(ticks: QuantitySeries, ring: QuantitySeries) -> QuantitySeries:
     tick_s = float(np.median(np.diff(ticks.t_s))) if len(ticks.t_s) > 1 else 1.0
     if not len(ring.t_s):
         return QuantitySeries(ticks.t_s, ticks.values, tick_s)
-    after = np.searchsorted(ring.t_s, ticks.t_s)
-    padded = np.concatenate([[-np.inf], ring.t_s, [np.inf]])
-    alone = np.minimum(ticks.t_s - padded[after], padded[after + 1] - ticks.t_s) > tick_s / 2
+    after = np.clip(np.searchsorted(ring.t_s, ticks.t_s), 1, len(ring.t_s) - 1)
+    alone = np.minimum(np.abs(ticks.t_s - ring.t_s[after - 1]), np.abs(ring.t_s[after] - ticks.t_s)) > tick_s / 2
+    if not alone.any():
+        return QuantitySeries(ring.t_s, ring.values, tick_s)
     t_s = np.concatenate([ring.t_s, ticks.t_s[alone]])
     values = np.concatenate([ring.values, ticks.values[alone]])
     order = np.argsort(t_s, kind="stable")

@@ -149,3 +149,18 @@ def test_an_empty_frame_can_be_packed() -> None:
         pd.DataFrame({"t_s": pd.Series(dtype=float), "power_w": pd.Series(dtype=float)}), {"power_w": Scale(1)}
     )
     assert [(column.name, column.count) for column in packed] == [("t_s", 0)]
+
+
+def test_a_column_packed_in_parts_is_that_packed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = np.random.default_rng(1)
+    watts = np.where(drawn.random(500) < 0.1, np.nan, drawn.integers(2000, 4000, 500) / 10)
+    frame = pd.DataFrame({"t_s": np.arange(500) / 5 + drawn.integers(0, 9, 500) / 1000, "power_w": watts})
+    scales = {"power_w": Scale(1), "twice": Scale(1)}
+    frame["twice"] = 2 * watts + drawn.integers(0, 3, 500)
+    whole = pack_frame(frame, scales, {"twice": "power_w"})
+    monkeypatch.setattr("gpu_report.render.samples.column_codec.PART_ROWS", 64)
+    parts = pack_frame(frame, scales, {"twice": "power_w"})
+    assert [column.line is not None for column in parts] == [True, False, True]
+    for part, column in zip(parts, whole, strict=True):
+        np.testing.assert_array_equal(unpack(part), unpack(column))
+        assert part.text == column.text

@@ -25,7 +25,8 @@ def busy_in_training(context: Context, training: Training | None = None, gpu: in
         mine = usable & (~outside(series, spans) if len(spans) else outside(series, context.callbacks.spans))
         waits = [wait.span for wait in context.busy_waits if wait.gpu == series.gpu]
         weight += float(series.weight_s[mine].sum())
-        busy += float((series.weight_s * series.util_pct)[mine & outside(series, waits)].sum())
+        works = mine & outside(series, waits) if waits else mine
+        busy += float((series.weight_s[works] * series.util_pct[works]).sum())
     gpus = len(context.activity.used_gpus) if gpu is None else 1
     return (busy / weight, weight / gpus) if weight else None
 

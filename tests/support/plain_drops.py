@@ -107,7 +107,7 @@ class _Search:
     def _begin(self, at: int, start: int, line: float, stray_s: float) -> int:
         """Return the first reading of the low stretch that `start` lies in, no earlier than `at`."""
         stray_s = max(stray_s, (1 + READING_SLACK) * self.series.interval_s) if stray_s else 0.0
-        t_s, ends_s, begin = self.series.t_s, self.series.ends_s, start
+        t_s, ends_s, begin = self.series.t_s, self.series.ends_of(slice(None)), start
         for i in range(start - 1, at - 1, -1):
             if not self.usable[i] or t_s[i + 1] - ends_s[i] > 1e-6:
                 break

@@ -15,7 +15,7 @@ from gpu_report.analyse.results.stalls_in_waits import Stall, StallsInWaits
 from gpu_report.analyse.rules.epochs.comparable_epochs import length_of
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.trainings import away
-from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, is_well_sampled, series_of_gpu
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, is_well_sampled, running_total, series_of_gpu
 from gpu_report.analyse.timeseries.intervals import intersect, length_s, mask_in_any
 from gpu_report.analyse.timeseries.weighted_stats import StatsByInterval, StatsOfInterval, stats_by_interval
 from gpu_report.model import EpochSummary, Finding, InsideEpoch, Phase, Run, Stats
@@ -133,7 +133,7 @@ def _of_gpu(series: GpuSeries, spans: Sequence[Floats]) -> dict[str, StatsByInte
     of_rows = stats_by_interval(
         row_t_s, columns, series.sample_weight_s, _sampled(row_t_s, series.sample_weight_s, series.tick_s, spans)
     )
-    utils = {"gpu_util_pct": series.util_pct.astype(float)}
+    utils = {"gpu_util_pct": series.util_pct}
     sampled = _sampled(series.t_s, series.weight_s, series.interval_s, spans)
     return {**of_rows, **stats_by_interval(series.t_s, utils, series.weight_s, sampled)}
 
@@ -141,7 +141,7 @@ def _of_gpu(series: GpuSeries, spans: Sequence[Floats]) -> dict[str, StatsByInte
 def _sampled(t_s: Floats, weight_s: Floats, interval_s: float, spans: Sequence[Floats]) -> list[Floats]:
     """Return the spans, those as empty of which too little was sampled."""
     starts, ends = spans
-    so_far = np.concatenate([[0.0], np.cumsum(weight_s)])
+    so_far = running_total(weight_s)
     seconds = so_far[np.searchsorted(t_s, ends)] - so_far[np.searchsorted(t_s, starts)]
     return [starts, np.where(is_well_sampled(seconds, ends - starts, interval_s), ends, starts)]
 

@@ -106,7 +106,7 @@ def _unread_s(context: Context, finding: Finding) -> float:
     """
     start_s, end_s = max(finding.start_t_s, 0.0), min(finding.end_t_s, context.run.duration_s)
     mine = [series for series in context.series if series.gpu == finding.gpu]
-    shared = [np.minimum(t.ends_s, end_s) - np.maximum(t.t_s, start_s) for t in mine]
+    shared = [np.minimum(t.ends_of(slice(None)), end_s) - np.maximum(t.t_s, start_s) for t in mine]
     return max(end_s - start_s - sum(float(np.maximum(read, 0.0).sum()) for read in shared), 0.0)
 
 
@@ -127,7 +127,7 @@ def _book(account: _Account, seconds: dict[str, float], joules: dict[str, float]
 
 def _book_calls(context: Context, series: GpuSeries, curve: Energy, sums: Sequence[dict[str, float]]) -> None:
     """Add a GPU's seconds, joules and the seconds of which these are known, by the parts of calls."""
-    used_j, known_s = curve.of_each(series.t_s, series.ends_s)
+    used_j, known_s = curve.of_each(series.t_s, series.ends_of(slice(None)))
     for row, share in call_shares(context, series).items():
         for totals, spent in zip(sums, (series.weight_s, np.nan_to_num(used_j), known_s), strict=True):
             totals[row] = totals.get(row, 0.0) + float((spent * share).sum())
@@ -201,11 +201,12 @@ def _data_cause(findings: Sequence[Finding], gpu: int) -> str:
 
 def _waited(context: Context, series: GpuSeries) -> Bools:
     """Tell of which readings most of the idle time is a wait for the loader, by where the main process stood."""
-    waited_s = context.signals.loading(series.gpu).seconds_in_each(
-        np.column_stack([series.t_s - series.weight_s, series.t_s])
-    )
-    idle_s = series.weight_s * (1 - series.util_pct.astype(float) / 100)
-    is_wait: Bools = (waited_s > 0) & (waited_s >= WAITED_SHARE * idle_s)
+    waits, is_wait = context.signals.loading(series.gpu), np.zeros(len(series.t_s), dtype=bool)
+    for part in parts(len(series.t_s) if len(waits.edges_s) else 0):
+        t_s, weight_s = series.t_s[part], series.weight_s[part]
+        waited_s = waits.seconds_in_each(np.column_stack([t_s - weight_s, t_s]))
+        idle_s = weight_s * (1 - series.util_pct[part].astype(float) / 100)
+        is_wait[part] = (waited_s > 0) & (waited_s >= WAITED_SHARE * idle_s)
     return is_wait
 
 

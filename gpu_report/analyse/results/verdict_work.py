@@ -82,7 +82,7 @@ def _shared(context: Context) -> str:
     spans = as_array([p.span for p in context.phases if p.name == "train"])
     work_s = theirs_s = 0.0
     for series, usable in zip(context.series, context.usable, strict=True):
-        busy_s = (series.weight_s * series.util_pct)[mine := usable & ~outside(series, spans)]
+        busy_s = series.weight_s[mine := usable & ~outside(series, spans)] * series.util_pct[mine]
         share = context.cached(others_work).get(series.gpu)
         work_s += float(busy_s.sum())
         theirs_s += 0.0 if share is None else float((busy_s * share[mine]).sum())

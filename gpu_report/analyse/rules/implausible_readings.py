@@ -46,9 +46,11 @@ def _stuck(run: Run, series: GpuSeries) -> list[Interval]:
     alone = np.ones(len(series.t_s), dtype=bool)
     for start, end in _presence(run, series):
         alone[series.between(start, end)] = False
-    stuck = alone & (series.util_pct >= th.IMPLAUSIBLE_PCT) & _without_work(series, limit_w)
-    ends_s = series.ends_s
-    spans = [(float(series.t_s[a]), float(ends_s[b - 1])) for a, b in low_stretches(series, stuck, alone)]
+    stuck = alone & (series.util_pct >= th.IMPLAUSIBLE_PCT)
+    if not stuck.any():
+        return []
+    stuck &= _without_work(series, limit_w)
+    spans = [(float(series.t_s[a]), series.end_of(b - 1)) for a, b in low_stretches(series, stuck, alone)]
     return [
         Interval(series.gpu, start, end, series.mean_util_pct(start, end))
         for start, end in spans

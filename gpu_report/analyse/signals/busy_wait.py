@@ -39,8 +39,7 @@ def busy_waits(series: GpuSeries, usable: Bools) -> list[Interval]:
         no_work |= (tensor <= th.BUSY_WAIT_TENSOR_SHARE) & (power <= th.BUSY_WAIT_POWER_SHARE_WITHOUT_TENSOR)
     no_work |= _idles(series)
     idle = usable & (series.util_pct >= th.BUSY_WAIT_UTIL_PCT) & no_work
-    ends_s = series.ends_s
-    found = [(series.t_s[a], ends_s[b - 1]) for a, b in low_stretches(series, idle, usable)]
+    found = [(series.t_s[a], series.end_of(b - 1)) for a, b in low_stretches(series, idle, usable)]
     return [
         Interval(series.gpu, float(start), float(end), series.mean_util_pct(float(start), float(end)))
         for start, end in found

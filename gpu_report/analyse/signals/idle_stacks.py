@@ -270,8 +270,7 @@ def _overlap(process: ProcessStacks, other: ProcessStacks) -> bool:
 def _looks_back(series: GpuSeries) -> tuple[Floats, Floats, Floats]:
     """Return from when to when each reading was, and its idle share: a driver's reading is of the time before it."""
     steps = np.diff(series.t_s, prepend=-np.inf)
-    follows = np.concatenate([[False], np.abs(series.ends_s[:-1] - series.t_s[1:]) < 1e-6])[: len(series.t_s)]
-    starts = series.t_s - np.where(follows, steps, series.interval_s)
+    starts = series.t_s - np.where(series.after_gap, series.interval_s, steps)
     return starts, series.t_s, 1 - series.util_pct.astype(float) / 100
 
 

@@ -207,7 +207,7 @@ class IntervalSignals:
 
     def within(self, name: str) -> float | None:
         """Return the mean of a host column within the interval."""
-        return self.host.within(name, *self._inner)
+        return self._mean_in(self.host, name)
 
     def share_above(self, name: str, line: float) -> float | None:
         """Return the share (0 to 1) of the interval in which a host column was at a line or above."""
@@ -219,7 +219,18 @@ class IntervalSignals:
 
     def gpu_within(self, name: str) -> float | None:
         """Return the mean of a column of this GPU within the interval."""
-        return self.own.within(name, *self._inner)
+        return self._mean_in(self.own, name)
+
+    def _mean_in(self, table: SignalTable, name: str) -> float | None:
+        key = table is self.own, name
+        if key not in self._means:
+            self._means[key] = table.within(name, *self._inner)
+        return self._means[key]
+
+    @cached_property
+    def _means(self) -> dict[tuple[bool, str], float | None]:
+        """Return what has been worked out already: each cause asks for the same few columns."""
+        return {}
 
     def gpu_share_with(self, name: str, bits: int) -> float | None:
         """Return the share of the interval in which a bitmask of this GPU has any of these bits."""

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
-from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries, Percents
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries, Percents, running_total
 from gpu_report.analyse.timeseries.intervals import Indices
 from gpu_report.analyse.timeseries.low_stretches import Pairs, longest_stray_s, low_stretches, stretch_bounds
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK, STRAY_S
@@ -20,6 +20,7 @@ from gpu_report.model import Interval, Options, Stretch
 # Medians of single windows are dearer than rolling ones: only where so many times a series is sorted. A report of a day
 # of 8 GPUs takes 2.9 s with them, 3.5 s with rolling ones alone (2 cores).
 FEW_TIMES = 8
+WINDOWS_OF = 1 << 20  # readings that are copied at once for that
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,13 @@ def find_low_intervals(series: GpuSeries, usable: Bools) -> tuple[Interval, ...]
     long = [pair for pair in low_stretches(series, low, usable) if _counts(series, pair, th.LOW_AT_LEAST_S)]
     found = [pair for stretch in long for pair in _truly_low(series, low, stretch)]
     return tuple(_interval(series, *pair) for pair in found if _counts(series, pair, th.LOW_AT_LEAST_S))
+
+
+def _medians(windows: Percents, chosen: Indices) -> Percents:
+    """Return the median of some windows, so many at a time that their copy takes little memory."""
+    few = max(WINDOWS_OF // windows.shape[1], 1)
+    each = [np.median(windows[chosen[at : at + few]], axis=1) for at in range(0, len(chosen), few)]
+    return np.concatenate(each)
 
 
 def _median(values: Percents) -> float:
@@ -108,7 +116,7 @@ class _Search:
         self.at_least = max(round(LEVEL_AT_LEAST_S / series.interval_s), 1)
         # readings that the level is made of: of training (without enough of it, of any work), and in no drop
         self.kept = trains.copy() if trains.sum() >= self.at_least else usable.copy()
-        self.trained_s = np.concatenate([[0.0], np.cumsum(np.where(trains, series.weight_s, 0.0))])
+        self.trained_s = running_total(series.weight_s, trains)
         self.sustained_s = max(th.SUSTAINED_AFTER_S, th.SUSTAINED_SHARE * float(self.trained_s[-1]))
         self.low = stretch_bounds(series, usable & (series.util_pct < share * 100), usable, STRAY_S)
         self.behind = 0  # the end of the last dip that was looked at
@@ -134,7 +142,7 @@ class _Search:
         firsts, lasts = self.low
         if not len(firsts):
             return []
-        long = self.series.ends_s[lasts - 1] - self.series.t_s[firsts] >= self._least_s
+        long = self.series.ends_of(lasts - 1) - self.series.t_s[firsts] >= self._least_s
         begins = np.concatenate([[True], firsts[1:] > lasts[:-1]])
         group = np.cumsum(begins) - 1
         ends = np.append(begins[1:], True)
@@ -175,11 +183,12 @@ class _Search:
     def _undisturbed_levels(self, at: Indices) -> Floats:
         """Return the level before some readings as it is where no drop lies within its window, NaN where unknown."""
         values = self.series.util_pct[self.kept]
-        before: Indices = (np.cumsum(self.kept) - self.kept)[at]  # how many kept readings lie before each
+        # how many kept readings lie before each
+        before: Indices = np.cumsum(self.kept, dtype=np.int32)[at].astype(np.intp) - self.kept[at]
         whole: Bools = before >= self.window
         level = np.full(len(at), np.nan)
         if 0 < whole.sum() * self.window <= FEW_TIMES * len(values):
-            level[whole] = np.median(sliding_window_view(values, self.window)[before[whole] - self.window], axis=1)
+            level[whole] = _medians(sliding_window_view(values, self.window), before[whole] - self.window)
             values, rest = values[: self.window], ~whole & (before > 0)
         else:
             rest = before > 0

@@ -10,7 +10,7 @@ import numpy as np
 from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.process_looks import Look, looks_of
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, Spans, intersect, mask_in_any, minus, union
+from gpu_report.analyse.timeseries.intervals import ROWS_AT_ONCE, Span, Spans, intersect, mask_in_any, minus, union
 from gpu_report.model import EpochRow, Run
 
 # Who a process on a GPU belongs to (schema.PROCESS_OWNERS): the training, or certainly somebody else.
@@ -208,14 +208,18 @@ def first_work(series: GpuSeries, after_s: float) -> float | None:
 
 def work_begins(series: GpuSeries, after_s: float, bar_pct: float) -> float | None:
     """Return from when on a GPU was busy WORK_SECONDS out of WORK_WITHIN_S (and WORK_READINGS times), None if never."""
-    part = series.between(after_s, np.inf)
-    busy = series.t_s[part][series.util_pct[part] >= bar_pct]
+    first, last = series.between(after_s, np.inf).indices(len(series.t_s))[:2]
     ahead = max(th.WORK_READINGS, round(th.WORK_SECONDS / series.interval_s)) - 1
-    if len(busy) <= ahead:
-        return None
     within = max(th.WORK_WITHIN_S, (ahead + 1) * series.interval_s)
-    close = busy[ahead:] - busy[: len(busy) - ahead] <= within
-    return float(busy[np.argmax(close)]) if close.any() else None
+    looked_at = 0
+    while looked_at < last - first:  # work begins early, nearly always: what comes first is looked at first
+        looked_at = min(max(ROWS_AT_ONCE, 8 * looked_at), last - first)
+        part = slice(first, first + looked_at)
+        busy = series.t_s[part][series.util_pct[part] >= bar_pct]
+        close = busy[ahead:] - busy[: max(len(busy) - ahead, 0)] <= within
+        if close.any():
+            return float(busy[np.argmax(close)])
+    return None
 
 
 # --- idle -----------------------------------------------------------------------------------------------------

@@ -143,9 +143,14 @@ class EpochEnds:
 
     def is_slow(self, epoch_end: EpochEnd) -> bool:
         """Tell whether its validation or its checkpoint took far longer than its siblings'."""
-        validation, checkpoint = self.usual_validation(epoch_end), self.usual_checkpoint(epoch_end)
-        slow = validation is not None and (epoch_end.validation_s or 0.0) > validation.longest_s
-        return slow or (checkpoint is not None and (epoch_end.checkpoint_s or 0.0) > checkpoint.longest_s)
+        parts = ((epoch_end.validation_s, self.usual_validation), (epoch_end.checkpoint_s, self.usual_checkpoint))
+        return any(
+            length_s is not None
+            and length_s > self._tolerated_s  # of a long run's thousands nearly all are shorter
+            and (siblings := usual(epoch_end)) is not None
+            and length_s > siblings.longest_s
+            for length_s, usual in parts
+        )
 
     @property
     def edge_s(self) -> float:
@@ -164,7 +169,12 @@ class EpochEnds:
     def _usual(self, of: EpochEnd, part: str, first_extra_s: float) -> SiblingLength | None:
         mine, lengths = self._siblings[of.row.run, part]
         at = bisect_left(mine, of.row.row_t_s, key=lambda b: b.row.row_t_s)
-        return lengths.of(at, max(th.LONGER_TOLERATED_S, self.edge_s), first_extra_s)
+        return lengths.of(at, self._tolerated_s, first_extra_s)
+
+    @property
+    def _tolerated_s(self) -> float:
+        """Return how much longer than its siblings a part may be in any case: it may be as long itself."""
+        return max(th.LONGER_TOLERATED_S, self.edge_s)
 
     @cached_property
     def _siblings(self) -> Mapping[tuple[int, str], tuple[Sequence[EpochEnd], SiblingLengths]]:

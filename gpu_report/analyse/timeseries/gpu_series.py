@@ -11,13 +11,23 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.analyse.timeseries import thresholds as th
-from gpu_report.analyse.timeseries.intervals import Indices, Span, Spans, indices_within, length_s, row_ranges, union
+from gpu_report.analyse.timeseries.intervals import (
+    Indices,
+    Span,
+    Spans,
+    indices_within,
+    length_s,
+    parts,
+    row_ranges,
+    union,
+)
 from gpu_report.model import Gap, Run
 
 # A reading stands for the time to the next one, at most this many intervals (and at least HOLD_AT_LEAST_S): a
 # tick may be late without anything being lost.
 HOLD_INTERVALS = 2.5
 HOLD_AT_LEAST_S = 1.0
+UNSEEN_S = 1e-6  # more than rounding leaves between the end of a reading's time and the next
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -43,10 +53,10 @@ class GpuSeries:
     samples: pd.DataFrame
     sample_weight_s: Floats
 
-    @property
-    def ends_s(self) -> Floats:
-        """Return the end of the time that each reading stands for: worked out anew, which is less than to keep it."""
-        return self.t_s + self.weight_s
+    def ends_of(self, rows: Indices | slice) -> Floats:
+        """Return the ends of the time that some readings stand for: worked out anew, which is less than to keep all."""
+        ends: Floats = self.t_s[rows] + self.weight_s[rows]
+        return ends
 
     def end_of(self, row: int) -> float:
         """Return the end of the time that one reading stands for."""
@@ -55,7 +65,7 @@ class GpuSeries:
     @cached_property
     def after_gap(self) -> Bools:
         """Return which readings the one before does not last to; nothing is before the first."""
-        return np.concatenate([[True], self.t_s[1:] - self.ends_s[:-1] > 1e-6])[: len(self.t_s)]
+        return _after_gap(self.t_s, self.weight_s)
 
     def between(self, start_t_s: float, end_t_s: float) -> slice:
         """Return the readings taken in [start, end)."""
@@ -89,9 +99,17 @@ class GpuSeries:
 
     def mean_util_of(self, rows: Bools | Indices) -> tuple[float, float]:
         """Return mean utilisation (%) over some readings and the seconds they stand for; NaN and 0 of none."""
-        seconds = float(self.weight_s[rows].sum())
-        busy = float((self.util_pct[rows] * self.weight_s[rows]).sum())
+        weight_s = self.weight_s[rows]
+        seconds = float(weight_s.sum())
+        busy = float(np.multiply(self.util_pct[rows], weight_s, out=weight_s).sum())
         return (busy / seconds, seconds) if seconds > 0 else (float("nan"), 0.0)
+
+
+def running_total(seconds: Floats, some: Bools | None = None) -> Floats:
+    """Return the seconds of all readings, or of `some`, before each reading, and those of all."""
+    total = np.zeros(len(seconds) + 1)
+    np.multiply(seconds, True if some is None else some, out=total[1:])
+    return np.cumsum(total, out=total)
 
 
 def is_well_sampled(sampled_s: Floats | float, length_s: Floats | float, slack_s: float = 0.0) -> Bools:
@@ -132,8 +150,8 @@ def measured_s(series: GpuSeries, duration_s: float) -> float:
     without = _without_rows(series, duration_s)
     if not without or not seconds:
         return seconds
-    so_far = np.concatenate([[0.0], np.cumsum(series.weight_s)])
-    edges = np.column_stack([series.t_s, series.ends_s]).ravel()
+    so_far = running_total(series.weight_s)
+    edges = np.column_stack([series.t_s, series.ends_of(slice(None))]).ravel()
     known = np.column_stack([so_far[:-1], so_far[1:]]).ravel()
     starts, ends = np.array(without).T
     return seconds - float((np.interp(ends, edges, known) - np.interp(starts, edges, known)).sum())
@@ -152,12 +170,23 @@ def _without_rows(series: GpuSeries, duration_s: float) -> list[Span]:
 
 def _between(t_s: Floats, weight_s: Floats, tick_s: float, duration_s: float) -> list[Span]:
     """Return what readings leave out: at both ends from the longest hold on, in which none is missing yet."""
-    starts = np.concatenate([[0.0], t_s + weight_s])
-    ends = np.concatenate([t_s, [duration_s]])
-    missing = ends - starts > longest_hold(tick_s)
+    if not len(t_s):
+        return [(0.0, duration_s)] if duration_s > longest_hold(tick_s) else []
     # between two readings the hold is already counted, so that any rest at all is a gap
-    missing[1:-1] = ends[1:-1] - starts[1:-1] > 1e-6
-    return list(zip(starts[missing].tolist(), ends[missing].tolist(), strict=True))
+    after = np.flatnonzero(_after_gap(t_s, weight_s)[1:]) + 1
+    within = list(zip((t_s[after - 1] + weight_s[after - 1]).tolist(), t_s[after].tolist(), strict=True))
+    outside = (0.0, float(t_s[0])), (float(t_s[-1] + weight_s[-1]), duration_s)
+    first, last = ([span] if span[1] - span[0] > longest_hold(tick_s) else [] for span in outside)
+    return [*first, *within, *last]
+
+
+def _after_gap(t_s: Floats, weight_s: Floats) -> Bools:
+    """Return which readings the one before does not last to; nothing is before the first."""
+    found = np.ones(len(t_s), dtype=bool)
+    for part in parts(len(t_s) - 1):
+        after = slice(part.start + 1, part.stop + 1)
+        found[after] = t_s[after] - (t_s[part] + weight_s[part]) > UNSEEN_S
+    return found
 
 
 def longest_hold(tick_s: float) -> float:
@@ -173,7 +202,8 @@ def _why(series: GpuSeries, start: float, end: float) -> str:
 def _series(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float, duration_s: float) -> GpuSeries:
     t, util = _finest(rows, ring, tick_s)
     steps = np.diff(t)
-    interval_s = (min(float(np.median(steps)), tick_s) if len(steps) else 0.0) or tick_s
+    interval_s = (min(float(np.median(steps, overwrite_input=True)), tick_s) if len(steps) else 0.0) or tick_s
+    del steps  # a month has 13 million
     return GpuSeries(
         gpu=gpu,
         t_s=t,
@@ -212,6 +242,9 @@ def _holds(t: Floats, interval_s: float, tick_s: float, duration_s: float) -> Fl
     """Return how long each reading stands: to the next one; where that is too far or absent, one interval."""
     if not len(t):
         return t
-    after = np.append(np.diff(t), np.inf)
-    hold = np.where(after > longest_hold(tick_s), interval_s, after)
-    return np.minimum(hold, np.maximum(duration_s - t, 0.0))
+    hold = np.append(np.diff(t), np.inf)
+    for part in parts(len(t)):
+        mine = hold[part]
+        mine[mine > longest_hold(tick_s)] = interval_s
+        np.minimum(mine, np.maximum(duration_s - t[part], 0.0), out=mine)
+    return hold

@@ -72,14 +72,15 @@ def _slow(context: Context, gpu: int, ends: Sequence[EpochEnd], part: _Part) -> 
     """Yield the parts that are too long, or in which the GPU or the trainer rested for too long, by their siblings."""
     firsts = [end.first for end in ends]
     stopped = [_stops(context, gpu, span) if span else [] for span in part.spans]
-    measures = ([span[1] - span[0] if span else np.nan for span in part.spans], list(map(_longest_s, stopped)))
-    siblings = [SiblingLengths(lengths, firsts) for lengths in measures]
+    lengths, stops = [span[1] - span[0] if span else np.nan for span in part.spans], list(map(_longest_s, stopped))
+    siblings = [SiblingLengths(each, firsts) for each in (lengths, stops)]
+    tolerated_s = context.options.drop_seconds
     for number, (end, span) in enumerate(zip(ends, part.spans, strict=True)):
-        if span is None:
-            continue
-        whole, rests = (each.of(number, context.options.drop_seconds, FIRST_VALIDATION_EXTRA_S) for each in siblings)
-        is_long = end.from_callbacks and whole is not None and span[1] - span[0] > whole.longest_s
-        has_stopped = rests is not None and _longest_s(stopped[number]) > rests.longest_s
+        if span is None or max(lengths[number], stops[number]) <= tolerated_s:
+            continue  # of a long run they are thousands
+        whole, rests = (each.of(number, tolerated_s, FIRST_VALIDATION_EXTRA_S) for each in siblings)
+        is_long = end.from_callbacks and whole is not None and lengths[number] > whole.longest_s
+        has_stopped = rests is not None and stops[number] > rests.longest_s
         in_drop = any(
             drop.start_t_s < span[1] and drop.end_t_s > span[0] and reaches_into_training(drop, span)
             for drop in context.cached(_drops_in)(*span)

@@ -6,7 +6,7 @@ import pytest
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.timeseries.gpu_series import gpu_series
+from gpu_report.analyse.timeseries.gpu_series import gaps, gpu_series, running_total
 
 
 def ring_of(util, start=0.0, step=0.2):
@@ -109,3 +109,15 @@ class TestSamplesThatWereCut:
         assert rows["work"] is None
         whole = {row.name: row.energy_j for row in self.cut(at=100).ledger}
         assert whole["work"] == pytest.approx(0.7 * 20000, rel=0.01)
+
+
+def test_a_series_worked_out_in_parts_is_that_of_all_at_once(monkeypatch):
+    ring = ring_of([90.0] * 500).drop(index=[*range(31, 60), 64, *range(127, 129)])
+    run = make_run(readings((90, 100)), ring=ring)
+    (whole,) = gpu_series(run)
+    monkeypatch.setattr("gpu_report.analyse.timeseries.intervals.ROWS_AT_ONCE", 32)
+    (parts,) = gpu_series(run)
+    np.testing.assert_array_equal(parts.weight_s, whole.weight_s)
+    np.testing.assert_array_equal(parts.after_gap, np.append(True, np.diff(whole.t_s) - whole.weight_s[:-1] > 1e-6))
+    assert gaps(parts, run.duration_s) == gaps(whole, run.duration_s)
+    assert running_total(parts.weight_s, parts.after_gap)[-1] == pytest.approx(parts.weight_s[parts.after_gap].sum())

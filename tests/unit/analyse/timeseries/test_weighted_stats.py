@@ -106,3 +106,15 @@ def test_a_weighted_sum_in_pieces_is_the_whole():
     values, weights = np.random.default_rng(0).random((2, 3 * SHORT + 5))
     assert weighted_sum(values, weights) == pytest.approx(float(np.sum(values * weights)))
     assert weighted_sum(values[:100], weights[:100]) == float(values[:100] @ weights[:100])
+
+
+def test_means_and_peaks_worked_out_in_parts_are_those_of_all_at_once(monkeypatch):
+    drawn = np.random.default_rng(1)
+    values, weights = drawn.choice([0.0, 7.5, 90.0, np.nan], 200), drawn.choice([0.0, 0.2, 1.0], 200)
+    starts = drawn.uniform(-5, 205, 60)  # in any order, and overlapping
+    spans = starts, starts + drawn.uniform(0, 40, 60)
+    whole = stats_by_interval(np.arange(200.0), {"x": values}, weights, spans)["x"]
+    expected = whole.mean, whole.max
+    monkeypatch.setattr("gpu_report.analyse.timeseries.weighted_stats.ROWS_AT_ONCE", 16)
+    parts = stats_by_interval(np.arange(200.0), {"x": values}, weights, spans)["x"]
+    np.testing.assert_array_equal((parts.mean, parts.max), expected)

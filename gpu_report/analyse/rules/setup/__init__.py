@@ -7,7 +7,14 @@ from gpu_report.analyse.rules.setup.batch import batch_too_large
 from gpu_report.analyse.rules.setup.check import Check, SetupIssue
 from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
 from gpu_report.analyse.rules.setup.storage import data_disk
-from gpu_report.analyse.rules.setup.torch import gpu_not_taken, torch_a_little_newer, torch_too_new, torch_without_cuda
+from gpu_report.analyse.rules.setup.torch import (
+    cudnn_off,
+    full_precision,
+    gpu_not_taken,
+    torch_a_little_newer,
+    torch_too_new,
+    torch_without_cuda,
+)
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Finding
 
@@ -16,6 +23,8 @@ CHECKS: tuple[Check, ...] = (
     torch_too_new,
     gpu_not_taken,
     torch_a_little_newer,
+    cudnn_off,
+    full_precision,
     batch_too_large,
     shared_memory,
     threads,

@@ -1,11 +1,16 @@
-"""Set-up at odds: a torch that does not fit the driver, or has no CUDA at all, so that the CPU trains."""
+"""Set-up at odds: a torch that does not fit the driver or has no CUDA, and modes that slow each kernel."""
 
+from gpu_report.analyse.busy_in_training import busy_in_training
+from gpu_report.analyse.causes.slow_modes import SLOW_MODES
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.setup.check import SetupIssue
 from gpu_report.analyse.timeline.device_argument import visible_devices
 from gpu_report.analyse.timeline.trainings import CPU, Training
-from gpu_report.model import Advice, Evidence, Severity
+from gpu_report.model import HEALTHY_PCT, Advice, Evidence, Severity
+
+CUDNN_OFF = "cudnn_off"  # of the slow modes the one that makes the GPU's own work longer
+TENSOR_CORES_FROM = 7.0  # compute capability (NVIDIA, CUDA C++ Programming Guide: Volta)
 
 ROCM = "rocm"  # torch for AMD's GPUs: it has no CUDA either, and none is wanted
 
@@ -76,6 +81,34 @@ def torch_a_little_newer(context: Context, training: Training) -> SetupIssue | N
     text = f"torch was built for CUDA {training.text('cuda')}, {served_text}"
     do = "If `compile=True` or a kernel of your own fails to load, update the NVIDIA driver: nothing else needs it"
     return SetupIssue("info", text, (training.text("cuda"),), (), (Advice(do),))
+
+
+def full_precision(context: Context, training: Training) -> SetupIssue | None:
+    """Find a training in 32 bits on a GPU with tensor cores; worth more than a note where the GPU is the limit.
+
+    Of amp=True that ultralytics' own check has turned off, only why can be found out.
+    """
+    capability = training.quantity("compute_capability")
+    too_old = capability is not None and capability < TENSOR_CORES_FROM
+    if training.settings.get("amp") is not False or not training.device.startswith("cuda") or too_old:
+        return None
+    busy = busy_in_training(context, training)
+    asked = training.args.get("amp") is True
+    is_limit = busy is not None and busy[0] >= HEALTHY_PCT and not asked
+    text = "The training computed in 32 bits (`amp=False`)"
+    do = Advice("Set `amp=True`, unless losses became NaN with it", "amp", "False", "True", short="Set `amp=True`")
+    if asked:
+        text = "The training computed in 32 bits: ultralytics turned `amp=True` off"
+        do = Advice("See in its log why its check of AMP failed: most GPUs since 2018 train faster with it")
+    return SetupIssue("warning" if is_limit else "info", text, (asked,), (), (do,))
+
+
+def cudnn_off(context: Context, training: Training) -> SetupIssue | None:  # noqa: ARG001 - as all checks
+    """Find convolutions that go without cuDNN."""
+    if CUDNN_OFF not in training.slow_modes:
+        return None
+    mode = SLOW_MODES[CUDNN_OFF]
+    return SetupIssue("warning", f"Convolutions were slow: {mode.what}", (), (), (_do(mode.do),))
 
 
 def _do(text: str) -> Advice:

@@ -137,6 +137,30 @@ def begun_again(asked, had, *, attempts=2, **given):
     return dataclasses.replace(run, inside=(dataclasses.replace(run.inside[0], epochs=epochs),))
 
 
+@pytest.mark.parametrize(
+    ("settings", "args", "util", "severity"),
+    [
+        ({"amp": False}, {"amp": False}, 90.0, "warning"),
+        ({"amp": False, "compute_capability": 9.0}, {}, 90.0, "warning"),
+        ({"amp": False}, {"amp": False}, 30.0, "info"),  # something else is the limit
+        ({"amp": False}, {"amp": True}, 90.0, "info"),  # ultralytics' own check turned it off
+        ({"amp": False, "compute_capability": 6.1}, {}, 90.0, None),  # no tensor cores
+        ({"amp": True}, {}, 90.0, None),
+        ({}, {"amp": False}, 90.0, None),  # nobody said what it was
+    ],
+)
+def test_a_training_in_32_bits_is_worth_a_word_where_the_gpu_is_the_limit(settings, args, util, severity):
+    found = [each for each in odds(trained({**FITTING, **settings}, args=args, util=util)) if "32 bits" in each.summary]
+    assert [each.severity for each in found] == ([severity] if severity else [])
+
+
+def test_without_cudnn_convolutions_are_slow_however_busy_the_gpu_is():
+    run = trained({**FITTING, "slow_modes": ["cudnn_off"]})
+    assert said(run) == [("warning", "Convolutions were slow: cuDNN was switched off")]
+    assert "torch.backends.cudnn.enabled = False" in analyse(run).verdict.text
+    assert said(trained({**FITTING, "slow_modes": ["tracemalloc"]})) == []
+
+
 def test_a_batch_that_yolo_halved_for_want_of_memory():
     (finding,) = odds(begun_again(32, 8, attempts=3))
     assert finding.severity == "warning"

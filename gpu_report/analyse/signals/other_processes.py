@@ -51,7 +51,7 @@ class OtherProcess:
 
 def other_processes_on(run: Run, series: GpuSeries) -> tuple[OtherProcess, ...]:
     """Return the other processes of a GPU. When they came and went shows in its memory between two looks."""
-    looks = looks_of(run, series.gpu)
+    looks = list(looks_of(run, series.gpu))
     of_pid = by_pid(looks)
     found = [_other_process(run, series, of_pid[pid]) for pid in _pids(run, looks)]
     return tuple(other for other in found if other.span[0] < other.span[1])

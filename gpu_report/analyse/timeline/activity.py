@@ -227,13 +227,12 @@ def work_begins(series: GpuSeries, after_s: float, bar_pct: float) -> float | No
 
 def _presence(run: Run) -> dict[int, list[Span]]:
     """Return, for each GPU, when a process of this run was on it; empty where processes are not known."""
-    looks = looks_of(run)
-    if not looks:
+    if run.processes.empty:
         return {}
-    own = _own_pids(looks)
+    own = _own_pids(run)
     spans: dict[int, list[Span]] = {}
     open_since: dict[tuple[int, int], float] = {}
-    for look in looks:
+    for look in looks_of(run):
         if look.pid in own and look.change == "gone":
             spans.setdefault(look.gpu, []).append((open_since.pop((look.gpu, look.pid), 0.0), look.t_s))
         elif look.pid in own:
@@ -243,15 +242,20 @@ def _presence(run: Run) -> dict[int, list[Span]]:
     return spans
 
 
-def _own_pids(looks: Sequence[Look]) -> set[int]:
+def _own_pids(run: Run) -> set[int]:
     """Return the processes of this run: the training's, and those that nobody knows the owner of.
 
     Where no owner is known at all, a process that was there at the first look belongs to somebody else, unless none
     came later: then the recording began in the middle of the training.
     """
-    appeared = [look for look in looks if look.change == "appeared"]
+    trains: set[int] = set()
+    appeared: list[Look] = []
+    for look in looks_of(run):
+        if look.owner == OWN:
+            trains.add(look.pid)
+        if look.change == "appeared":
+            appeared.append(look)
     candidates = [look for look in appeared if look.t_s > th.FIRST_LOOK_S] or appeared
-    trains = {look.pid for look in looks if look.owner == OWN}
     if not trains:
         return {look.pid for look in candidates}
     return trains | {look.pid for look in candidates if look.owner not in {OWN, *FOREIGN}}

@@ -1,9 +1,11 @@
 """The processes on a GPU as the recorder saw them, look by look: plain values, for of most runs there are few."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from gpu_report.model import Run
+
+AT_ONCE = 10_000  # looks: 3 MB
 
 
 class Look(NamedTuple):
@@ -19,16 +21,18 @@ class Look(NamedTuple):
     gpu_util_pct: float
 
 
-def looks_of(run: Run, gpu: int | None = None) -> list[Look]:
-    """Return the looks at the processes of a GPU, or of all, in order of time.
+def looks_of(run: Run, gpu: int | None = None) -> Iterator[Look]:
+    """Yield the looks at the processes of a GPU, or of all, in order of time.
 
-    They are made anew each time: of a week of eight GPUs all would take hundreds of MB.
+    They are made anew each time, some at a time: all of a week of eight GPUs take hundreds of MB.
     """
-    columns = (run.processes[name].to_numpy() for name in Look._fields)
+    columns = [run.processes[name].to_numpy() for name in Look._fields]
     if gpu is not None:
-        mine = run.processes["gpu"].to_numpy() == gpu
-        columns = (column[mine] for column in columns)
-    return list(map(Look._make, zip(*(column.tolist() for column in columns), strict=True)))
+        mine = columns[Look._fields.index("gpu")] == gpu
+        columns = [column[mine] for column in columns]
+    for at in range(0, len(columns[0]), AT_ONCE):
+        some = (column[at : at + AT_ONCE].tolist() for column in columns)
+        yield from map(Look._make, zip(*some, strict=True))
 
 
 def by_pid(looks: Iterable[Look]) -> dict[int, list[Look]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 UNEXPLAINED = "unexplained"  # an honest answer
-LOADER = "the data loader"  # what a finding waited for
+LOADER, OTHER_NODE = "the data loader", "a rank on another node"  # what a finding waited for
 WAITING_FOR_PEER = "waiting-for-peer"  # a rule and its cause
 ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its end takes
 USER_CODE_KEY = "user_code_pct"  # of evidence: the share of training time that a function of the user's takes

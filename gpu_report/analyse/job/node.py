@@ -37,13 +37,18 @@ def node_run(analysis: Analysis) -> NodeRun:
             for gpu in run.gpus
         ),
         ranks=tuple(_ranks(run, sorted(used))),
-        verdict=analysis.verdict.text,
+        verdict=_verdict(analysis),
         busy_pct=analysis.verdict.busy_pct,
         findings=tuple(finding for finding in analysis.findings if not finding.expected)[:MOST_FINDINGS],
         ledger=analysis.ledger,
         problems=run.problems,
         ended_by=run.recording.ended_by,
     )
+
+
+def _verdict(analysis: Analysis) -> str:
+    """Return a node's verdict without the advice to render all nodes together: that is what is done."""
+    return " ".join(said.text for said in analysis.verdict.sentences if said.kind != "all nodes")
 
 
 def utilisation(run: Run, gpu: int, step_s: float) -> npt.NDArray[np.float32]:

@@ -20,7 +20,7 @@ from gpu_report.analyse.results.verdict_work import (
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
-from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED, WAITING_FOR_PEER, cause_words, row_words
+from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, cause_words, row_words
 from gpu_report.model import (
     HEALTHY_PCT,
     STARVED_PCT,
@@ -67,6 +67,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *first,
         *([lead.sentence] if lead else ()),
         *_against(lead),
+        *_of_all_nodes(findings),
         *work_sentences(
             context, trained, unseen, () if first else findings, is_lead=is_lead, marred=_is_marred(findings)
         ),
@@ -79,7 +80,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *stopped_early(ending),
         *_setup(findings, lead),
         *_drops(context, merged, findings, lead, telling=_is_telling(trained, max(unseen, unsampled))),
-        *_others(findings, merged),
+        *_others([f for f in findings if not _is_said(f, lead)], merged),
         *_throttled(findings),
         *(() if faults_first else _fault(own)),
         *_fault(foreign),
@@ -108,6 +109,20 @@ def _unnamed(context: Context, lead: Lead | None, findings: Sequence[Finding]) -
     is_named = any(finding.where for finding in findings if finding.id in led)  # by a few dumps
     if not context.run.stacks and not is_named and about in CAUSES and CAUSES[about].has_line:
         yield Sentence("record", "To see the line of code, record it again: `gpu-report record -- COMMAND`.", (), about)
+
+
+def _of_all_nodes(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield how to learn for whom a GPU waited where that is on another node, whose recording is another folder."""
+    mine = [finding for finding in findings if finding.waited_for == OTHER_NODE]
+    if mine:
+        text = "To see which rank, render all nodes: `gpu-report render job.html NODE_A NODE_B`."
+        ids = tuple(finding.id for finding in mine)
+        yield Sentence("all nodes", text, ids, WAITING_FOR_PEER, next(iter(mine[0].advice), None))
+
+
+def _is_said(finding: Finding, lead: Lead | None) -> bool:
+    """Tell whether the lead has said of a wait for another node what there is to say."""
+    return lead is not None and finding.waited_for == OTHER_NODE and finding.id in lead.sentence.findings
 
 
 def _guessed(context: Context, findings: Sequence[Finding]) -> Iterator[Sentence]:

@@ -15,6 +15,7 @@ from gpu_report.catalogue import (
     CAUSES,
     ENDS_SHARE_KEY,
     IN_STEPS,
+    OTHER_NODE,
     RULES,
     UNEXPLAINED,
     USER_CODE_KEY,
@@ -310,7 +311,9 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
     took = about_length(took_s)
     rule = RULES[worst.rule]
     felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
-    if at is not None and not at.is_yolo:
+    if worst.waited_for == OTHER_NODE:  # what this rank did meanwhile was to wait
+        text = f"{upper_first(_gpu(worst))} waited {took} for {OTHER_NODE}, which shows as busy"
+    elif at is not None and not at.is_yolo:
         text = f"Look at {place_words(at)}: {felt} for {took} there"
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
         text = f"{advice.short}: it was on the GPU for {took}"

@@ -13,10 +13,14 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import BUSY_WAIT_UTIL_PCT
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, union
+from gpu_report.catalogue import OTHER_NODE
 from gpu_report.model import Advice, Cause, Evidence, Finding, Interval
 
 SHORT = "Find the call that not all training processes (ranks) make: `barrier`, `all_reduce`, `all_gather`"
 ADVICE = (Advice(f"{SHORT}. Each rank waits in it until all of them have come to it", short=SHORT),)
+OF_ALL_NODES = (
+    Advice("Render all nodes as one report, which names the slow rank: `gpu-report render job.html NODE_A NODE_B`"),
+)
 
 
 def waiting_for_peer(context: Context) -> list[Finding]:
@@ -60,11 +64,11 @@ def _finding(context: Context, interval: Interval, late: int | None) -> Finding:
     signals = context.signals.of(interval.gpu, *span)
     power = signals.gpu_within("power_w")
     elsewhere = context.run.job.is_of_several_nodes
-    another = "a GPU of another node" if elsewhere else "another GPU"
-    peer = f"GPU {late}" if late is not None else another
+    peer = f"GPU {late}" if late is not None else OTHER_NODE if elsewhere else "another GPU"
     seconds = f"{interval.duration_s:.0f} s"
     waited = f"GPU {interval.gpu} waited {seconds} for {peer}"
     all_wait = late is None and not elsewhere and not context.gpus_not_waiting(interval.gpu, span)
+    of_all_nodes = late is None and elsewhere
     if all_wait:
         waited = f"All GPUs of the training waited {seconds} for each other"
     return context.finding(
@@ -73,9 +77,10 @@ def _finding(context: Context, interval: Interval, late: int | None) -> Finding:
         span,
         f"{waited} (shows as {interval.mean_pct:.0f} % busy)",
         gpu=interval.gpu,
-        evidence=_evidence(signals, power),
-        cause=Cause("waiting-for-peer", STRONG, _explanation(signals, late)),
-        advice=ADVICE if all_wait else (),
+        evidence=_evidence(signals, power, elsewhere=of_all_nodes),
+        cause=Cause("waiting-for-peer", STRONG, _explanation(signals, late, elsewhere=of_all_nodes)),
+        advice=ADVICE if all_wait else OF_ALL_NODES if of_all_nodes else (),
+        waited_for=OTHER_NODE if of_all_nodes else "",
         kernel_events=tuple(signals.kernel),
     )
 
@@ -88,8 +93,10 @@ def _late(context: Context, wait: Interval) -> int | None:
     return min(quiet, key=lambda other: quiet[other], default=None)
 
 
-def _explanation(signals: IntervalSignals, late: int | None) -> str:
+def _explanation(signals: IntervalSignals, late: int | None, *, elsewhere: bool) -> str:
     why = "; a signal had paused a process of the training" if _paused(signals) else ""
+    if elsewhere:
+        return f"this GPU showed full utilisation near idle power: its process (rank) waited for {OTHER_NODE}{why}"
     whom = f"the one on GPU {late}" if late is not None else "one that never came to the same place in the code"
     return f"this GPU showed full utilisation at idle power: its training process (rank) waited for {whom}{why}"
 
@@ -100,11 +107,12 @@ def _paused(signals: IntervalSignals) -> float | None:
     return stopped if stopped is not None and stopped >= STOPPED else None
 
 
-def _evidence(signals: IntervalSignals, power: float | None) -> tuple[Evidence, ...]:
+def _evidence(signals: IntervalSignals, power: float | None, *, elsewhere: bool) -> tuple[Evidence, ...]:
     return evidence(
         ("power meanwhile", power, "W"),
         usually(signals.gpu_typical("power_w"), "W"),
         ("tensor activity meanwhile", signals.gpu_within("tensor_active_pct"), "%"),
         usually(signals.gpu_typical("tensor_active_pct"), "%"),
+        ("SM activity meanwhile", signals.gpu_within("sm_active_pct") if elsewhere else None, "%"),
         stopped_processes(_paused(signals)),
     )

@@ -12,6 +12,8 @@ from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK
 from gpu_report.model import Interval
 
+SEVERAL = 2  # GPUs: one by itself waits for none
+
 
 def busy_waits_of(
     series: Sequence[GpuSeries], usable: Sequence[Bools], used_gpus: Collection[int], *, on_other_nodes: bool = False
@@ -21,51 +23,95 @@ def busy_waits_of(
     The others may all be `on_other_nodes` of a job.
     """
     pairs = [(each, use) for each, use in zip(series, usable, strict=True) if each.gpu in used_gpus]
-    waits = [wait for each, use in pairs for wait in busy_waits(each, use)] if len(pairs) > 1 or on_other_nodes else []
+    if len(pairs) < SEVERAL and not on_other_nodes:
+        return ()
+    waits = [wait for each, use in pairs for wait in busy_waits(each, use, on_other_nodes=on_other_nodes)]
     return tuple(sorted(waits, key=lambda wait: (wait.start_t_s, wait.gpu)))
 
 
-def busy_waits(series: GpuSeries, usable: Bools) -> list[Interval]:
+def busy_waits(series: GpuSeries, usable: Bools, *, on_other_nodes: bool = False) -> list[Interval]:
     """Return where utilisation is full and power, at its typical work far higher, is not: a kernel that only waits.
 
     So is one that draws what the GPU draws when it does nothing: where waiting takes most of the time, as of a training
-    that hangs, what is typical is waiting.
+    that hangs, what is typical is waiting. Where other ranks are `on_other_nodes`, no GPU of this recording shows whom
+    it waits for: what hardly uses the GPU waits. Where it does so most of the time, shorter stretches count.
     """
-    power, tensor = _of_typical(series, usable, "power_w"), _of_typical(series, usable, "tensor_active_pct")
-    if power is None:
+    no_work = _idles(series)
+    if (power := _of_typical(series, usable, "power_w")) is None:
         return []
-    no_work = power <= th.BUSY_WAIT_POWER_SHARE
-    if tensor is not None:
+    no_work |= power <= th.BUSY_WAIT_POWER_SHARE
+    if (tensor := _of_typical(series, usable, "tensor_active_pct")) is not None:
         no_work |= (tensor <= th.BUSY_WAIT_TENSOR_SHARE) & (power <= th.BUSY_WAIT_POWER_SHARE_WITHOUT_TENSOR)
-    no_work |= _idles(series)
-    idle = usable & (series.util_pct >= th.BUSY_WAIT_UTIL_PCT) & no_work
-    found = [(series.t_s[a], series.end_of(b - 1)) for a, b in low_stretches(series, idle, usable)]
-    return [
-        Interval(series.gpu, float(start), float(end), series.mean_util_pct(float(start), float(end)))
-        for start, end in found
-        if end - start >= max(th.LOW_AT_LEAST_S, th.LOW_READINGS * series.tick_s) - READING_SLACK * series.tick_s
-    ]
+    if on_other_nodes:
+        no_work |= _hardly_works(series)
+    found = _stretches(series, usable & (series.util_pct >= th.BUSY_WAIT_UTIL_PCT) & no_work, usable)
+    longest = [wait for wait in found if _lasts(series, wait, th.LOW_AT_LEAST_S)]
+    if not on_other_nodes or not _is_habit(series, usable, found):
+        return longest
+    return [wait for wait in found if _lasts(series, wait, 0.0)]
+
+
+def _stretches(series: GpuSeries, waits: Bools, usable: Bools) -> list[Interval]:
+    spans = [(float(series.t_s[a]), series.end_of(b - 1)) for a, b in low_stretches(series, waits, usable)]
+    return [Interval(series.gpu, start, end, series.mean_util_pct(start, end)) for start, end in spans]
+
+
+def _lasts(series: GpuSeries, wait: Interval, at_least_s: float) -> bool:
+    """Tell whether a stretch lasts so long, and has readings enough to be evidence."""
+    return wait.duration_s >= max(at_least_s, th.LOW_READINGS * series.tick_s) - READING_SLACK * series.tick_s
+
+
+def _is_habit(series: GpuSeries, usable: Bools, found: Sequence[Interval]) -> bool:
+    """Tell whether a GPU waits for most of its training: in epochs that are shorter than LOW_AT_LEAST_S, too."""
+    waited_s = sum(wait.duration_s for wait in found if _lasts(series, wait, 0.0))
+    return waited_s >= max(th.LOW_AT_LEAST_S, th.BUSY_WAIT_HABIT_SHARE * float(series.weight_s[usable].sum()))
 
 
 def _idles(series: GpuSeries) -> Bools:
     """Tell at which readings of utilisation a GPU draws no more than while it does nothing, with its clocks up.
 
-    Power is a mean over the last second or so (POWER_MEAN_S): what comes that soon after work is left out. Before a
-    process opens the GPU its clocks are down, so that the upper end of the rest counts. Tensor cores are never used.
+    Tensor cores are never used. Power that hardly changes tells nothing.
     """
-    samples = series.samples
-    power_w, util_pct = samples["power_w"].to_numpy(dtype=float), samples["gpu_util_pct"].to_numpy(dtype=float)
+    samples, idle_w = series.samples, _idle_power_w(series)
+    power_w = samples["power_w"].to_numpy(dtype=float)
+    if idle_w is None or float(np.nanmax(power_w)) < th.IDLE_POWER_RANGE * idle_w:
+        return np.zeros(len(series.t_s), dtype=np.bool_)
+    tensor_pct = np.nan_to_num(samples["tensor_active_pct"].to_numpy(dtype=float))
+    return _in_next_row(series, (power_w <= th.IDLE_POWER_FACTOR * idle_w) & (tensor_pct < th.IDLE_TENSOR_PCT))
+
+
+def _hardly_works(series: GpuSeries) -> Bools:
+    """Tell at which readings of utilisation SMs and tensor cores are hardly used, at a power near that of no work.
+
+    A short step may lie between two waits, in one row with them. Where SM activity is not recorded, nothing is said.
+    """
+    samples, idle_w = series.samples, _idle_power_w(series)
+    if idle_w is None:
+        return np.zeros(len(series.t_s), dtype=np.bool_)
+    power_w, sm_pct = (samples[name].to_numpy(dtype=float) for name in ("power_w", "sm_active_pct"))
+    tensor_pct = np.nan_to_num(samples["tensor_active_pct"].to_numpy(dtype=float))
+    rows = (power_w <= th.SPIN_POWER_FACTOR * idle_w) & (sm_pct <= th.SPIN_SM_PCT) & (tensor_pct <= th.SPIN_TENSOR_PCT)
+    return _in_next_row(series, rows)
+
+
+def _idle_power_w(series: GpuSeries) -> float | None:
+    """Return what a GPU draws while it does nothing, with its clocks up; None where it never did, or none was read.
+
+    Power is a mean over the last second or so (POWER_MEAN_S): what comes that soon after work is left out. Before a
+    process opens the GPU its clocks are down, so that the upper end of the rest counts.
+    """
+    power_w, util_pct = (series.samples[name].to_numpy(dtype=float) for name in ("power_w", "gpu_util_pct"))
     readings = max(th.LOW_READINGS, ceil(th.POWER_MEAN_S / series.tick_s) + 1)
     rests = np.convolve(util_pct == 0, np.ones(readings), "full")[: len(util_pct)] >= readings
     rest_w = power_w[rests & np.isfinite(power_w)]
-    idle_w = float(np.percentile(rest_w, th.IDLE_POWER_PERCENTILE)) if len(rest_w) else np.inf
-    if not np.isfinite(idle_w) or float(np.nanmax(power_w)) < th.IDLE_POWER_RANGE * idle_w:
-        return np.zeros(len(series.t_s), dtype=np.bool_)
-    tensor_pct = np.nan_to_num(samples["tensor_active_pct"].to_numpy(dtype=float))
-    no_work = (power_w <= th.IDLE_POWER_FACTOR * idle_w) & (tensor_pct < th.IDLE_TENSOR_PCT)
-    next_row = np.minimum(rows_before(samples["t_s"].to_numpy(dtype=float), series.t_s), len(power_w) - 1)
-    idles: Bools = no_work[next_row]
-    return idles
+    return float(np.percentile(rest_w, th.IDLE_POWER_PERCENTILE)) if len(rest_w) else None
+
+
+def _in_next_row(series: GpuSeries, rows: Bools) -> Bools:
+    """Return what each reading's next sample is: its means are of the time before it."""
+    next_row = np.minimum(rows_before(series.samples["t_s"].to_numpy(dtype=float), series.t_s), len(rows) - 1)
+    found: Bools = rows[next_row]
+    return found
 
 
 def _of_typical(series: GpuSeries, usable: Bools, name: str) -> Floats | None:

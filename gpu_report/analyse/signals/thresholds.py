@@ -55,6 +55,13 @@ BUSY_WAIT_POWER_SHARE_WITHOUT_TENSOR = 0.7
 IDLE_POWER_FACTOR = 1.15
 IDLE_POWER_PERCENTILE = 90.0  # of the rest: what is over it may still be the tail of work
 IDLE_TENSOR_PCT = 0.5  # tensor activity: 0 to 0.4 while two H100s waited, 1.6 and more in the least of their work
+# A rank that mostly waits for one of another node, with a short step now and then (two-nodes-0, H200): at 90 % and more
+# it takes 1.0 to 1.23 times the idle power, SMs are busy 1.5 to 6.9 %, tensor cores 0 to 0.6 %. In NCCL alone SMs read
+# up to 18.2 % (24 of 132). Work at such utilisation begins at 1.9 times, SMs 15 %, tensor cores 1.4 % (33 sample runs).
+SPIN_POWER_FACTOR = 1.4
+SPIN_SM_PCT = 20.0
+SPIN_TENSOR_PCT = 1.0
+BUSY_WAIT_HABIT_SHARE = 0.5  # of a training: then it waits in each epoch, and epochs may be shorter than LOW_AT_LEAST_S
 POWER_MEAN_S = 1.0  # that drivers average power over (reference/nvml.md): what comes so soon after work is no rest
 IDLE_POWER_RANGE = 1.5  # times it, that the GPU drew at some time: else its power tells nothing of its work
 

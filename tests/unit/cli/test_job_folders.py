@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.samples import analysis_of
 
+from gpu_report.analyse.job import node_run
 from gpu_report.cli import cli, job_folders
 from gpu_report.cli.job_folders import nodes_of
 
@@ -50,6 +52,16 @@ def test_two_nodes_become_one_report(tmp_path):
     summary = json.loads((tmp_path / "job.json").read_text())
     assert [node["host"] for node in summary["nodes"]] == ["node-0", "node-1"]
     assert "Slowest rank" in (tmp_path / "job.html").read_text()
+
+
+def test_a_node_by_itself_that_only_waits_is_not_called_fine():
+    said = analysis_of("two-nodes-0")
+    assert said.verdict.text.startswith("GPU 0 waited 58 s for a rank on another node")
+    assert said.verdict.busy_pct < 10
+    shares = {row.name: row.share for row in said.ledger}
+    assert shares["waiting-for-peer"] > 0.5 > 10 * shares["work"]
+    assert "render job.html" not in node_run(said).verdict  # on the job's page that is what one reads
+    assert not any(finding.rule == "waiting-for-peer" for finding in analysis_of("two-nodes-1").findings)
 
 
 def test_processes_of_their_own_read_the_same(tmp_path, monkeypatch):

@@ -117,9 +117,30 @@ def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():
     assert findings(alone, "waiting-for-peer") == []
     of_a_job = dataclasses.replace(alone, job=JobPart(nodes=2, node_rank=0))
     (finding,) = findings(of_a_job, "waiting-for-peer")
-    assert finding.summary == "GPU 0 waited 15 s for a GPU of another node (shows as 100 % busy)"
+    assert finding.summary == "GPU 0 waited 15 s for a rank on another node (shows as 100 % busy)"
     without_power = make_run([busy_waits, late], rows=[(1, 40), (2, 115)])
     assert findings(without_power, "waiting-for-peer") == []
+
+
+def test_a_lone_node_that_hardly_works_in_each_short_epoch_waits_for_a_rank_elsewhere():
+    """SMs and power as measured on two-nodes-0: a short step between two waits, in epochs under ten seconds."""
+    epochs = 6
+    util = readings((0, 10), *[(100, 7), (0, 2)] * epochs, (0, 6))
+    waits = {"power_w": [121.0] * 10 + ([145.0] * 7 + [123.0] * 2) * epochs + [121.0] * 6}
+    waits |= {
+        "sm_active_pct": [value and 6.0 for value in util],
+        "tensor_active_pct": [value and 0.4 for value in util],
+    }
+    lone = make_run(util, rows=[(n, 10 + 9 * n) for n in range(1, epochs + 1)], quantities=waits)
+    elsewhere = {"job": JobPart(nodes=2, world_size=2, node_rank=0)}
+    of_a_job = dataclasses.replace(lone, **elsewhere)
+    assert sum(f.duration_s for f in findings(of_a_job, "waiting-for-peer")) >= 0.9 * 7 * epochs
+    assert analyse(of_a_job).verdict.text.startswith("GPU 0 waited ")
+    assert "gpu-report render job.html" in analyse(of_a_job).verdict.text
+    works = {**waits, "sm_active_pct": [value and 30.0 for value in util]}
+    unseen = {"power_w": waits["power_w"]}
+    for other in (lone, *(dataclasses.replace(make_run(util, quantities=q), **elsewhere) for q in (works, unseen))):
+        assert findings(other, "waiting-for-peer") == []
 
 
 def test_ranks_that_wait_for_each_other_from_early_on_are_found_by_idle_power():

@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from gpu_report import schema
+from gpu_report.baseline_store import one_run
 from gpu_report.cli.common import say
 from gpu_report.errors import InputError
 from gpu_report.run_folder import read_json
@@ -17,41 +18,74 @@ if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
     from pathlib import Path
 
-    from gpu_report.model import NodeRun, Options
+    from gpu_report.model import NodeRun, Options, UnreadNode
     from gpu_report.render.redaction.redact import JobRedaction
     from gpu_report.terminal import ProgressLine
 
 # Processes have to import pandas first, which takes as long as to read so many bytes.
 WORTH_A_PROCESS = 20 << 20
 PRELOADED = ["gpu_report.load", "gpu_report.analyse.job"]
+SEVERAL = 2  # nodes
+SHOWN = 3  # names in a message
 MOST_PROCESSES = 8  # each of an hour of 8 GPUs takes 300 MB
 
 
 def nodes_of(runs: Sequence[Path]) -> list[Path]:
     """Return the run folders of a job's nodes; empty where a single run is named, or none.
 
-    They are named one by one, or lie in one folder that holds nothing but nodes.
+    They are named one by one, or by a folder that they lie in, of which the launchers' variables say that they are
+    nodes; one may be all that is left. InputError for a path that does not exist, and for a folder of nodes and others.
     """
-    distinct = list({path.resolve(): path for path in runs}.values())
-    if len(distinct) > 1:
-        return distinct
-    if not distinct or not distinct[0].is_dir() or _is_run(distinct[0]):
+    if len(runs) > 1 and (gone := next((path for path in runs if not path.exists()), None)):
+        raise InputError(f"{gone} does not exist: name a run folder or a samples CSV")
+    folders: dict[Path, Path] = {}
+    inside = [_nodes_in(path) for path in runs]
+    for path, nodes in zip(runs, inside, strict=True):
+        for each in nodes or [one_run(path) if len(runs) > 1 and _runs_in(path) else path]:
+            if each.resolve() in folders:
+                say(f"note: {each} is named twice: it counts once")
+            folders.setdefault(each.resolve(), each)
+    return list(folders.values()) if len(folders) > 1 or any(inside) else []
+
+
+def refuse_job(run: Path | None) -> None:
+    """Raise InputError where a folder of nodes is named and a command is of one run."""
+    if run is not None and _nodes_in(run):
+        raise InputError(f"{run} holds the nodes of a job. To see them together: `gpu-report render job.html {run}`")
+
+
+def _nodes_in(folder: Path) -> list[Path]:
+    """Return the nodes that lie in a folder; empty for a run itself, and for a folder of runs that are none.
+
+    InputError where several nodes lie beside another run: nobody can tell what is asked for.
+    """
+    found = _runs_in(folder)
+    jobs = [_job(path) for path in found]
+    ids = {job.get("id") for job in jobs}
+    nodes = [path for path, job in zip(found, jobs, strict=True) if _is_one_of_several(job)]
+    if len(nodes) == len(found) or (len(found) > 1 and len(ids) == 1 and None not in ids):
+        return found
+    if len(nodes) < SEVERAL:
         return []
-    found = sorted(path for path in distinct[0].glob("*") if path.is_dir() and _is_run(path))
-    if len(found) < 2:
+    names, others = ([path.name for path in found if (path in nodes) is among] for among in (True, False))
+    raise InputError(
+        f"{folder} holds nodes of a job ({_few(names)}) and runs that are none ({_few(others)}): name the nodes"
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    """Return the runs that lie in a folder; of a run itself none."""
+    if _is_run(folder) or not folder.is_dir():
         return []
-    return found if _are_nodes(found) else []
+    return sorted(path for path in folder.glob("*") if path.is_dir() and _is_run(path))
 
 
 def _is_run(path: Path) -> bool:
     return (path / schema.SAMPLES_CSV).is_file()
-
-
-def _are_nodes(folders: Sequence[Path]) -> bool:
-    """Tell whether runs in one folder are nodes of a job, as they were told; a folder of any runs is none."""
-    jobs = [_job(folder) for folder in folders]
-    ids = {job.get("id") for job in jobs}
-    return (len(ids) == 1 and None not in ids) or all(_nodes(job) > 1 for job in jobs)
 
 
 def _job(folder: Path) -> Mapping[str, Any]:
@@ -63,9 +97,14 @@ def _job(folder: Path) -> Mapping[str, Any]:
     return job if isinstance(job, dict) else {}
 
 
-def _nodes(job: Mapping[str, Any]) -> int:
+def _is_one_of_several(job: Mapping[str, Any]) -> bool:
     nodes = job.get("nodes")
-    return nodes if isinstance(nodes, int) else 1
+    return isinstance(nodes, int) and nodes > 1
+
+
+def _node_rank(folder: Path) -> int | None:
+    rank = _job(folder).get("node_rank")
+    return rank if isinstance(rank, int) and not isinstance(rank, bool) else None
 
 
 def _refuse_several_jobs(folders: Sequence[Path]) -> None:
@@ -79,8 +118,10 @@ def _refuse_several_jobs(folders: Sequence[Path]) -> None:
 
 def read_nodes(
     folders: Sequence[Path], options: Options, progress: ProgressLine, redaction: JobRedaction | None = None
-) -> tuple[list[NodeRun], list[str]]:
-    """Return what is kept of each node, and notes on those that cannot be read; InputError where none can be."""
+) -> tuple[list[NodeRun], list[UnreadNode]]:
+    """Return what is kept of each node, and those that cannot be read; InputError where none can be."""
+    from gpu_report.model import UnreadNode
+
     _refuse_several_jobs(folders)
     tasks = [(folder, options) for folder in folders]
     processes = min(usable_cores(), len(folders), MOST_PROCESSES)
@@ -90,12 +131,16 @@ def read_nodes(
     else:
         found = _followed((_node(task, redaction) for task in tasks), folders, progress)
     nodes = [each for each in found if not isinstance(each, str)]
-    notes = [each for each in found if isinstance(each, str)]
+    unread = [
+        UnreadNode(str(folder), _node_rank(folder), why)
+        for folder, why in zip(folders, found, strict=True)
+        if isinstance(why, str)
+    ]
     if not nodes:
-        raise InputError(notes[0])
-    for note in notes:
-        say(f"note: {note}")
-    return nodes, notes
+        raise InputError(unread[0].reason)
+    for each in unread:
+        say(f"note: {each.reason}")
+    return nodes, unread
 
 
 def _processes() -> BaseContext:

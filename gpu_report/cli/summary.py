@@ -9,6 +9,7 @@ import click
 
 from gpu_report.cli.common import analysed, option_of_run, options_of_analysis, run_of
 from gpu_report.cli.help_text import examples
+from gpu_report.cli.job_folders import refuse_job
 from gpu_report.terminal import ProgressLine, is_terminal
 
 
@@ -38,8 +39,9 @@ def summary(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
 
     RUN is a run folder or a samples CSV. Default: the newest run under ./gpu-runs.
     """
+    refuse_job(asked := run_of(run, named))
     with ProgressLine("starting ...") as progress:
-        analysis = analysed(run_of(run, named), drop_percent, drop_seconds, price_per_hour, progress)
+        analysis = analysed(asked, drop_percent, drop_seconds, price_per_hour, progress)
     if form == "json":
         from gpu_report.render.run.summary_json import render_summary
 

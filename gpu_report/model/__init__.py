@@ -92,6 +92,7 @@ from gpu_report.model.job import (
     NodeRun,
     RankRow,
     RankTraining,
+    UnreadNode,
 )
 from gpu_report.model.job_part import ClockState, JobPart, Rank
 from gpu_report.model.recorded import (

@@ -96,11 +96,21 @@ class NodeClock:
     error_s: float | None
 
 
+@dataclass(frozen=True)
+class UnreadNode:
+    """A folder that was named as a node and cannot be read, with the reason; `node_rank` where its run.json says it."""
+
+    path: str
+    node_rank: int | None
+    reason: str
+
+
 @dataclass(frozen=True, eq=False)
 class JobNode:
-    """A node of the job: one that was recorded, or one that is missing (`run` is None).
+    """A node of the job: one that was recorded, one whose folder cannot be read, or one that nobody gave.
 
-    `shift_s` is what to add to its own `t_s` to get the job's.
+    `run` is None for both of the latter, `unread` says why the folder cannot be read. `shift_s` is what to add to its
+    own `t_s` to get the job's.
     """
 
     name: str
@@ -108,11 +118,12 @@ class JobNode:
     run: NodeRun | None
     clock: NodeClock | None = None
     shift_s: float = 0.0
+    unread: str = ""
 
     @property
     def is_missing(self) -> bool:
         """Tell whether nothing of it was recorded, or given."""
-        return self.run is None
+        return self.run is None and not self.unread
 
 
 @dataclass(frozen=True)
@@ -141,7 +152,8 @@ class JobFinding(Stretch):
 class RankRow:
     """A rank in numbers: per epoch that all ranks trained (means, s) its training and its wait for data, and its GPU.
 
-    `last_share` (0 to 1) is in how many of these epochs it was the one that all others waited for.
+    `last_share` (0 to 1) is in how many of these epochs it was the one that all others waited for, None where there is
+    no other rank to compare it with.
     """
 
     rank: int
@@ -151,7 +163,7 @@ class RankRow:
     train_s: float | None
     data_wait_s: float | None
     busy_pct: float | None
-    last_share: float
+    last_share: float | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpu_report.analyse.job import thresholds as th
 from gpu_report.analyse.job.alignment import ahead_of
-from gpu_report.analyse.job.nodes import host_words, missing_nodes, missing_ranks, unequal
+from gpu_report.analyse.job.nodes import host_words, missing_ranks, unequal
 from gpu_report.analyse.job.straggler import Straggler
 from gpu_report.model import CodeLocation, Finding, JobFinding, JobNode, JobRule, NodeClock, NodeRun, Severity
 from gpu_report.wording import brief_seconds, counted, length, place_words
@@ -20,15 +20,20 @@ WAITING = frozenset({"waiting-for-peer", "unexplained", "trainer-blocked", ""}) 
 SHOWN = 5  # nodes or ranks that a sentence names
 
 
-def job_findings(
-    recorded: Recorded, straggler: Straggler | None, world: int, duration_s: float, why_not_aligned: str
+def job_findings(  # noqa: PLR0913, PLR0917 - all that is known of the job
+    recorded: Recorded,
+    straggler: Straggler | None,
+    world: int,
+    duration_s: float,
+    why_not_aligned: str,
+    absent: Sequence[JobNode] = (),
 ) -> tuple[JobFinding, ...]:
-    """Return the findings of a job, worst first, each with its id."""
+    """Return the findings of a job, worst first, each with its id; `absent` are the nodes without a recording."""
     runs = [run for _, run in recorded]
     found = [
         *([_straggler(straggler, world, duration_s)] if straggler else []),
         *(_stalls(recorded) if not why_not_aligned else []),
-        *_missing(runs, duration_s),
+        *_missing(runs, absent, duration_s),
         *_restarts(recorded, duration_s),
         *_clocks(recorded, duration_s, why_not_aligned),
         *_unequal(runs, duration_s),
@@ -142,17 +147,27 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
-def _missing(runs: Sequence[NodeRun], duration_s: float) -> Iterator[JobFinding]:
-    missing, ranks = missing_nodes(runs), missing_ranks(runs)
+def _missing(runs: Sequence[NodeRun], absent: Sequence[JobNode], duration_s: float) -> Iterator[JobFinding]:
+    said = max(*(run.job.nodes or 0 for run in runs), len(runs) + len(absent))
+    missing, unread = ([node for node in absent if bool(node.unread) is is_there] for is_there in (False, True))
     if missing:
-        named = [f"node {number}" for number in missing if number is not None]
-        which = f": {_few(named)}" if named else ""
-        said = max(run.job.nodes or 0 for run in runs)
-        text = f"{counted(len(missing), 'node')} of {said} {'is' if len(missing) == 1 else 'are'} missing{which}"
+        text = f"{_of_all(missing, said)} {'is' if len(missing) == 1 else 'are'} missing{_which(missing)}"
         yield _finding("missing-node", "warning", (0.0, duration_s), f"{text}. What happened there is unknown")
-    elif ranks:
+    if unread:
+        text = f"{_of_all(unread, said)} could not be read{_which(unread)}"
+        yield _finding("missing-node", "warning", (0.0, duration_s), f"{text}. What happened there is unknown")
+    if not absent and (ranks := missing_ranks(runs)):
         text = f"Nothing was recorded of rank {_few(list(map(str, ranks)))}"
         yield _finding("missing-node", "warning", (0.0, duration_s), f"{text}. A straggler among them stays unknown")
+
+
+def _of_all(nodes: Sequence[JobNode], said: int) -> str:
+    return f"{counted(len(nodes), 'node')} of {said}"
+
+
+def _which(nodes: Sequence[JobNode]) -> str:
+    named = [node.name for node in nodes if node.node_rank is not None]
+    return f": {_few(named)}" if named else ""
 
 
 def _restarts(recorded: Recorded, duration_s: float) -> Iterator[JobFinding]:

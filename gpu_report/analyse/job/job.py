@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from gpu_report.analyse.job.alignment import ahead_of, clocks, why_not_aligned
 from gpu_report.analyse.job.findings import job_findings
 from gpu_report.analyse.job.nodes import (
+    absent_nodes,
     are_of_one_time,
     in_order,
-    missing_nodes,
     names_of,
     node_rank,
     refuse_several_jobs,
@@ -17,15 +17,15 @@ from gpu_report.analyse.job.nodes import (
 from gpu_report.analyse.job.ranks import RankOfJob, rank_table, ranks_of, rows_of
 from gpu_report.analyse.job.straggler import find_straggler
 from gpu_report.analyse.job.verdict import job_verdict
-from gpu_report.model import Job, JobNode, NodeRun
+from gpu_report.model import Job, JobNode, NodeRun, UnreadNode
 
 NOT_OF_ONE_TIME = "the recordings are not of the same time by their clocks, and no epochs say how these differ"
 
 
-def analyse_job(runs: Sequence[NodeRun], unreadable: Sequence[str] = ()) -> Job:
+def analyse_job(runs: Sequence[NodeRun], unread: Sequence[UnreadNode] = ()) -> Job:
     """Return what is to be said about the nodes of one job; InputError where they are of several jobs.
 
-    `unreadable` are notes on nodes that could not be read.
+    `unread` are folders that were named and cannot be read: they are nodes as well, of which only the reason is known.
     """
     refuse_several_jobs([(run.path, run.job) for run in runs])
     refuse_strangers(runs)
@@ -46,18 +46,16 @@ def analyse_job(runs: Sequence[NodeRun], unreadable: Sequence[str] = ()) -> Job:
     ranks = ranks_of(recorded)
     table = rank_table(ranks)
     straggler, last = find_straggler(table)
-    findings = job_findings(recorded, straggler, max(len(ranks), 1), duration_s, why_not)
+    absent = absent_nodes(ordered, unread)
+    findings = job_findings(recorded, straggler, max(len(ranks), 1), duration_s, why_not, absent)
     busy_pct = _busy(ordered)
-    missing = [
-        JobNode("node ?" if number is None else f"node {number}", number, None) for number in missing_nodes(ordered)
-    ]
     known = next((run.job for run in ordered if run.job.id), ordered[0].job)
     return Job(
         id=known.id,
         scheduler=known.scheduler,
         start_wall_s=begin_s,
         duration_s=duration_s,
-        nodes=(*nodes, *missing),
+        nodes=(*nodes, *absent),
         ranks=rows_of(table, last),
         findings=findings,
         verdict=job_verdict(recorded, straggler, findings, busy_pct),
@@ -65,7 +63,11 @@ def analyse_job(runs: Sequence[NodeRun], unreadable: Sequence[str] = ()) -> Job:
         why_not_aligned=why_not,
         epoch_starts_s=_epoch_starts(ranks),
         busy_pct=busy_pct,
-        notes=(*unreadable, *notes, *(f"{node.name}: {problem}" for node, run in recorded for problem in run.problems)),
+        notes=(
+            *(each.reason for each in unread),
+            *notes,
+            *(f"{node.name}: {problem}" for node, run in recorded for problem in run.problems),
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gpu_report.analyse.job import thresholds as th
 from gpu_report.errors import InputError
-from gpu_report.model import JobPart, NodeClock, NodeRun
+from gpu_report.model import JobNode, JobPart, NodeClock, NodeRun, UnreadNode
 from gpu_report.wording import counted, gpu_models
 
 
@@ -115,6 +115,27 @@ def missing_nodes(runs: Sequence[NodeRun]) -> list[int | None]:
     if all(node_rank(run) is not None for run in runs):
         return [*sorted(set(range(said)) - known)]
     return [None] * max(said - len(runs), 0)
+
+
+def absent_nodes(runs: Sequence[NodeRun], unread: Sequence[UnreadNode]) -> list[JobNode]:
+    """Return the nodes without a recording: those whose folder cannot be read, and those that nobody gave.
+
+    A folder that does not say which node it is stands for one that would else be missing.
+    """
+    missing = missing_nodes(runs)
+    found = []
+    for each in sorted(unread, key=lambda one: one.node_rank is None):
+        number = each.node_rank if each.node_rank in missing else None
+        if number is None and each.node_rank is None and missing:
+            number = missing[0]
+        if missing:
+            missing.remove(number if number in missing else missing[0])
+        found.append(JobNode(_called(number), number, None, unread=each.reason))
+    return [*found, *(JobNode(_called(number), number, None) for number in missing)]
+
+
+def _called(number: int | None) -> str:
+    return "node ?" if number is None else f"node {number}"
 
 
 def missing_ranks(runs: Sequence[NodeRun]) -> list[int]:

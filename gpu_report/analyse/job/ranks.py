@@ -107,6 +107,7 @@ def _busy_in(rank: RankOfJob, spans_s: Floats) -> Floats:
 
 def rows_of(table: RankTable, last: Floats) -> tuple[RankRow, ...]:
     """Return the ranks in numbers; `last` is in which share of the epochs each was the one that all waited for."""
+    is_compared = len(table.ranks) > 1 and bool(table.keys)
     return tuple(
         RankRow(
             rank=rank.rank,
@@ -116,7 +117,7 @@ def rows_of(table: RankTable, last: Floats) -> tuple[RankRow, ...]:
             train_s=_mean(table.train_s[row]),
             data_wait_s=_mean(table.data_wait_s[row]),
             busy_pct=_mean(table.busy_pct[row]),
-            last_share=float(last[row]),
+            last_share=float(last[row]) if is_compared else None,
         )
         for row, rank in enumerate(table.ranks)
     )

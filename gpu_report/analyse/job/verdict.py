@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from gpu_report.analyse.job.findings import whom
+from gpu_report.analyse.job.nodes import missing_ranks
 from gpu_report.analyse.job.straggler import Straggler
 from gpu_report.model import JobFinding, JobNode, NodeRun, Sentence
 from gpu_report.wording import brief_seconds, counted, place_words
@@ -40,10 +41,19 @@ def _of_straggler(found: Straggler, findings: Sequence[JobFinding]) -> list[Sent
     ]
 
 
+def _no_rank(runs: Sequence[NodeRun], with_ranks: Sequence[str]) -> str:
+    """Return that no rank is slower than the others, of those that reported; or why that is not known."""
+    ranks = sum(len(run.ranks) for run in runs)
+    if ranks > 1:
+        whole = not missing_ranks(runs)
+        return "No rank holds up the others." if whole else "Of the ranks in this report none holds up the others."
+    why = f"only one, on {with_ranks[0]}, is in this report" if with_ranks else "no ranks reported"
+    return f"Which rank is the slowest is unknown: {why}."
+
+
 def _without_straggler(recorded: Recorded, busy_pct: float | None) -> list[Sentence]:
     nodes = counted(len(recorded), "node")
-    several = sum(len(run.ranks) for _, run in recorded) > 1
-    text = "No rank holds up the others." if several else "Which rank is the slowest is unknown: no ranks reported."
+    text = _no_rank([run for _, run in recorded], [node.name for node, run in recorded if run.ranks])
     busy = f" The GPUs of {nodes} were busy {busy_pct:.0f} % of training time." if busy_pct is not None else ""
     said = [Sentence("work", f"{text}{busy}")]
     worst = next(

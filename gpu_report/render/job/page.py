@@ -80,7 +80,9 @@ def _node(number: int, node: JobNode, late: str | None) -> NodeView:
             f"node-{number}-details",
             node.name,
             "",
-            "Nothing was recorded of it, or its folder was not given.",
+            tied(f"Its folder could not be read: {sentence(node.unread)}")
+            if node.unread
+            else "Nothing was recorded of it, or its folder was not given.",
             (),
             (),
             "",

@@ -13,14 +13,19 @@ REFERENCE = "reference"
 
 
 def node_table(job: Job) -> Table:
-    """Return the nodes; one that is missing says so."""
+    """Return the nodes; one that is missing, or cannot be read, says so."""
     first = job.nodes[0]
     rows = [_node(node, node.run, is_first=node is first) if node.run else _missing(node) for node in job.nodes]
     return Table(NODE_HEAD, NODE_NUMERIC, tuple(rows))
 
 
 def _missing(node: JobNode) -> tuple[str, ...]:
-    return (node.name, "missing", *([MISSING] * (len(NODE_HEAD) - 2)))
+    return (node.name, absence(node), *([MISSING] * (len(NODE_HEAD) - 2)))
+
+
+def absence(node: JobNode) -> str:
+    """Return why a node has no readings, in a word or two."""
+    return "not readable" if node.unread else "missing"
 
 
 def _node(node: JobNode, run: NodeRun, *, is_first: bool) -> tuple[str, ...]:
@@ -75,7 +80,7 @@ def clock_words(job: Job) -> str:
 
 def rank_rows(job: Job) -> list[tuple[str, ...]]:
     """Return the ranks, the one that waited longest for data first."""
-    ordered = sorted(job.ranks, key=lambda row: (-round(row.last_share, 2), -(row.data_wait_s or 0.0), row.rank))
+    ordered = sorted(job.ranks, key=lambda row: (-round(row.last_share or 0.0, 2), -(row.data_wait_s or 0.0), row.rank))
     return [_rank(row) for row in ordered]
 
 
@@ -87,5 +92,5 @@ def _rank(row: RankRow) -> tuple[str, ...]:
         brief_seconds(row.train_s),
         brief_seconds(row.data_wait_s),
         quantity(row.busy_pct, "%"),
-        f"{share(row.last_share)} of {row.epochs} epochs" if row.epochs else MISSING,
+        MISSING if row.last_share is None else f"{share(row.last_share)} of {row.epochs} epochs",
     )

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from gpu_report.model import Job, JobNode, NodeRun
 from gpu_report.render.formatting import elapsed
+from gpu_report.render.job.rows import absence
 from gpu_report.render.job.view import NodeStrips, StripPath, StripRow, TimelineView
 
 Floats = npt.NDArray[np.float64]
@@ -40,7 +41,7 @@ def timeline(job: Job, late: str | None) -> TimelineView:
 def _node(number: int, node: JobNode, columns: int, step_s: float, late: str | None) -> NodeStrips:
     run = node.run
     if run is None:
-        return NodeStrips(f"node-{number}", StripRow(node.name, "missing", ()), (), is_late=False, is_missing=True)
+        return NodeStrips(f"node-{number}", StripRow(node.name, absence(node), ()), (), is_late=False, is_missing=True)
     rows = [rebinned(gpu.util_pct, run.step_s, node.shift_s, columns, step_s) for gpu in run.gpus]
     used = [row for row, gpu in zip(rows, run.gpus, strict=True) if gpu.used] or rows
     several = run.gpus if len(run.gpus) > 1 else ()  # a single GPU is its node's row

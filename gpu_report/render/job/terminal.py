@@ -10,7 +10,7 @@ def render_job_text(job: Job) -> str:
     lines = [" ".join(said.text for said in job.verdict)]
     for node in job.nodes:
         if node.run is None:
-            lines.append(f"{node.name}: missing")
+            lines.append(f"{node.name}: {f'could not be read: {node.unread}' if node.unread else 'missing'}")
             continue
         busy = "" if node.run.busy_pct is None else f", busy {node.run.busy_pct:.0f} % of training"
         clock = node.clock.ahead_s if node.clock else None

@@ -10,7 +10,8 @@ from support.samples import analysis_of
 
 from gpu_report.analyse.job import node_run
 from gpu_report.cli import cli, job_folders
-from gpu_report.cli.job_folders import nodes_of
+from gpu_report.cli.job_folders import nodes_of, refuse_job
+from gpu_report.errors import InputError
 
 NODES = Path(__file__).parents[2] / "data" / "two_nodes"
 SAMPLES = Path(__file__).parents[3] / "sample_runs"
@@ -74,11 +75,40 @@ def test_processes_of_their_own_read_the_same(tmp_path, monkeypatch):
 
 def test_a_node_that_cannot_be_read_is_a_note(tmp_path):
     shutil.copytree(NODES / "node-1", tmp_path / "node-1")
-    done = invoked(tmp_path / "job.html", tmp_path / "node-1", tmp_path / "gone", "--redact")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "samples.csv").touch()
+    done = invoked(tmp_path / "job.html", tmp_path / "node-1", tmp_path / "broken", "--redact")
     assert done.exit_code == 0, done.output
-    assert "gone" in said(done)
-    assert "1 node of 2 is missing: node 0" in said(done)
+    assert "node 0: could not be read: " in said(done)
+    assert "1 node of 2 could not be read: node 0" in said(done)
+    assert str(tmp_path) not in (tmp_path / "job.html").read_text()
     assert "slow_set.py" not in (tmp_path / "job.html").read_text()
+
+
+def test_one_node_left_in_a_folder_is_a_job_and_its_own_folder_a_run(tmp_path):
+    node = of_job(tmp_path / "job" / "node-1", "a")
+    assert nodes_of([tmp_path / "job"]) == [node]
+    assert nodes_of([node]) == []
+    other = of_job(tmp_path / "job" / "node-0", "a")
+    assert nodes_of([tmp_path / "job", node]) == [other, node]
+
+
+def test_a_folder_named_twice_is_said_and_one_that_does_not_exist_is_refused(tmp_path, capsys):
+    node = of_job(tmp_path / "job" / "node-1", "a")
+    assert nodes_of([node, node]) == []
+    assert "node-1 is named twice: it counts once" in capsys.readouterr().err
+    with pytest.raises(InputError, match="gone does not exist"):
+        nodes_of([node, tmp_path / "gone"])
+
+
+def test_a_folder_of_nodes_is_no_single_run(tmp_path):
+    for number in (0, 1):
+        of_job(tmp_path / "job" / f"node-{number}", "a")
+    with pytest.raises(InputError, match=r"holds the nodes of a job.*gpu-report render job.html"):
+        refuse_job(tmp_path / "job")
+    of_job(tmp_path / "job" / "other", None, nodes=1)
+    with pytest.raises(InputError, match=r"nodes of a job \(node-0, node-1\) and runs that are none \(other\)"):
+        nodes_of([tmp_path / "job"])
 
 
 @pytest.mark.parametrize("as_folder", [True, False])

@@ -18,7 +18,7 @@ from support.made_job import (
 
 from gpu_report.analyse.job import analyse_job
 from gpu_report.errors import InputError
-from gpu_report.model import Cause, ClockState, Finding, Rank
+from gpu_report.model import Cause, ClockState, Finding, Rank, UnreadNode
 
 KEPT = ClockState(synchronised=True, offset_s=0.0, max_error_s=0.02, estimated_error_s=0.001)
 
@@ -147,6 +147,25 @@ def test_a_missing_node_is_named():
     assert "1 node of 3 is missing: node 1" in only(job, "missing-node").summary
 
 
+def test_a_node_that_cannot_be_read_is_not_called_missing():
+    three = [replace(made_node(0), job=made_part(0, nodes=3, world=3))]
+    job = analyse_job(three, [UnreadNode("/b", None, "/b is broken"), UnreadNode("/c", 2, "/c is broken")])
+    assert [(node.name, node.unread, node.is_missing) for node in job.nodes[1:]] == [
+        ("node 2", "/c is broken", False),
+        ("node 1", "/b is broken", False),
+    ]
+    assert only(job, "missing-node").summary.startswith("2 nodes of 3 could not be read: node 2, node 1.")
+    assert "missing" not in words(job)
+
+
+def test_one_rank_alone_is_neither_the_slowest_nor_not():
+    job = analyse_job([made_node(0)])
+    assert words(job).startswith("Which rank is the slowest is unknown: only one, on node 0, is in this report.")
+    assert [row.last_share for row in job.ranks] == [None]
+    of_three = [replace(made_node(number), job=made_part(number, nodes=3, world=3)) for number in (0, 1)]
+    assert words(analyse_job(of_three)).startswith("Of the ranks in this report none holds up the others.")
+
+
 def test_a_rank_of_which_nothing_was_recorded_is_named():
     parts = [made_part(number, world=3, ranks=(Rank(number),)) for number in (0, 1)]
     job = analyse_job([replace(made_node(number), job=part) for number, part in enumerate(parts)])
@@ -211,7 +230,8 @@ def test_a_copy_of_a_node_and_an_earlier_attempt_are_left_out():
 
 
 def test_what_a_node_could_not_read_is_kept_as_a_note():
-    job = analyse_job([made_node(0, problems=("host.csv is broken",)), made_node(1)], ["/x cannot be read"])
+    unread = UnreadNode("/x", None, "/x cannot be read")
+    job = analyse_job([made_node(0, problems=("host.csv is broken",)), made_node(1)], [unread])
     assert job.notes == ("/x cannot be read", "node 0: host.csv is broken")
 
 

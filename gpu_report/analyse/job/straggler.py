@@ -93,7 +93,7 @@ def _by_input(table: RankTable) -> Straggler | None:
         train_s=train_s,
         excess_s=float(excess.mean()),
         wait_s=float(table.data_wait_s[rank].mean()),
-        others_wait_s=float(np.median(others)),
+        others_wait_s=float(np.median(others.mean(axis=1))),  # means, as in the table of ranks
     )
 
 
@@ -129,7 +129,7 @@ def _by_work(table: RankTable) -> Straggler | None:
         train_s=train_s,
         excess_s=gap / 100 * train_s,
         wait_s=float(table.data_wait_s[row].mean()),
-        others_wait_s=float(np.median(np.delete(table.data_wait_s, row, axis=0))),
+        others_wait_s=float(np.median(np.delete(table.data_wait_s.mean(axis=1), row))),
         busy_pct=float(means[row]),
         others_busy_pct=others,
     )

@@ -7,7 +7,7 @@ from gpu_report.wording import MISSING, brief_seconds, gpu_models
 
 NODE_HEAD = ("Node", "Host", "GPUs", "Ranks", "Busy in training", "Clock", "Fits to", "UTC to", "Recorded")
 NODE_NUMERIC = (False, False, False, False, True, True, True, True, True)
-RANK_HEAD = ("Rank", "Node", "GPU", "Training an epoch", "Waiting for data", "GPU busy", "Slowest in")
+RANK_HEAD = ("Rank", "Node", "GPU", "Training an epoch", "Waiting for data", "GPU utilisation", "Slowest in")
 LARGE_S = 60.0
 REFERENCE = "reference"
 
@@ -70,10 +70,12 @@ def clock_words(job: Job) -> str:
     """Return how the clocks were brought together."""
     if not job.aligned:
         return f"clocks could not be aligned, so that no cause is followed from node to node: {job.why_not_aligned}"
+    if len(job.recorded) == 1:
+        return "one node was recorded, so there is no other clock"
     clocks = [node.clock for node, _ in job.recorded[1:] if node.clock is not None]
     fits = [clock.residual_s for clock in clocks if clock.residual_s is not None]
     if not fits:
-        return "clocks are taken as they were set: no epochs of several nodes say more"
+        return "clocks are not corrected, because the nodes share no epochs to compare them by"
     count = min(clock.barriers for clock in clocks if clock.barriers)
     return f"clocks are aligned by {count} barriers of the training, to within {brief_seconds(max(fits))}"
 

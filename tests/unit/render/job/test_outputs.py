@@ -12,13 +12,14 @@ from support.json_schema import errors
 from support.made_job import hostile_job, made_epochs, made_gpu, made_node, made_part, made_rank, slow_pair
 
 from gpu_report.analyse.job import analyse_job
-from gpu_report.model import CodeLocation
+from gpu_report.model import ClockState, CodeLocation
 from gpu_report.render.job.job_json import build_job_json, render_job_json
 from gpu_report.render.job.page import MOST_RANKS, compose_job, render_job_html
 from gpu_report.render.job.strips import paths, rebinned
 from gpu_report.render.job.terminal import render_job_text
 from gpu_report.render.redaction.redact import JobRedaction
 
+KEPT = ClockState(synchronised=True, offset_s=0.0, max_error_s=0.02, estimated_error_s=0.001)
 SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "job.schema.json").read_text())
 
 
@@ -71,6 +72,21 @@ def test_a_node_that_waits_for_another_one_says_so():
     waiting, late = compose_job(analyse_job(slow_pair())).each_node
     assert "It waits for node 1 in each epoch" in waiting.verdict.replace("\u00a0", " ")
     assert "It waits" not in late.verdict
+
+
+def test_a_wait_for_data_is_one_figure_in_finding_and_table():
+    """A mean of the epochs in both: of waits that are seldom long the median is another figure."""
+    uneven = [replace(epoch, data_wait_s=wait) for epoch, wait in zip(made_epochs(), (0, 0, 0, 0.1, 0.4), strict=True)]
+    nodes = [made_node(0, ranks=(made_rank(0, epochs=tuple(uneven)),)), slow_pair()[1]]
+    view = compose_job(analyse_job(nodes))
+    (waits,) = [row[4] for row in view.ranks.rows if row[0] == "0"]
+    assert f"the other rank {waits}" in view.findings[0].summary
+
+
+def test_clocks_are_spoken_of_where_there_are_several():
+    assert compose_job(analyse_job(slow_pair()[:1])).clocks == "One node was recorded, so there is no other clock."
+    kept = [replace(node, job=replace(node.job, clock_start=KEPT, clock_end=KEPT), ranks=()) for node in slow_pair()]
+    assert compose_job(analyse_job(kept)).clocks.startswith("Clocks are not corrected, because")
 
 
 def test_a_missing_node_has_a_row_and_no_numbers():

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from gpu_report import schema
 from gpu_report.cli.common import CountRange, FiniteRange, say, say_notes
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.output_files import PAGES, OutputFile, refuse_twice, refuse_unwritable, write
-from gpu_report.errors import NotComparableError, UsageError
+from gpu_report.errors import InputError, NotComparableError, UsageError
 from gpu_report.terminal import is_terminal
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 PAGE = Path("bench.html")
 INTERVAL_S = 0.5  # between samples: a warm-up, whose energy is read, lasts some 3 s
 NEEDED = ("torch", "ultralytics")
+OF_ANY_RUN = frozenset({"models", "limit", "json_path", "markdown_path"})  # what a stored benchmark takes as well
 FINISHED = frozenset({0, 1})  # exit codes of the benchmark: any other is of a signal
 
 
@@ -111,7 +113,9 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     refuse_twice((page, json_path, markdown_path, None if kept is None else kept / schema.BENCH_JSON))
     most = None if limit is None else parse_limit(limit)
     code = 0
-    if folder is None:
+    if folder is not None:
+        _refuse_options_of_a_measurement(folder)
+    else:
         plan = Plan(models, formats, _sizes(batches), half, imgsz, source, data, device, seconds)
         _refuse(plan)
         refuse_unwritable((page, json_path, markdown_path))
@@ -129,6 +133,10 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
         sys.exit(code)
     if not any(row.measured for row in result.rows):
         raise NotComparableError("no variant could be measured: the reasons are above")
+    if not any(row.may_be_chosen for row in result.rows):
+        raise NotComparableError("no variant can be chosen: the reasons are above")
+    if result.choice is None and result.is_too_short:
+        raise NotComparableError("too few calls to say which variant keeps the limit")
 
 
 def _page_of(models: Sequence[str]) -> tuple[tuple[str, ...], Path]:
@@ -148,6 +156,17 @@ def _recorded(models: Sequence[str]) -> Path | None:
     return folders[0] if folders else None
 
 
+def _refuse_options_of_a_measurement(folder: Path) -> None:
+    """Raise UsageError where an option asks for a measurement, and what was named is one that was made."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is ParameterSource.COMMANDLINE and parameter.name not in OF_ANY_RUN:
+            raise UsageError(
+                f"{parameter.opts[0]} is for a new measurement, and {folder} is a stored one: name the model instead"
+            )
+
+
 def _sizes(batches: Sequence[str]) -> tuple[int, ...]:
     if not all(size.isascii() and size.isdigit() and 0 < int(size) <= 4096 for size in batches):
         raise UsageError(f"--batch {','.join(batches)}: batch sizes are whole numbers from 1 to 4096")
@@ -155,7 +174,11 @@ def _sizes(batches: Sequence[str]) -> tuple[int, ...]:
 
 
 def _refuse(plan: Plan) -> None:
-    """Raise UsageError for what cannot be: an unknown format, a file or package that is not there."""
+    """Raise UsageError for what cannot be: an unknown format, a package or data that is not there.
+
+    InputError where a model is not there.
+    """
+    from gpu_report.bench.known_names import unknown_data, unknown_models
     from gpu_report.bench.sources import SYNTHETIC, image_files
     from gpu_report.bench.variants import FORMATS
 
@@ -166,10 +189,12 @@ def _refuse(plan: Plan) -> None:
     for model in plan.models:
         if (Path(model) / schema.RUN_JSON).is_file():
             raise UsageError(f"{model} is a recording without a benchmark: gpu-report render report.html {model}")
-        if len(Path(model).parts) > 1 and not Path(model).exists():  # a bare name ultralytics may know
-            raise UsageError(f"{model} does not exist")
     if plan.source != SYNTHETIC and (not Path(plan.source).is_dir() or not image_files(Path(plan.source))):
         raise UsageError(f"--source {plan.source} is no folder with images")
+    if plan.data is not None and unknown_data(plan.data):
+        raise UsageError(f"--data {plan.data} does not exist, and ultralytics has no data set of that name")
+    if unknown := unknown_models(plan.models):
+        raise InputError(f"{unknown[0]} does not exist, and ultralytics has no model of that name")
 
 
 def _record(plan: Plan, output: Path | None) -> tuple[Path, int]:

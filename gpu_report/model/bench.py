@@ -136,6 +136,12 @@ class BenchRow:
         return self.latency is not None
 
     @property
+    def calls_per_s(self) -> float | None:
+        """Return how many calls it makes a second of its turns, None of one that has not served."""
+        seconds = sum(end_s - start_s for start_s, end_s in self.variant.turns)
+        return self.latency.calls / seconds if self.latency is not None and seconds > 0 else None
+
+    @property
     def may_be_chosen(self) -> bool:
         """Tell whether it served to the end, and found what the others find."""
         return self.measured and self.variant.failed_in is None and "outputs differ" not in self.remarks
@@ -169,7 +175,8 @@ class LatencyLimit:
 class BenchResult:
     """A benchmark and what to choose, as places in `rows`; None where nothing can be chosen.
 
-    `choice` has the most images a second, of those within the limit where there is one; `sure` says that its interval
+    `rows` are in order of rank: images a second at full speed, then those that may not be chosen, last those without
+    figures. `choice` has the most of them, of those within the limit where there is one; `sure` says that its interval
     is within it too. `rivals` may serve as many images a second as the choice: the interval of their ratio, from turns
     of the same rounds, reaches 1. `quickest` has the lowest median latency. Variants that failed, or whose outputs
     differ, are not chosen.
@@ -182,3 +189,9 @@ class BenchResult:
     sure: bool
     quickest: int | None
     rivals: tuple[int, ...] = ()
+
+    @property
+    def is_too_short(self) -> bool:
+        """Tell whether of no variant that may be chosen it is known what the limit is about: too few calls."""
+        usable = [row for row in self.rows if row.may_be_chosen]
+        return self.limit is not None and all(self.limit.quantile(row).value_ms is None for row in usable)

@@ -24,7 +24,8 @@ def parse_limit(text: str) -> LatencyLimit:
 
 
 def choose(run: BenchRun, rows: tuple[BenchRow, ...], limit: LatencyLimit | None) -> BenchResult:
-    """Return the result: of the variants that did not fail and whose outputs do not differ."""
+    """Return the result, rows in order of rank: of variants that did not fail and whose outputs do not differ."""
+    rows = tuple(sorted(rows, key=lambda row: (not row.may_be_chosen, not row.measured, -(_rate(row) or 0.0))))
     usable = [place for place, row in enumerate(rows) if row.may_be_chosen]
     within = [place for place in usable if limit is None or _is_within(rows[place], limit)]
     choice = _best(within, lambda place: _rate(rows[place]))

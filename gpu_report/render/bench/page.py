@@ -32,14 +32,14 @@ SECTIONS = (
     (
         "variants",
         "Throughput and latency",
-        "Of all calls that count.",
+        "Of all calls that count, in order of images/s at full speed.",
         (*HEAD, *INTERVALS_HEAD),
         wide_rows,
     ),
     (
         "full-speed",
         "At full speed",
-        "Of the fastest tenth of turns, by which variants are ranked: a busy host slows the others.",
+        "Of the fastest tenth of turns, by whose images/s variants are ranked: a busy host slows the others.",
         FULL_SPEED_HEAD,
         full_speed_rows,
     ),

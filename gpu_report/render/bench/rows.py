@@ -1,5 +1,6 @@
 """What all outputs of a benchmark say: its sentences, and the rows of its tables."""
 
+import math
 from collections.abc import Sequence
 
 from gpu_report.model import BenchResult, BenchRow, LatencyLimit, Quantile, Rate, provider_in_use
@@ -19,6 +20,7 @@ FULL_SPEED_HEAD = ("#", "Variant", "Images/s", "p50", "p95")
 PARTS_HEAD = ("#", "Variant", "Pre-processing", "Inference", "Post-processing", "GPU energy an image")
 START_HEAD = ("#", "Variant", "Build", "First result", "First call", "Warm-up", "File", "Memory")
 OUTPUTS_HEAD = ("#", "Variant", "Same boxes", "Largest score difference", "mAP50-95", "Compared with")
+SECONDS_MARGIN = 1.1  # over what calls took until now: the next benchmark may be slower
 SMALLEST_SCORE = 0.00005  # a smaller difference would read zero
 
 # Of a limit only the quantile counts here.
@@ -34,12 +36,11 @@ def headline(result: BenchResult) -> str:
     if result.choice is None:
         return _nothing_within(result)
     best = result.rows[result.choice]
-    rate = f"{_digits(best.full_speed.images_per_s)} images/s" if best.full_speed is not None else MISSING
     if result.limit is None:
-        return f"Most images per second at full speed: {best.variant.name}, {rate}."
+        return f"Most images per second at full speed: {_fastest(best)}."
     measured = milliseconds(result.limit.quantile(best).value_ms)
     within = f"{result.limit.of} {measured} (limit {result.limit.ms:g} ms)"
-    return f"Choose {best.variant.name}: {rate} at full speed, {within}."
+    return f"Choose {best.variant.name}: {_rate(best)} at full speed, {within}."
 
 
 def second_sentence(result: BenchResult) -> str:
@@ -62,7 +63,7 @@ def _how_sure(result: BenchResult) -> str:
     if result.limit is None and result.quickest is not None:
         row = result.rows[result.quickest]
         median_ms = None if row.full_speed is None else row.full_speed.p50_ms
-        return f"Lowest latency: {row.variant.name}, median {milliseconds(median_ms)}."
+        return f"Lowest latency at full speed: {row.variant.name}, p50 {milliseconds(median_ms)}."
     return ""
 
 
@@ -70,12 +71,37 @@ def _nothing_within(result: BenchResult) -> str:
     limit, usable = result.limit, [row for row in result.rows if row.may_be_chosen]
     if limit is None or not usable:
         return "No variant can be chosen: each one failed, or its outputs differ."
+    if result.is_too_short:
+        needed = (
+            f"{limit.of} is unknown: it needs {limit.calls_needed:,} calls of each variant. {_longer(usable, limit)}"
+        )
+        return f"{needed} Fastest at full speed: {_fastest(usable[0])}."
     known = [(value, row) for row in usable if (value := limit.quantile(row).value_ms) is not None]
-    if not known:
-        return f"{limit.of} is unknown: it needs {limit.calls_needed:,} calls of a variant. Use a longer `--seconds`."
     value, row = min(known, key=lambda pair: pair[0])
-    least = f"The lowest {limit.of} is {milliseconds(value)}, of {row.variant.name}."
+    least = f"The lowest {limit.of} of all calls is {milliseconds(value)}, of {row.variant.name}."
     return f"No variant keeps {limit.of} within {limit.ms:g} ms. {least}"
+
+
+def _longer(rows: Sequence[BenchRow], limit: LatencyLimit) -> str:
+    """Return how long each variant has to serve until the slowest has made the calls that a quantile needs."""
+    slowest = min((rate for row in rows if (rate := row.calls_per_s)), default=None)
+    return "" if slowest is None else f"Use `--seconds {_seconds(limit.calls_needed / slowest)}`."
+
+
+def _seconds(least_s: float) -> int:
+    """Return some seconds more, rounded up to two digits: 47 becomes 52."""
+    wanted_s = least_s * SECONDS_MARGIN
+    step = int(10.0 ** max(math.floor(math.log10(wanted_s)) - 1, 0))
+    return math.ceil(wanted_s / step) * step
+
+
+def _fastest(row: BenchRow) -> str:
+    return f"{row.variant.name}, {_rate(row)}"
+
+
+def _rate(row: BenchRow) -> str:
+    """Return images a second at full speed."""
+    return MISSING if row.full_speed is None else f"{_digits(row.full_speed.images_per_s)} images/s"
 
 
 def notes(result: BenchResult) -> tuple[str, ...]:
@@ -85,6 +111,7 @@ def notes(result: BenchResult) -> tuple[str, ...]:
     said = [
         _device(result),
         "Latency is of one call, which is a batch, without the preparation in `predict` before it; images/s has both.",
+        "# is the rank by images/s at full speed (the fastest tenth of turns). Those that cannot be chosen come last.",
         "Variants served in turn, in an order that lets drift hit all alike. Calls before each turn are left out.",
         *_unreadable(result),
     ]
@@ -142,7 +169,7 @@ def _few_calls(result: BenchResult) -> list[str]:
     if not few:
         return []
     which = counted(len(few), "variant")
-    return [f"{which} made fewer than {P95.calls_needed} calls: p95 is unknown there. A longer `--seconds` makes more."]
+    return [f"{which} made fewer than {P95.calls_needed} calls: p95 is unknown there. {_longer(few, P95)}"]
 
 
 def main_rows(result: BenchResult) -> list[Row]:

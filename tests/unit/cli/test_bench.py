@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 from gpu_report import schema
+from gpu_report.bench import known_names
 from gpu_report.cli.bench import bench
 from gpu_report.errors import GpuReportError, InputError, NotComparableError, UsageError
 
@@ -16,6 +17,7 @@ START = {"wall_s": 1.7e9, "mono_s": 100.0}
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(known_names, "_no_assets", lambda names: [name for name in names if name == "nope.pt"])
     return tmp_path
 
 
@@ -27,7 +29,7 @@ def run(*words):
     return done.output
 
 
-def recorded(folder, *, fails=False):
+def recorded(folder, *, fails=False, calls=1000):
     """Write the run folder of a benchmark of one variant, which served for ten seconds or failed."""
     (folder / schema.INSIDE_DIR).mkdir(parents=True)
     (folder / schema.RUN_JSON).write_text(json.dumps({"start": START}))
@@ -37,7 +39,7 @@ def recorded(folder, *, fails=False):
     fields = {"device": "cpu", "gpu": None, "versions": {}, "variants": [{**variant, **(failed if fails else served)}]}
     (folder / schema.BENCH_JSON).write_text(json.dumps(fields))
     header = ",".join(column.name for column in schema.CALLS_COLUMNS)
-    rows = "\n".join(f"{110 + i / 100},1,1,640,640,1,7,1,9.5,0.5" for i in range(1000))
+    rows = "\n".join(f"{110 + i / 100},1,1,640,640,1,7,1,9.5,0.5" for i in range(calls))
     (folder / schema.INSIDE_DIR / f"9{schema.CALLS_SUFFIX}").write_text(f"{header}\n{rows}\n")
     return folder
 
@@ -104,7 +106,7 @@ def test_a_benchmark_that_was_interrupted_is_rendered_as_far_as_it_came(here, mo
         (["n.pt", "--formats", "pt,coffee"], "--formats coffee: there are pt, torchscript, onnx"),
         (["n.pt", "--batch", "1,0"], "whole numbers from 1"),
         (["n.pt", "--batch", "x"], "whole numbers from 1"),
-        (["runs/best.pt"], "runs/best.pt does not exist"),
+        (["n.pt", "--data", "coc8.yaml"], "--data coc8.yaml does not exist, and ultralytics has no data set"),
         (["n.pt", "--source", "nowhere"], "is no folder with images"),
         (["n.pt", "--limit", "10ms"], "--limit p95:10ms"),
         (["n.pt", "--json", "a", "--markdown", "a"], "named for two outputs"),
@@ -114,6 +116,29 @@ def test_wrong_use_is_refused_before_anything_begins(here, words, says):
     with pytest.raises(UsageError, match=says):
         run(*words)
     assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("model", ["nope.pt", "runs/best.pt", "yolo27n.yaml"])
+def test_a_model_that_is_nowhere_is_refused_before_anything_begins(here, model):
+    with pytest.raises(InputError, match=f"{model} does not exist, and ultralytics has no model of that name"):
+        run("yolo26n.yaml", model, "--data", "coco8.yaml")
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [["--batch", "8"], ["--half"], ["--data", "coco8.yaml"], ["--output", "x"]])
+def test_a_stored_benchmark_takes_no_option_of_a_measurement(here, words):
+    folder = recorded(here / "earlier")
+    with pytest.raises(UsageError, match=f"{words[0]} is for a new measurement, and .*earlier is a stored one"):
+        run(folder, *words)
+    assert not (here / "bench.html").exists()
+
+
+def test_too_few_calls_for_a_limit_end_with_the_code_of_too_little_data(here):
+    folder = recorded(here / "earlier", calls=150)
+    with pytest.raises(NotComparableError, match="too few calls"):
+        run(folder, "--limit", "p95:10ms")
+    assert "p95 is unknown: it needs 200 calls" in (here / "bench.html").read_text().replace("\u00a0", " ")
+    assert run(folder, "--limit", "p50:1ms").startswith("No variant keeps p50 within 1 ms")  # known, and no failure
 
 
 def test_a_folder_that_holds_a_recording_is_not_written_into(here):

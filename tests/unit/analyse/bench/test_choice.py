@@ -29,6 +29,13 @@ def test_a_limit_leaves_the_fastest_that_keeps_it(limit, name):
     assert chosen(SMALL, LARGE, limit=limit)[0] == name
 
 
+def test_rows_are_in_order_of_rank_and_what_cannot_be_chosen_comes_last():
+    wrong = served("wrong", ms=1.0, agreement=BoxAgreement("small", 16, 100, 0.1, None))
+    name, result = chosen(failed("broken"), wrong, SMALL, LARGE)
+    assert [row.variant.name for row in result.rows] == ["large", "small", "wrong", "broken"]
+    assert (name, result.choice) == ("large", 0)
+
+
 def test_a_quantile_that_is_not_known_keeps_no_limit():
     assert chosen(served("few", ms=300.0), limit="p95:1000ms")[0] is None
 

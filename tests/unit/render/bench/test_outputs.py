@@ -56,7 +56,7 @@ def test_a_variant_that_failed_is_a_row_with_its_reason_everywhere(usual):
 
 
 def test_json_has_every_figure_as_a_number(usual):
-    first = json.loads(render_bench_json(usual))["variants"][1]
+    first = json.loads(render_bench_json(usual))["variants"][0]
     assert first["latency"]["p95"]["value_ms"] == 20.0
     assert first["images_per_s"]["value"] == pytest.approx(400.0, abs=0.1)
     assert first["outputs"]["same_share"] == 0.98
@@ -70,21 +70,31 @@ def test_json_has_every_figure_as_a_number(usual):
         (
             [served("a", ms=4.0)],
             LatencyLimit("p95", 1.0),
-            "No variant keeps p95 within 1 ms. The lowest p95 is 4.00 ms",
+            "No variant keeps p95 within 1 ms. The lowest p95 of all calls is 4.00 ms",
         ),
-        ([served("a", ms=900.0)], LatencyLimit("p99", 1.0), "p99 is unknown: it needs 1,000 calls of a variant."),
+        (
+            [served("a", ms=900.0), served("b", ms=1000.0)],
+            LatencyLimit("p99", 1.0),
+            "p99 is unknown: it needs 1,000 calls of each variant. Use `--seconds 1200`. Fastest at full speed: a, 1.1",
+        ),
         ([failed("a")], LatencyLimit("p95", 1.0), "No variant could be measured."),
         ([served("a", agreement=OTHER)], None, "No variant can be chosen: each one failed, or its outputs differ."),
         ([served("a", agreement=OTHER)], LatencyLimit("p95", 1.0), "No variant can be chosen"),
         (
             [served("a", ms=20.0), served("b", ms=5.0, agreement=OTHER), served("c", ms=4.0, failed_in="check")],
             LatencyLimit("p95", 10.0),
-            "No variant keeps p95 within 10 ms. The lowest p95 is 20.0 ms, of a.",
+            "No variant keeps p95 within 10 ms. The lowest p95 of all calls is 20.0 ms, of a.",
         ),
     ],
 )
 def test_where_nothing_can_be_chosen_it_says_why(variants, limit, says):
     assert headline(result(*variants, limit=limit)).startswith(says)
+
+
+def test_a_median_is_said_to_be_of_full_speed_or_of_all_calls():
+    both = result(served("a", ms=4.0), served("b", ms=20.0, batch=8))
+    assert second_sentence(both) == "Lowest latency at full speed: a, p50 4.00 ms."
+    assert any("rank by images/s at full speed" in note for note in notes(both))
 
 
 def test_a_provider_that_fell_back_is_named_with_what_was_asked():
@@ -141,11 +151,11 @@ def test_the_page_carries_nothing_alive_from_outside():
 
 def test_the_chart_has_each_variant_at_its_place(usual):
     view = chart(usual)
-    first, _, second = view.dots  # the chosen one is drawn last
+    _, first, second = view.dots  # the chosen one is drawn last
     assert (view.x_label, view.limit_words) == ("Latency of a call (p95)", "p95 25 ms")
     assert first.x < second.x < view.limit
     assert first.y > second.y  # from the top
-    assert [dot.number for dot in view.dots] == ["1", "3", "2"]
+    assert [dot.number for dot in view.dots] == ["2", "3", "1"]
     assert [dot.chosen for dot in view.dots] == [False, False, True]
     assert (view.models, view.has_half) == (("n", "m"), True)
     for dot in view.dots:

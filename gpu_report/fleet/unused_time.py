@@ -10,7 +10,6 @@ from gpu_report.analyse.timeseries.intervals import Span, length_s, minus
 from gpu_report.model import Analysis, Run
 
 BEFORE_WORK = frozenset({"idle", "startup"})
-OURS = "gpu-report"  # begins the source of what our recorder wrote; an imported log has no processes, mostly
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def _saw_processes(analysis: Analysis) -> bool:
     """
     run = analysis.run
     failed = any(event.kind == "nvml_error" and event.fields.get("quantity") == "processes" for event in run.events)
-    if failed or not run.recording.source.startswith(OURS):
+    if failed or not run.recording.is_ours:
         return False
     means = [each.quantities["gpu_util_pct"].mean for each in analysis.gpus if "gpu_util_pct" in each.quantities]
     return not run.processes.empty or (bool(means) and max(means) < UNUSED_PCT)

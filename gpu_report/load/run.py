@@ -28,7 +28,8 @@ from gpu_report.load.yolo.callbacks import Outside, load_inside, with_versions
 from gpu_report.load.yolo.calls import load_calls
 from gpu_report.load.yolo.results_csv import load_epochs
 from gpu_report.load.yolo.run_folders import numbered_places
-from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Run
+from gpu_report.local_interval import local_intervals_s
+from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Recording, Run
 from gpu_report.ordinary_file import LARGEST_JSON, refuse_special, refuse_way_out
 from gpu_report.run_folder import finite, parse_events, read_lines
 from gpu_report.wording import first_few
@@ -172,7 +173,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
         events=tuple(_recorded(event, clock) for event in events if event["kind"] not in ELSEWHERE),
         problems=(
             *_notes(info),
-            *_holes(samples, recorded.interval_s or 1.0),
+            *_holes(samples, recorded),
             *_ends_early(samples, duration_s, recorded.interval_s),
             *(
                 *ring_problems,
@@ -206,10 +207,12 @@ def _notes(info: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(text[:LONGEST_NOTE].removesuffix(".") for text in texts[:MOST_NOTES] if text)
 
 
-def _holes(samples: pd.DataFrame, interval_s: float) -> tuple[str, ...]:
+def _holes(samples: pd.DataFrame, recorded: Recording) -> tuple[str, ...]:
     """Return how long no tick was written between the first and the last: rows that were cut out leave nothing else."""
     ticks_s = np.unique(samples["t_s"].to_numpy(dtype=float))
-    steps_s = np.diff(ticks_s)
+    steps_s, interval_s = np.diff(ticks_s), np.asarray(recorded.interval_s or 1.0)
+    if not recorded.is_ours:
+        interval_s = local_intervals_s(ticks_s, float(interval_s))
     holes_s = np.where(steps_s > MISSED_INTERVALS * interval_s, steps_s - interval_s, 0.0)
     if not holes_s.any():
         return ()

@@ -125,6 +125,11 @@ class Recording:
     late_ticks: int | None = None
 
     @property
+    def is_ours(self) -> bool:
+        """Return whether gpu-report recorded it, at intervals that are known; else another tool's log was imported."""
+        return self.source.startswith("gpu-report")
+
+    @property
     def usable_cores(self) -> float | None:
         """Return how many cores' worth of time the training could have, None where that is not known."""
         known = [cores for cores in (self.cores, self.cpu_limit) if cores is not None]

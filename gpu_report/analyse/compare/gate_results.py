@@ -178,7 +178,7 @@ def _without_epochs(gate: Gate, training: RunSample) -> str:
         return ": too little was recorded"
     if training.first or training.closing:
         return ": it needs more than one epoch"
-    if not training.analysis.run.recording.source.startswith("gpu-report"):  # an imported log
+    if not training.analysis.run.recording.is_ours:  # an imported log
         return ": it needs epochs, so import the log with --yolo RUN_DIR"
     return ": it needs epochs, and there was no training"
 

@@ -87,7 +87,7 @@ def _processes(context: Context) -> Iterator[NotChecked]:
 
 def _is_recorded(context: Context) -> bool:
     """Tell whether gpu-report recorded the run, whose options it then takes; another tool's log was imported."""
-    return context.run.recording.source.startswith("gpu-report")
+    return context.run.recording.is_ours
 
 
 def _waits(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:

@@ -21,6 +21,7 @@ from gpu_report.analyse.timeseries.intervals import (
     row_ranges,
     union,
 )
+from gpu_report.local_interval import local_intervals_s
 from gpu_report.model import Gap, Run
 
 # A reading stands for the time to the next one, at most this many intervals (and at least HOLD_AT_LEAST_S): a
@@ -32,6 +33,21 @@ UNSEEN_S = 1e-6  # more than rounding leaves between the end of a reading's time
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Percents = npt.NDArray[np.floating[Any]]  # float32 where that is exact
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """How far ticks are apart: as it was asked for (`is_known`), else by what is ordinary in an imported log (s)."""
+
+    interval_s: float
+    is_known: bool
+
+    def around(self, t_s: Floats) -> Floats:
+        """Return the interval that holds around each reading (at least one), which a log may change."""
+        if self.is_known or len(t_s) < 2:
+            return np.full(len(t_s), self.interval_s)
+        steps = local_intervals_s(t_s, self.interval_s)
+        return np.append(steps, steps[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +144,8 @@ def gpu_series(run: Run) -> tuple[GpuSeries, ...]:
 
 def series_of_gpu(run: Run, gpu: int) -> GpuSeries:
     """Return the series of a GPU that has rows."""
-    tick_s = run.recording.interval_s or 1.0
-    return _series(gpu, run.samples_of(gpu), run.ring_of(gpu), tick_s, run.duration_s)
+    ticks = Ticks(run.recording.interval_s or 1.0, is_known=run.recording.is_ours)
+    return _series(gpu, run.samples_of(gpu), run.ring_of(gpu), ticks, run.duration_s)
 
 
 def gaps(series: GpuSeries, duration_s: float) -> tuple[Gap, ...]:
@@ -189,9 +205,10 @@ def _after_gap(t_s: Floats, weight_s: Floats) -> Bools:
     return found
 
 
-def longest_hold(tick_s: float) -> float:
+def longest_hold(tick_s: float | Floats) -> Floats:
     """Return the most seconds that one reading may stand for."""
-    return max(HOLD_INTERVALS * tick_s, HOLD_AT_LEAST_S)
+    longest: Floats = np.maximum(HOLD_INTERVALS * np.asarray(tick_s), HOLD_AT_LEAST_S)
+    return longest
 
 
 def _why(series: GpuSeries, start: float, end: float) -> str:
@@ -199,7 +216,8 @@ def _why(series: GpuSeries, start: float, end: float) -> str:
     return "readings failed" if last > first else "no rows"
 
 
-def _series(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float, duration_s: float) -> GpuSeries:
+def _series(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, ticks: Ticks, duration_s: float) -> GpuSeries:
+    tick_s = ticks.interval_s
     t, util = _finest(rows, ring, tick_s)
     steps = np.diff(t)
     interval_s = (min(float(np.median(steps, overwrite_input=True)), tick_s) if len(steps) else 0.0) or tick_s
@@ -208,11 +226,11 @@ def _series(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float, dur
         gpu=gpu,
         t_s=t,
         util_pct=util,
-        weight_s=_holds(t, interval_s, tick_s, duration_s),
+        weight_s=_holds(t, interval_s, ticks, duration_s),
         interval_s=interval_s,
         tick_s=tick_s,
         samples=rows,
-        sample_weight_s=_holds(rows["t_s"].to_numpy(dtype=float), tick_s, tick_s, duration_s),
+        sample_weight_s=_holds(rows["t_s"].to_numpy(dtype=float), tick_s, ticks, duration_s),
     )
 
 
@@ -238,13 +256,14 @@ def _known(frame: pd.DataFrame) -> tuple[Floats, Percents]:
     return (t_s, util_pct) if known.all() else (t_s[known], util_pct[known])
 
 
-def _holds(t: Floats, interval_s: float, tick_s: float, duration_s: float) -> Floats:
+def _holds(t: Floats, interval_s: float, ticks: Ticks, duration_s: float) -> Floats:
     """Return how long each reading stands: to the next one; where that is too far or absent, one interval."""
     if not len(t):
         return t
     hold = np.append(np.diff(t), np.inf)
     for part in parts(len(t)):
-        mine = hold[part]
-        mine[mine > longest_hold(tick_s)] = interval_s
+        mine, around = hold[part], ticks.around(t[part])
+        one = np.where(around > ticks.interval_s, around, interval_s)
+        np.copyto(mine, one, where=mine > longest_hold(around))
         np.minimum(mine, np.maximum(duration_s - t[part], 0.0), out=mine)
     return hold

@@ -89,7 +89,7 @@ def _ending(analysis: Analysis) -> tuple[Fact, ...]:
 
 def _recorder(source: Recording) -> str:
     version = f" {source.tool_version}" if source.tool_version else ""
-    is_ours = source.source.startswith("gpu-report")
+    is_ours = source.is_ours
     return source.source + version if is_ours else f"{source.source}, imported by gpu-report{version}"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_report.catalogue import RULES
+from gpu_report.local_interval import local_intervals_s
 from gpu_report.model import Analysis, Finding
 from gpu_report.render.formatting import gibibytes, quantity
 from gpu_report.render.page.view import ChartLine, ChartView, HeatCell
@@ -147,8 +148,9 @@ def _path(track: QuantitySeries, start: float, end: float, top: float) -> str:
         t_s, values = t_s[kept], values[kept]
     if not np.isfinite(values).any():
         return ""
-    steps = np.diff(t_s, prepend=t_s[:1])
-    apart = steps > GAP_TICKS * max(float(np.median(steps[1:])) if len(steps) > 1 else 0.0, track.tick_s)
+    steps = np.diff(t_s)
+    usual_s = max(float(np.median(steps)) if len(steps) else 0.0, track.tick_s)
+    apart = np.append(False, steps > GAP_TICKS * local_intervals_s(t_s, usual_s))
     known = np.isfinite(values)
     # whole numbers (of y hundredths): steps then add up to where a point lies, and are shorter than its place
     x = np.rint((t_s - start) * WIDTH / (end - start)).astype(int)

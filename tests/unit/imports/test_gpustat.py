@@ -1,11 +1,14 @@
 """Import of gpustat's JSON: its own package wrote the documents, of a run that was played to NVML."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from gpu_report.analyse import analyse
 from gpu_report.errors import InputError
 from gpu_report.imports.formats import format_of
+from gpu_report.load import load_run
 
 from .conftest import DATA
 
@@ -91,3 +94,31 @@ def test_a_log_without_gpus_is_refused(imported, written, text):
 
 def test_it_is_known_by_its_content():
     assert format_of(DATA / LOG) == "gpustat"
+
+
+def test_coverage_goes_by_the_interval_around_each_moment(imported, written):
+    """Two minutes of readings every second, ten every 5 s by another tool, which alone saw the GPU idle."""
+    start = datetime(2026, 11, 21, 1, tzinfo=UTC)
+    at = [start + timedelta(seconds=second) for second in range(600)]
+    util = [2 if 300 <= second < 420 else 95 for second in range(600)]
+    fine = [f"{at[s]:%Y/%m/%d %H:%M:%S}, 0, GPU-1, {util[s]} %" for s in range(120)]
+    smi = written("\n".join(["timestamp, index, uuid, utilization.gpu [%]", *fine]) + "\n", "smi.csv")
+    coarse = [
+        {**document(**{"utilization.gpu": util[s]}), "query_time": f"{at[s]:%Y-%m-%dT%H:%M:%S}"}
+        for s in range(0, 600, 5)
+    ]
+    analysis = analyse(load_run(imported(smi, written(log_of(*coarse), "gpustat.json")).folder))
+    assert analysis.coverage == pytest.approx(1, abs=0.02)
+    assert [(drop.start_t_s, drop.duration_s) for drop in analysis.findings if drop.rule == "drop"] == [
+        pytest.approx((300, 120), abs=5)
+    ]
+    assert not any("no rows" in problem for problem in analysis.run.problems)
+
+
+def test_a_hole_in_a_log_is_still_one(imported, written):
+    at = [datetime(2026, 11, 21, 1, tzinfo=UTC) + timedelta(seconds=s) for s in (*range(100), *range(160, 300))]
+    rows = [f"{each:%Y/%m/%d %H:%M:%S}, 0, 95 %" for each in at]
+    log = written("\n".join(["timestamp, index, utilization.gpu [%]", *rows]) + "\n", "smi.csv")
+    analysis = analyse(load_run(imported(log).folder))
+    assert [gap.end_t_s - gap.start_t_s for gap in analysis.gaps] == [pytest.approx(60)]
+    assert any("no rows for 60 s" in problem for problem in analysis.run.problems)

@@ -5,12 +5,17 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from gpu_report.wording import counted
+
 _NOT_SPACE: Final = re.compile(r"[^\s,\[\]]")  # a list of documents is read as its documents
-_NEXT: Final = re.compile(r"^\s*\{", re.MULTILINE)
+_NEXT: Final = re.compile(r"^(?P<indent>[^\S\n]*)\{", re.MULTILINE)
 
 
 class Documents:
-    """The objects in a text, in order; `damaged` counts places where there was none."""
+    """The objects in a text, in order; `damaged` counts those that are cut, and places where there was none.
+
+    What stands deeper in a text than the beginning of a cut object is a part of it.
+    """
 
     def __init__(self, text: str) -> None:
         self.damaged = 0
@@ -24,13 +29,17 @@ class Documents:
             try:
                 value, at = decode(self._text, found.start())
             except (ValueError, RecursionError):
-                value = None
-                again = _NEXT.search(self._text, found.end())
-                at = again.start() if again else len(self._text)
+                value, at = None, self._after(found.start())
             if isinstance(value, dict):
                 yield value
             else:
                 self.damaged += 1
+
+    def _after(self, broken: int) -> int:
+        """Return where the next object may begin after one that is cut, or after what is none."""
+        indent = broken - self._text.rfind("\n", 0, broken) - 1 if self._text[broken] == "{" else len(self._text)
+        later = (found for found in _NEXT.finditer(self._text, broken + 1) if len(found["indent"]) <= indent)
+        return next((found.start("indent") for found in later), len(self._text))
 
 
 def number(value: object) -> float:
@@ -47,4 +56,5 @@ def damage(where: object, documents: Documents) -> tuple[str, ...]:
     """Return the sentence that says how much of a file was no JSON; none where all was."""
     if not documents.damaged:
         return ()
-    return (f"{documents.damaged} places of {where} are no whole JSON objects and were left out.",)
+    rest = "is no whole JSON and was left out" if documents.damaged == 1 else "are no whole JSON and were left out"
+    return (f"{counted(documents.damaged, 'object')} of {where} {rest}.",)

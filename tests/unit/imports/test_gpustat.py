@@ -50,7 +50,7 @@ def test_a_time_of_year_1_is_damaged(imported, written, timezone):
     early = {**document(), "query_time": "0001-01-01T00:00:00"}
     run = imported(written(log_of(early, document(), document(5)), "log.json"), timezone=timezone)
     assert len(run.rows) == 2
-    assert any("1 places" in note for note in run.notes)
+    assert any("1 object of" in note for note in run.notes)
 
 
 def test_times_are_local_and_that_is_said(imported, written):
@@ -83,7 +83,16 @@ def test_a_lost_gpu_has_no_readings(imported, written):
 def test_what_is_damaged_is_left_out_and_said(imported, written, broken):
     run = imported(written(log_of(document(0)) + broken + "\n" + log_of(document(1)), "log.json"), source="gpustat")
     assert len(run.rows) == 2
-    assert any("no whole JSON objects" in note for note in run.notes)
+    assert any("1 object of" in note and "no whole JSON" in note for note in run.notes)
+
+
+@pytest.mark.parametrize("cut", [0.4, 0.7, 0.95])
+def test_a_cut_document_is_one_object(imported, written, cut):
+    whole = log_of({**document(1), "gpus": [{**document()["gpus"][0], "index": gpu} for gpu in range(4)]})
+    broken = whole[: int(cut * len(whole))] + "\n"
+    run = imported(written(log_of(document(0)) + broken + broken + log_of(document(2)), "log.json"))
+    assert len(run.rows) == 2
+    assert any(note.startswith("2 objects of") for note in run.notes)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"query_time": "x", "gpus": []}'])

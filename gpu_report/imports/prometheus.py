@@ -15,7 +15,7 @@ from gpu_report.imports.dcgm_names import ENGINE, FIELDS, XID, value_of
 from gpu_report.imports.each_log import read_each
 from gpu_report.imports.fields import PERCENT, Field, converted, not_imported
 from gpu_report.imports.json_documents import Documents, damage
-from gpu_report.imports.prometheus_api import fetch, series_in
+from gpu_report.imports.prometheus_api import fetch, series_in, short
 from gpu_report.imports.readings import Device, Floats, Found
 from gpu_report.imports.series import readings_of
 from gpu_report.imports.text_file import read_text
@@ -25,6 +25,7 @@ TOOL: Final = "dcgm-exporter"
 HOW: Final = "save what Prometheus answers to /api/v1/query_range for DCGM_FI_... metrics, or name its address"
 _UTILISATION: Final = "gpu_util_pct"
 _MIG: Final = "GPU_I_ID"
+_REFUSED: Final = re.compile(r'"status"\s*:\s*"error"')
 _GPU: Final = re.compile(r"\d{1,5}")
 _MOST_SHOWN: Final = 8  # hosts in an error
 
@@ -42,7 +43,7 @@ class _Seen:
 
 def is_log(_: Path, head: str) -> bool:
     """Tell whether a file begins as an answer of Prometheus."""
-    return head.lstrip(" \n[").startswith("{") and '"resultType"' in head
+    return head.lstrip(" \n[").startswith("{") and ('"resultType"' in head or bool(_REFUSED.search(head)))
 
 
 def read(paths: Sequence[Path], asked: Asked) -> Found:
@@ -74,9 +75,16 @@ def _of_which(seen: _Seen) -> str:
 
 def _read(path: Path, asked: Asked, seen: _Seen) -> tuple[str, ...]:
     documents = Documents(read_text(path, "Prometheus"))
+    refused = ""
     for document in documents:
         _add_answer(document, asked, seen)
-    return damage(path, documents)
+        refused = refused or (short(document.get("error")) if document.get("status") == "error" else "")
+    if refused and not seen.pieces:
+        raise InputError(f"{path} is an error that Prometheus answered ({refused}): mend the query, and save it again")
+    return (
+        *damage(path, documents),
+        *([f"{path} holds an error that Prometheus answered: {refused}."] if refused else []),
+    )
 
 
 def _add_answer(answer: Mapping[str, Any], asked: Asked, seen: _Seen) -> None:

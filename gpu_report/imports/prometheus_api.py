@@ -142,7 +142,7 @@ def _get(base: str, what: str, parameters: Mapping[str, object]) -> Mapping[str,
             f"{host} answered {error.code} {_reason(error)}: check the address, labels and {TOKEN}"
         ) from error
     except OSError as error:
-        raise InputError(f"{host} did not answer as Prometheus does ({_short(error)}): check the address") from error
+        raise InputError(f"{host} did not answer as Prometheus does ({short(error)}): check the address") from error
     except (HTTPException, ValueError, RecursionError):  # they may repeat the token, or what the other side sent
         raise InputError(
             f"{host} did not answer as Prometheus does (no whole JSON over HTTP): check the address and {TOKEN}"
@@ -163,10 +163,11 @@ def _authorization(user: str | None, password: str | None) -> dict[str, str]:
 def _reason(error: urllib.error.HTTPError) -> str:
     """Return what Prometheus says of a query that it refused, else what HTTP says."""
     try:
-        return _short(json.loads(error.read(_LONGEST_REASON * 10))["error"])
+        return short(json.loads(error.read(_LONGEST_REASON * 10))["error"])
     except (OSError, HTTPException, ValueError, RecursionError, KeyError, TypeError):
-        return _short(error.reason)
+        return short(error.reason)
 
 
-def _short(reason: object) -> str:
+def short(reason: object) -> str:
+    """Return what the other side said on one line, no longer than anybody reads."""
     return " ".join(str(reason).split())[:_LONGEST_REASON]

@@ -52,6 +52,15 @@ def test_a_blank_is_missing(imported):
     assert set(run.column("memory_temperature_c")) == {None}
 
 
+@pytest.mark.parametrize("space", ["", " "])
+def test_an_error_of_prometheus_is_said(written, tmp_path, space):
+    said = f'{{"status":{space}"error","errorType":"bad_data","error":"invalid parameter: parse error"}}'
+    log, output = str(written(said, "answer.json")), str(tmp_path / "run")
+    done = CliRunner().invoke(cli, ["import", log, "--output", output])
+    assert done.exit_code != 0
+    assert "Prometheus answered (invalid parameter: parse error)" in str(done.exception)
+
+
 @pytest.mark.parametrize("blank", ["9223372036854775794", "2147483632", "140737488355328", "NaN", "+Inf", "-1"])
 def test_what_is_no_reading_is_missing(imported, written, blank):
     log = written(answer(series(values=((0, "7"), (30, blank), (60, "8")))), "answer.json")

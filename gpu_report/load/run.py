@@ -289,12 +289,14 @@ def _kernel_log(events: Events, clock: RunClock, devices: Sequence[Gpu], pids: f
     listening = any(e["kind"] == "xid_events" and e.get("status") == "listening" for e in events)
     lines = [_line(event, clock) for event in events if event["kind"] == "kernel"]
     xids = [_xid(event, clock) for event in events if event["kind"] == "xid" and _has_code(event)]
+    was_read = _text(status, "status") == "read"
+    found = kernel_events(lines, devices, pids, xids, log_was_read=was_read)
     return KernelLog(
         status=STATUSES.get(_text(status, "status"), "unavailable"),
         source=_text(status, "source") or None,
         reason=_text(status, "reason") or ("" if status else "this recording does not say whether it was read"),
         advice=_text(status, "advice"),
-        events=no_alarm_before_start(kernel_events(lines, devices, pids, xids)),
+        events=no_alarm_before_start(found),
         xid_events="listening" if listening else "unavailable",
     )
 

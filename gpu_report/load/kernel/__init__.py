@@ -25,6 +25,7 @@ POOR_LINK_PER_S: Final = 1.0
 _RATED_FROM_S: Final = 60.0
 _NVML: Final = "NVML"
 _LOST_XID: Final = 79
+_NOT_IN_LOG: Final = "; the kernel log has no line of it"
 _Fault = tuple[object, ...]
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
@@ -39,8 +40,10 @@ def kernel_events(
     gpus: Sequence[Gpu],
     run_pids: frozenset[int],
     xid_codes: Sequence[tuple[float, int | None, int]],
+    *,
+    log_was_read: bool = True,
 ) -> tuple[KernelEvent, ...]:
-    """Return the events in `lines`, sorted by time.
+    """Return the events in `lines`, sorted by time; nothing is missing in a log that was not read.
 
     `xid_codes` are NVML's own Xid events (t_s, gpu, code): each joins the log's event of the same fault where
     there is one. Lines of one event are joined, and repeats folded until 3 min of silence. Of more than MOST_EVENTS the
@@ -52,7 +55,8 @@ def kernel_events(
     matched = [item for item in join_details(items) if item.match.role != "introduction"]
     folded = _worst(_fold([(_event(item, indices, run_pids), item.match) for item in matched]))
     events = _unplugged([_rated(event) for event in folded])
-    return tuple(sorted(_with_nvml(events, xid_codes[:MOST_XIDS]), key=lambda event: event.t_s))
+    all_events = _with_nvml(events, xid_codes[:MOST_XIDS], _NOT_IN_LOG if log_was_read else "")
+    return tuple(sorted(all_events, key=lambda event: event.t_s))
 
 
 def _match(text: str) -> Match:
@@ -162,13 +166,15 @@ def _one_is_near(times: Sequence[float], t_s: float) -> bool:
     return any(abs(each - t_s) <= ONE_EVENT_S for each in times)
 
 
-def _with_nvml(events: Sequence[KernelEvent], xid_codes: Sequence[tuple[float, int | None, int]]) -> list[KernelEvent]:
+def _with_nvml(
+    events: Sequence[KernelEvent], xid_codes: Sequence[tuple[float, int | None, int]], unlogged: str
+) -> list[KernelEvent]:
     """Return `events` with NVML's own Xid events: joined to the log's where both saw one, else beside them."""
     merged = list(events)
     for t_s, gpu, code in sorted(xid_codes, key=lambda xid: xid[0]):
         index = _same_xid(merged, t_s, gpu, code)
         if index is None:
-            merged.append(_nvml_event(t_s, gpu, code))
+            merged.append(_nvml_event(t_s, gpu, code, unlogged))
         else:
             merged[index] = _seen_by_nvml(merged[index], t_s, gpu)
     return merged
@@ -191,13 +197,13 @@ def _seen_by_nvml(event: KernelEvent, t_s: float, gpu: int | None) -> KernelEven
     return replace(event, gpu=gpu if event.gpu is None else event.gpu, source=source)
 
 
-def _nvml_event(t_s: float, gpu: int | None, code: int) -> KernelEvent:
+def _nvml_event(t_s: float, gpu: int | None, code: int, unlogged: str) -> KernelEvent:
     match = xid_match(code, "")
     return KernelEvent(
         t_s=t_s,
         kind=match.kind,
         severity=match.severity,
-        text=f"NVML reported Xid {code}; the kernel log has no line of it",
+        text=f"NVML reported Xid {code}{unlogged}",
         meaning=match.meaning,
         action=match.action,
         gpu=gpu,

@@ -12,8 +12,9 @@ GPUS = (Gpu(0, pci_bus_id="00000000:03:00.0"), Gpu(1, pci_bus_id="00000000:04:00
 XID_31 = "NVRM: Xid (PCI:0000:03:00): 31, pid=7, name=python, MMU Fault"
 
 
-def events_of(*lines, xid_codes=(), pids=()):
-    return kernel_events([RawLine(t, text, None, "kmsg") for t, text in lines], GPUS, frozenset(pids), xid_codes)
+def events_of(*lines, xid_codes=(), pids=(), **options):
+    raw = [RawLine(t, text, None, "kmsg") for t, text in lines]
+    return kernel_events(raw, GPUS, frozenset(pids), xid_codes, **options)
 
 
 def test_repeats_fold_until_three_minutes_of_silence():
@@ -261,6 +262,13 @@ def test_nvmls_event_of_another_moment_gpu_or_code_stands_alone(xid):
     assert (alone.t_s, alone.gpu, alone.code) == xid
     assert (alone.kind, alone.count) == ("xid", 1)
     assert len(events) == 2
+
+
+@pytest.mark.parametrize(("log_was_read", "is_said"), [(True, True), (False, False)])
+def test_a_log_that_nobody_read_lacks_no_line(log_was_read, is_said):
+    (event,) = events_of(xid_codes=[(1.0, 0, 43)], log_was_read=log_was_read)
+    assert event.text.startswith("NVML reported Xid 43")
+    assert ("no line of it" in event.text) is is_said
 
 
 def test_nvmls_events_need_no_log_and_fold_too():

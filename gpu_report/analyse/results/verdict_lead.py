@@ -7,6 +7,7 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.verdict_drops import merged_drops
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
 from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
@@ -322,7 +323,8 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
     elif _was_paused(worst):
         text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {felt} for {took}"
     elif cause == UNEXPLAINED or not row.once:
-        times = counted(len(findings), lower_first(rule_words(worst.rule)), "drops in GPU utilisation")
+        count = len(merged_drops(findings)) if rule.drop else len(findings)
+        times = counted(count, lower_first(rule_words(worst.rule)), "drops in GPU utilisation")
         text = f"{times} took {took}; the cause is unknown"
     else:
         text = row.once.format(took=took, probably=sure, gpu=_gpu(worst))

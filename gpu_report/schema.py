@@ -28,6 +28,7 @@ PROFILE_REQUEST = "request.json"
 PROFILE_STEPS, MOST_PROFILE_STEPS = 8, 64  # of a window, unless asked otherwise, and at most
 IMPORTED_TRACE = "import"  # how the names of traces begin that somebody else made
 SOURCE_OF_TRACES = "PyTorch's profiler"  # in run.json: a run of imported traces, which nobody sampled
+SOURCE_OF_DCGM = "dcgm-exporter"  # likewise: a run that was read from Prometheus
 YOLO_ARGS = "args.yaml"
 YOLO_RESULTS = "results.csv"
 YOLO_WEIGHTS = "weights/last.pt"  # in YOLO's own folder: only its time is looked at

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.imports.asked import Asked
 from gpu_report.imports.dcgm_names import ENGINE, FIELDS, XID, value_of
@@ -21,7 +22,7 @@ from gpu_report.imports.series import readings_of
 from gpu_report.imports.text_file import read_text
 from gpu_report.ordinary_file import LARGEST_INDEX
 
-TOOL: Final = "dcgm-exporter"
+TOOL: Final = schema.SOURCE_OF_DCGM
 HOW: Final = "save what Prometheus answers to /api/v1/query_range for DCGM_FI_... metrics, or name its address"
 _UTILISATION: Final = "gpu_util_pct"
 _MIG: Final = "GPU_I_ID"

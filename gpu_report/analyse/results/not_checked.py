@@ -55,7 +55,7 @@ def _epochs(context: Context) -> Iterator[NotChecked]:
     interval_s = max(series.interval_s for series in context.used_series)
     apart = f" {length(interval_s)} apart" if interval_s >= 1 else ""
     reason = f"readings{apart} are too far apart to separate training from validation in epochs of {length(epoch_s)}"
-    way_out = "use a shorter --interval" if _is_recorded(context) else "log more often"
+    way_out = "use a shorter --interval" if _is_recorded(context) else f"{_logging(context)} more often"
     yield from (NotChecked(rule, f"{reason}; {way_out}") for rule in BY_UTILISATION)
 
 
@@ -65,7 +65,7 @@ def _drops(context: Context, used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
     if seen_s > context.options.drop_seconds:
         why = f"drops shorter than {length(seen_s)} cannot be seen in readings {length(seen_s / LOW_READINGS)} apart"
         every = f"{context.options.drop_seconds / LOW_READINGS:.0f}"
-        way_out = f"record with --interval {every}" if _is_recorded(context) else f"log every {every} s"
+        way_out = f"record with --interval {every}" if _is_recorded(context) else f"{_logging(context)} every {every} s"
         yield NotChecked("drop", f"{why}; {way_out}")
 
 
@@ -88,6 +88,12 @@ def _processes(context: Context) -> Iterator[NotChecked]:
 def _is_recorded(context: Context) -> bool:
     """Tell whether gpu-report recorded the run, whose options it then takes; another tool's log was imported."""
     return context.run.recording.is_ours
+
+
+def _logging(context: Context) -> str:
+    """Return what the log's tool does at each reading: Prometheus has no newer one than what it scraped."""
+    is_scraped = context.run.recording.source == schema.SOURCE_OF_DCGM
+    return "let dcgm-exporter collect and Prometheus scrape" if is_scraped else "log"
 
 
 def _waits(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:

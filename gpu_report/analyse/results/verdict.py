@@ -245,7 +245,9 @@ def _drops(
         yield from (Sentence("drops", text) for text in drop_sentences(merged, said, several_gpus=several))
     elif not merged and telling and not unchecked and not _is_marred(findings):
         yield Sentence("drops", "GPU utilisation never dropped unexpectedly.")
-    yield from (Sentence("not checked", f"Not checked for drops: {reason}.") for reason in unchecked[:1])
+    for reason in unchecked[:1]:  # beside drops that were found, it is about others
+        text = upper_first(reason) if merged else f"Not checked for drops: {reason}"
+        yield Sentence("not checked", f"{text}.")
 
 
 def _says_all(lead: Lead | None, merged: Sequence[MergedDrop], *, several_gpus: bool) -> bool:

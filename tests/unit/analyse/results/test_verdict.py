@@ -189,3 +189,22 @@ def test_of_a_log_that_knows_no_training_nothing_is_said_of_startup_or_batches()
     assert "Gaps between training steps" in render_text(
         analyse(make_run(readings((50, 120)), rows=[(1, 60), (2, 120)]))
     )
+
+
+def test_a_drop_that_two_gpus_felt_at_once_is_one():
+    felt = readings((0, 5), (90, 60), (0, 20), (90, 60))
+    analysis = analyse(make_run([felt, felt]))
+    assert analysis.verdict.text.startswith("1 drop in GPU utilisation took 20 s")
+    assert len([each for each in analysis.findings if each.rule == "drop"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "way_out"),
+    [("gpustat", "log every 3 s"), ("dcgm-exporter", "let dcgm-exporter collect and Prometheus scrape every 3 s")],
+)
+def test_drops_too_short_to_see_are_others_than_those_found(source, way_out):
+    run = make_run(readings((0, 15), (90, 300), (0, 75), (90, 120), interval_s=15), interval_s=15)
+    coarse = dataclasses.replace(run.recording, source=source, interval_s=15.0)
+    said = analyse(dataclasses.replace(run, recording=coarse)).verdict.text
+    assert "Not checked" not in said
+    assert said.endswith(f"Drops shorter than 45 s cannot be seen in readings 15 s apart; {way_out}.")

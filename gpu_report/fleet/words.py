@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from gpu_report.catalogue import cause_words
-from gpu_report.fleet.figures import CAUSE, UNKNOWN, WORST_RUNS, Fleet, by_group, fixes
+from gpu_report.fleet.figures import CAUSE, UNKNOWN, UNMEASURED, WORST_RUNS, Fleet, by_group, fixes
 from gpu_report.render.formatting import MISSING, known, share
 from gpu_report.wording import counted, money_words
 
@@ -23,6 +23,9 @@ TITLES = {
 }
 MOST_ROWS = 50  # of a table: nobody reads on, and the tables of the fleet have all
 LINES_SHOWN = 20
+STARTUP, UNKNOWN_TRAINING = "startup", "training"  # rows of the ledger; of the latter utilisation is unknown
+FIRST_PARTS = 3  # of what GPU hours went to, in the first sentence
+SHOWN_SHARE = 1e-3  # of all hours: what rounding leaves of a part that is not there is no part
 SMALLEST_HOURS = 0.005  # less would read 0.00
 
 Row = tuple[str, ...]
@@ -57,16 +60,32 @@ def of_hours(part: float, whole: float) -> str:
 
 
 def headline(fleet: Fleet) -> str:
-    """Return where all GPU hours went, in a sentence."""
+    """Return where all GPU hours went, in a sentence or two."""
     if fleet.runs.empty:
         return "No run of this fleet could be read."
     total = fleet.total("gpu_hours")
-    work, lost, idle = (of_hours(fleet.total(name), total) for name in ("work_h", "lost_h", "idle_h"))
     if fleet.cause is not None:
-        took = f"{cause_words(fleet.cause)} took {hours_words(fleet.total('lost_h'))} GPU hours"
-        return f"{took}, {lost} of {counted(len(fleet.runs), 'run')}."
+        lost = fleet.total("lost_h")
+        took = f"{cause_words(fleet.cause)} took {hours_words(lost)} GPU hours"
+        return f"{took}, {of_hours(lost, total)} of {counted(len(fleet.runs), 'run')}."
     of = f"{hours_words(total)} GPU hours in {counted(len(fleet.runs), 'run')}"
-    return f"{of}: {work} work, {lost} lost time, {idle} idle."
+    said = [f"{of_hours(hours, total)} {name}" for name, hours in _parts(fleet, total)]
+    rest = f" The rest: {', '.join(said[FIRST_PARTS:])}." if said[FIRST_PARTS:] else ""
+    return f"{of}: {', '.join(said[:FIRST_PARTS])}.{rest}"
+
+
+def _parts(fleet: Fleet, total: float) -> list[tuple[str, float]]:
+    """Return all that GPU hours went to, what there is of it: these add up to the total."""
+    by_row = fleet.ledger.groupby("name")["hours"].sum()
+    named = {
+        "work": fleet.total("work_h"),
+        "lost time": fleet.total("lost_h"),
+        "idle": fleet.total("idle_h"),
+        "start-up": float(by_row.get(STARTUP, 0.0)),
+        "not measured": sum(float(by_row.get(name, 0.0)) for name in (UNMEASURED, UNKNOWN_TRAINING)),
+    }
+    named["validation and saving"] = total - sum(known(hours) or 0.0 for hours in named.values())
+    return [(name, hours) for name, hours in named.items() if hours > SHOWN_SHARE * total]
 
 
 def what_to_do(fleet: Fleet) -> tuple[str, ...]:
@@ -236,16 +255,19 @@ def tiles(fleet: Fleet) -> tuple[tuple[str, str, str], ...]:
     total = fleet.total("gpu_hours")
     price = fleet.price
 
-    def figure(name: str, hours: float) -> tuple[str, str, str]:
+    def figure(name: str, hours: float, within: str = "") -> tuple[str, str, str]:
         cost = f", cost {money_words(hours * price)}" if price is not None and known(hours) is not None else ""
-        return name, quantity_of(hours), f"{of_hours(hours, total)} of all{cost}"
+        return name, quantity_of(hours), f"{of_hours(hours, total)} of all{cost}{within}"
+
+    never = float(fleet.held["hours"].sum())
+    unused = f", {quantity_of(never)} of it on GPUs that never had one" if never > 0 else ""
 
     return (
         ("GPU hours", quantity_of(total), f"cost {money_words(total * price)}" if price is not None else _span(fleet)),
         figure("Lost time", fleet.total("lost_h")),
         figure("Idle", fleet.total("idle_h")),
-        figure("Without a process", fleet.total("no_process_h")),
-        figure("Idle after the end", fleet.total("idle_after_end_h")),
+        figure("Without a process", fleet.total("no_process_h"), f"; within idle and start-up{unused}"),
+        figure("Idle after the end", fleet.total("idle_after_end_h"), "; within idle"),
         figure("Fixes would have saved", fleet.total("saves_h")),
     )
 

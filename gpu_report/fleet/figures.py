@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,6 +35,11 @@ BY = (*list(GROUPS)[:2], CAUSE, *list(GROUPS)[2:])
 WORST_RUNS = 50
 WITHOUT_PROCESS_SHARE = 0.95  # of a recording (0 to 1): a GPU that a run held for so long without one was never used
 UNMEASURED = "unmeasured"
+# What stands above a package: its lines are the same wherever it is installed, YOLO's also beside its own source.
+PACKAGES = (
+    r"^.*[\\/](?:(?:site|dist)-packages[\\/]"
+    r"|(?=ultralytics[\\/](?:cfg|data|engine|hub|models|nn|solutions|trackers|utils)[\\/]))"
+)
 READ_TRIES = 5  # an index writes a part every minute or less often; reading takes seconds
 
 RUN_COLUMNS = (
@@ -75,7 +81,7 @@ def read_fleet(folder: Path, price: float | None = None, cause: str | None = Non
     """
     need("pyarrow")
     if not (folder / PARTS).is_dir():
-        raise InputError(f"{folder} is no fleet: make one with `gpu-report fleet index FOLDER --output {folder}`")
+        raise InputError(f"{folder} is no fleet: make one with `{_how_to_make(folder)}`")
     for _ in range(READ_TRIES):
         folders = live_folders(folder)
         with suppress(FileNotFoundError):
@@ -83,6 +89,13 @@ def read_fleet(folder: Path, price: float | None = None, cause: str | None = Non
             if all(each.is_dir() for each in folders):
                 return fleet
     raise InputError(f"{folder} is being written: read it again later")
+
+
+def _how_to_make(folder: Path) -> str:
+    """Return the command that makes a fleet: of the runs in a folder that holds something, into another one."""
+    is_free = not folder.is_dir() or not any(folder.iterdir())
+    runs, fleet = ("FOLDER", str(folder)) if is_free else (str(folder), f"{folder.resolve().name}-fleet")
+    return shlex.join(["gpu-report", "fleet", "index", runs, "--output", fleet])
 
 
 def _of_parts(parts: Sequence[Part], price: float | None, cause: str | None) -> Fleet:
@@ -162,6 +175,7 @@ def _locations(locations: pd.DataFrame, keys: set[str], cause: str | None) -> pd
     mine = locations[locations["run"].isin(keys)]
     if cause is not None:
         mine = mine[mine["name"] == cause]
+    mine = mine.assign(file=mine["file"].str.replace(PACKAGES, "", regex=True))
     by = mine.groupby(["function", "file", "line", "process"], dropna=False)
     summed = by.agg(hours=("gpu_seconds", "sum"), runs=("run", "nunique")).reset_index()
     summed["hours"] /= HOUR_S

@@ -76,6 +76,29 @@ def test_what_is_no_fleet_is_said(tmp_path):
         read_fleet(tmp_path)
 
 
+def test_the_advice_where_there_is_no_fleet_can_be_followed(tmp_path):
+    runs = tmp_path / "my runs"
+    runs.mkdir()
+    (runs / "a").mkdir()
+    with pytest.raises(InputError, match="no fleet") as raised:
+        read_fleet(runs)
+    assert f"fleet index '{runs}' --output 'my runs-fleet'" in str(raised.value)
+
+
+def test_a_line_of_a_package_is_one_wherever_it_is_installed():
+    line = {"run": "1", "name": "input-cpu", "function": "get", "line": 7, "process": "main", "gpu_seconds": 1.0}
+    places = ("/a/lib/python3.11/site-packages/torch/cuda.py", "C:\\b\\Lib\\site-packages\\torch/cuda.py")
+    yolo = ("/b/dist-packages/ultralytics/nn/tasks.py", "/tmp/site/ultralytics/nn/tasks.py")
+    files = (*places, *yolo, "/home/ann/ultralytics/train.py", "/home/bob/ultralytics/train.py")
+    rows = figures._locations(pd.DataFrame([{**line, "file": file} for file in files]), {"1"}, None)
+    assert dict(zip(rows["file"], rows["hours"] * 3600, strict=True)) == {
+        "torch/cuda.py": pytest.approx(2),
+        "ultralytics/nn/tasks.py": pytest.approx(2),
+        "/home/ann/ultralytics/train.py": pytest.approx(1),
+        "/home/bob/ultralytics/train.py": pytest.approx(1),
+    }
+
+
 def test_the_terminal_has_the_tables_and_what_cannot_be_read(fleet):
     text = render_fleet_text(fleet, width=100)
     for title in (

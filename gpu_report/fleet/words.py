@@ -21,6 +21,7 @@ TITLES = {
     "host": "Host",
     "model": "Model",
 }
+PATH = "Run"  # a column of runs' paths
 MOST_ROWS = 50  # of a table: nobody reads on, and the tables of the fleet have all
 LINES_SHOWN = 20
 STARTUP, UNKNOWN_TRAINING = "startup", "training"  # rows of the ledger; of the latter utilisation is unknown
@@ -33,7 +34,10 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class FleetTable:
-    """A table of text: `numeric` says column by column whether it is set to the right. `more` rows are left out."""
+    """A table of text: `numeric` says column by column whether it is set to the right. `more` rows are left out.
+
+    `has_paths`: the first column are runs' paths, which somebody may want to copy.
+    """
 
     id: str
     title: str
@@ -42,6 +46,7 @@ class FleetTable:
     numeric: tuple[bool, ...]
     rows: tuple[Row, ...]
     more: int = 0
+    has_paths: bool = False
 
 
 def hours_words(hours: float | None) -> str:
@@ -158,7 +163,7 @@ def fix_table(fleet: Fleet) -> FleetTable:
 def worst_table(fleet: Fleet, most: int = WORST_RUNS) -> FleetTable:
     """Return the runs that wasted most; the first column is the path."""
     cells: list[tuple[str, bool, Callable[[pd.Series], str]]] = [
-        ("Run", False, lambda row: str(row["path"])),
+        (PATH, False, lambda row: str(row["path"])),
         ("User", False, lambda row: str(row["user"])),
         *_cost_of(fleet, "gpu_hours"),
         ("Lost", True, lambda row: hours_words(row["lost_h"])),
@@ -177,7 +182,7 @@ def worst_table(fleet: Fleet, most: int = WORST_RUNS) -> FleetTable:
 def held_table(fleet: Fleet, most: int = LINES_SHOWN) -> FleetTable:
     """Return the GPUs that runs held without a process, by run."""
     cells: list[tuple[str, bool, Callable[[pd.Series], str]]] = [
-        ("Run", False, lambda row: str(row["path"])),
+        (PATH, False, lambda row: str(row["path"])),
         ("User", False, lambda row: str(row["user"])),
         ("Project", False, lambda row: str(row["project"])),
         ("Host", False, lambda row: str(row["host"])),
@@ -191,7 +196,7 @@ def held_table(fleet: Fleet, most: int = LINES_SHOWN) -> FleetTable:
 def after_end_table(fleet: Fleet, most: int = LINES_SHOWN) -> FleetTable:
     """Return the runs whose GPUs were held longest after the end of their training."""
     cells: list[tuple[str, bool, Callable[[pd.Series], str]]] = [
-        ("Run", False, lambda row: str(row["path"])),
+        (PATH, False, lambda row: str(row["path"])),
         ("User", False, lambda row: str(row["user"])),
         ("Ending", False, lambda row: row["ending"] if isinstance(row["ending"], str) else MISSING),
         *_cost_of(fleet, "idle_after_end_h"),
@@ -221,7 +226,7 @@ def unread_table(fleet: Fleet, most: int = MOST_ROWS) -> FleetTable:
     """Return the runs that cannot be read, with the reasons."""
     frame = pd.DataFrame(list(fleet.unread), columns=["path", "error"])
     cells: list[tuple[str, bool, Callable[[pd.Series], str]]] = [
-        ("Run", False, lambda row: str(row["path"])),
+        (PATH, False, lambda row: str(row["path"])),
         ("Why", False, lambda row: str(row["error"]).removeprefix(str(row["path"])).lstrip("/: ")),
     ]
     return _table("unread", "Runs that cannot be read", "They count nowhere else.", cells, frame, most)
@@ -247,7 +252,7 @@ def _table(  # noqa: PLR0913, PLR0917 - what a table is made of
 ) -> FleetTable:
     shown = [tuple(make(row) for _, _, make in cells) for _, row in rows.head(most).iterrows()]
     columns, numeric = tuple(name for name, _, _ in cells), tuple(right for _, right, _ in cells)
-    return FleetTable(id_, title, about, columns, numeric, tuple(shown), max(len(rows) - most, 0))
+    return FleetTable(id_, title, about, columns, numeric, tuple(shown), max(len(rows) - most, 0), columns[0] == PATH)
 
 
 def tiles(fleet: Fleet) -> tuple[tuple[str, str, str], ...]:

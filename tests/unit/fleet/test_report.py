@@ -220,3 +220,12 @@ def test_a_link_is_found_without_asking_as_path_does(kept_fleet, tmp_path, monke
     monkeypatch.setattr(Path, "is_file", refused)
     assert page._link(str(tmp_path / "nowhere"), tmp_path / "fleet.html") is None
     assert page._link(str(kept_fleet[0] / "half"), tmp_path / "fleet.html")
+
+
+@pytest.mark.parametrize(("width", "colour"), [(60, True), (None, False)])
+def test_a_path_is_never_broken(fleet, width, colour):
+    long = "/data/" + "a-long-folder/" * 8 + "run"
+    text = render_fleet_text(replace(fleet, runs=fleet.runs.assign(path=long)), width=width, colour=colour)
+    assert long in text
+    headline = words.headline(fleet)
+    assert (headline in text) is (width is None)

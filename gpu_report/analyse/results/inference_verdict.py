@@ -12,6 +12,7 @@ from gpu_report.wording import counted, money_words, upper_first
 
 FIX, LOOK = "fix", "look"
 GROWTH = frozenset({"memory-growth", "host-memory-growth"})  # ends a service sooner or later: nothing is worth more
+CPU_INFERENCE = "cpu-inference"
 NAMED_MODELS = 2  # of several: the others stand in the report's table
 
 
@@ -36,10 +37,14 @@ def leading(findings: Sequence[Finding]) -> frozenset[str]:
 
 
 def _lead(findings: Sequence[Finding]) -> Finding | None:
-    """Return the finding to act on first: growing memory, else the warning whose fix wins most."""
+    """Return the finding to act on first: growing memory, a model on the wrong device, else the fix that wins most.
+
+    What a GPU wins has no figure before it is tried, and all else is measured anew then.
+    """
     grown = [finding for finding in findings if finding.rule in GROWTH]
     of_calls_only = [f for f in findings if RULES[f.rule].of_calls and f.severity != "info" and f.advice]
-    return next(iter(grown), None) or max(of_calls_only, key=_gain, default=None)
+    on_cpu = [finding for finding in of_calls_only if finding.rule == CPU_INFERENCE]
+    return next(iter((*grown, *on_cpu)), None) or max(of_calls_only, key=_gain, default=None)
 
 
 def _gain(finding: Finding) -> float:

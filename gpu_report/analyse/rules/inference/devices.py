@@ -4,8 +4,9 @@ from collections import defaultdict
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.served import served_models
-from gpu_report.analyse.rules.inference.words import of_calls
+from gpu_report.analyse.rules.inference.words import active_s, of_calls, severity
 from gpu_report.model import Advice, Finding, ServedModel, asked_for_cpu, fell_back_to_cpu
 
 ON_GPU = "Use the GPU: `device=0`"
@@ -13,7 +14,10 @@ ON_GPU_ONNX = "Install `onnxruntime-gpu` in place of `onnxruntime`, as new as th
 
 
 def on_the_cpu(context: Context) -> list[Finding]:
-    """Report models that ran on the CPU of a machine that has a GPU; as a note where that was asked for."""
+    """Report models that ran on the CPU of a machine that has a GPU.
+
+    It is a note where that was asked for, and inference is not the largest part of a call or takes little time.
+    """
     if not context.run.gpus:
         return []
     return [_on_cpu(context, served) for served in context.cached(served_models) if _is_on_cpu(served)]
@@ -27,15 +31,27 @@ def _is_on_cpu(served: ServedModel) -> bool:
 def _on_cpu(context: Context, served: ServedModel) -> Finding:
     asked, fell_back = asked_for_cpu(served.calls.settings), fell_back_to_cpu(served.calls.settings)
     fix = ON_GPU_ONNX if fell_back else ON_GPU
-    why = "ONNX Runtime fell back to it" if fell_back else "as `device=cpu` asks" if asked else "no GPU was used"
+    why = "ONNX Runtime fell back to it" if fell_back else "the device was set to cpu" if asked else "no GPU was used"
+    took_s = _largest_part_s(served)
+    of_time = min(took_s / active_s(served), 1.0) if active_s(served) else 0.0
     return context.finding(
         "cpu-inference",
-        "info" if asked else "warning",
+        severity(of_time, took_s) if asked else "warning",
         (served.start_s, served.end_s),
         f"Inference ran on the CPU though this machine has a GPU: {why} ({of_calls(served)})",
         evidence=evidence(("median of a call", served.latency.p50.value_ms, "ms")),
-        advice=(Advice(fix, None if fell_back else "device", "cpu" if asked else None, None, short=fix),),
+        advice=(
+            Advice(fix, None if fell_back else "device", "cpu" if asked else None, None, of_time or None, short=fix),
+        ),
     )
+
+
+def _largest_part_s(served: ServedModel) -> float:
+    """Return the seconds of all calls' inference where that is the largest part of a call, else 0."""
+    parts = served.parts
+    others = [part or 0.0 for part in (parts.preprocess_ms, parts.postprocess_ms, parts.other_ms)]
+    inference_ms = parts.inference_ms or 0.0
+    return inference_ms / MS * served.latency.calls if inference_ms > max(others) else 0.0
 
 
 def several_processes(context: Context) -> list[Finding]:

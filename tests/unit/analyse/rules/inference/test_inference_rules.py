@@ -115,16 +115,27 @@ def test_calls_after_a_pause_are_slow_by_more_than_chance():
     assert "slow-after-pause" not in findings(make_served(calls, util_pct=5.0))
 
 
-def test_the_cpu_beside_a_gpu_is_a_warning_unless_it_was_asked_for():
+def test_the_cpu_beside_a_gpu_is_a_warning():
     fallback = {"format": "onnx", "providers": ["CPUExecutionProvider"], "device": "cuda:0", "asked_device": "0"}
     found = findings(make_served(make_calls(300, gpu=None, **fallback)))["cpu-inference"]
     assert found.severity == "warning"
     assert "fell back" in found.summary
     fallback["providers"] = ["CPUExecutionProvider", "AzureExecutionProvider"]  # the first one does the work
     assert "fell back" in findings(make_served(make_calls(300, gpu=None, **fallback)))["cpu-inference"].summary
-    asked = findings(make_served(make_calls(300, gpu=None, device="cpu", asked_device="cpu")))["cpu-inference"]
-    assert asked.severity == "info"
     assert "cpu-inference" not in findings(make_served(make_calls(300)))
+
+
+def test_the_cpu_that_was_asked_for_leads_where_inference_is_the_largest_part():
+    calls = make_calls(600, gap_ms=30.0, gpu=None, device="cpu", asked_device="cpu")
+    run = noted(make_served(calls), calls, OWN)
+    assert len(findings(run)) > 1  # its own code between calls led before
+    asked = findings(run)["cpu-inference"]
+    assert (asked.severity, "`" in asked.summary) == ("warning", False)
+    assert analyse(run).verdict.text.startswith("Use the GPU: `device=0`. Inference ran on the CPU though")
+    small = dataclasses.replace(calls, inference_ms=calls.inference_ms * 0.01)  # drawing and saving take the rest
+    assert findings(make_served(small))["cpu-inference"].severity == "info"
+    few = make_calls(100, gpu=None, device="cpu", asked_device="cpu")
+    assert findings(make_served(few))["cpu-inference"].severity == "info"
 
 
 def test_two_processes_on_one_gpu_are_a_note_and_one_after_the_other_is_not():

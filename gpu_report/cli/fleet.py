@@ -126,7 +126,12 @@ def _say_reasons(done: Indexed) -> None:
 @click.argument("folder", type=click.Path(path_type=Path), metavar="FLEET")
 @click.argument("output", type=OutputFile(), required=False, metavar="[OUTPUT.html]")
 @click.option("--by", type=click.Choice(GROUPINGS), default=None, help="Group runs by this. Default: several.")
-@click.option("--cause", default=None, metavar="NAME", help="Only the runs that lost time to this cause.")
+@click.option(
+    "--cause",
+    default=None,
+    metavar="NAME",
+    help="Only the runs that lost time to this cause: its id, or its name in the report.",
+)
 @option_of_price
 def report(folder: Path, output: Path | None, by: str | None, cause: str | None, price_per_hour: float | None) -> None:
     """Report where the GPU hours of a fleet went, what would have saved them, and the worst runs.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from gpu_report.catalogue import cause_words
 from gpu_report.errors import InputError, UsageError
 from gpu_report.fleet.extra import need
 from gpu_report.fleet.store import PARTS, live_folders, read_parts
@@ -35,6 +36,7 @@ BY = (*list(GROUPS)[:2], CAUSE, *list(GROUPS)[2:])
 WORST_RUNS = 50
 WITHOUT_PROCESS_SHARE = 0.95  # of a recording (0 to 1): a GPU that a run held for so long without one was never used
 UNMEASURED = "unmeasured"
+FAILED = "failed"  # an ending
 # What stands above a package: its lines are the same wherever it is installed, YOLO's also beside its own source.
 PACKAGES = (
     r"^.*[\\/](?:(?:site|dist)-packages[\\/]"
@@ -45,7 +47,7 @@ READ_TRIES = 5  # an index writes a part every minute or less often; reading tak
 RUN_COLUMNS = (
     *("run", "path", "start", "duration_s", "user", "project", "host", "model", "gpu_name", "gpus", "gpu_hours"),
     *("work_gpu_s", "lost_gpu_s", "idle_gpu_s", "no_process_gpu_s", "idle_after_end_gpu_s", "top_cause", "verdict"),
-    *("fix", "fix_argument", "fix_cause", "fix_saves_gpu_s", "ending"),
+    *("fix", "fix_argument", "fix_cause", "fix_saves_gpu_s", "ending", "error_type", "exit_signal"),
 )
 # Hours that are summed for each group of runs.
 SUMS = ("gpu_hours", "work_h", "lost_h", "idle_h", "no_process_h", "idle_after_end_h", "saves_h")
@@ -55,9 +57,9 @@ SUMS = ("gpu_hours", "work_h", "lost_h", "idle_h", "no_process_h", "idle_after_e
 class Fleet:
     """A fleet, or the runs of it that a cause took time of, as tables in hours.
 
-    `runs` has a row a run (RUN_COLUMNS, SUMS, `week`), the one first that wasted most. `ledger` has `run`, `name`,
-    `expected`, `lost` and `hours`; `locations` are lines of code with `hours` lost; `held` GPUs that no process was
-    ever on. `unread` are runs that cannot be read, with the reasons. `price` is of a GPU hour, None without one.
+    `runs` has a row a run (RUN_COLUMNS, SUMS, `week`, `ended`), the one first that wasted most. `ledger` has `run`,
+    `name`, `expected`, `lost` and `hours`; `locations` are lines of code with `hours` lost; `held` GPUs that no process
+    was ever on. `unread` are runs that cannot be read, with the reasons. `price` is of a GPU hour, None without one.
     """
 
     runs: pd.DataFrame
@@ -101,6 +103,7 @@ def _how_to_make(folder: Path) -> str:
 def _of_parts(parts: Sequence[Part], price: float | None, cause: str | None) -> Fleet:
     runs, ledger = _runs(parts), _ledger(parts)
     if cause is not None:
+        cause = _id_of(cause, ledger)
         runs, ledger = _of_cause(runs, ledger, cause)
     keys = set(runs["run"])
     return Fleet(
@@ -128,6 +131,7 @@ def _runs(parts: Sequence[Part]) -> pd.DataFrame:
     for name in ("user", "project", "host", "model", "gpu_name"):
         runs[name] = runs[name].fillna(UNKNOWN)
     runs["week"] = _weeks(runs["start"])
+    runs["ended"] = _ended(runs)
     for hours, seconds in {
         "work_h": "work_gpu_s",
         "lost_h": "lost_gpu_s",
@@ -139,6 +143,13 @@ def _runs(parts: Sequence[Part]) -> pd.DataFrame:
         runs[hours] = runs[seconds] / HOUR_S
     runs["wasted_h"] = runs["lost_h"] + runs["idle_h"]
     return runs
+
+
+def _ended(runs: pd.DataFrame) -> pd.Series:
+    """Return how each run's training ended, empty where it had none; of one that failed also with what."""
+    why = runs["error_type"].fillna(runs["exit_signal"])
+    failed: pd.Series = FAILED + " (" + why + ")"
+    return runs["ending"].mask((runs["ending"] == FAILED) & why.notna(), failed).fillna("")
 
 
 def _weeks(starts: pd.Series) -> pd.Series:
@@ -156,12 +167,18 @@ def _ledger(parts: Sequence[Part]) -> pd.DataFrame:
     return ledger
 
 
+def _id_of(cause: str, ledger: pd.DataFrame) -> str:
+    """Return the id of a cause that is named by it, or as the report names it."""
+    said = {cause_words(str(name)).casefold(): str(name) for name in ledger["name"].unique()}
+    return said.get(cause.strip().casefold(), cause)
+
+
 def _of_cause(runs: pd.DataFrame, ledger: pd.DataFrame, cause: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the runs that a cause took time of, whose lost time is then that alone, and their ledger."""
-    is_cause = (ledger["name"] == cause) & (cause != UNMEASURED)
+    is_cause = (ledger["name"] == cause) & ledger["lost"]
     rows = ledger[is_cause & (ledger["hours"] > 0)].set_index("run")["hours"]
     if rows.empty:
-        there = ", ".join(sorted(ledger.loc[ledger["lost"], "name"].unique()))
+        there = ", ".join(sorted(ledger.loc[ledger["lost"] & (ledger["hours"] > 0), "name"].unique()))
         raise UsageError(f"--cause {cause}: no run of this fleet lost time to it; there are {there}")
     mine = runs[runs["run"].isin(rows.index)].copy()
     mine["lost_h"] = mine["wasted_h"] = mine["run"].map(rows)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 import pandas as pd
 from markupsafe import Markup
@@ -14,7 +12,7 @@ from gpu_report import __version__
 from gpu_report.catalogue import cause_look, cause_words
 from gpu_report.fleet import words
 from gpu_report.fleet.figures import BY, CAUSE, UNKNOWN, Fleet, by_group
-from gpu_report.fleet.remote import is_url
+from gpu_report.fleet.links import link
 from gpu_report.fleet.run_columns import MOST_RUNS, packed_runs
 from gpu_report.fleet.words import FleetTable
 from gpu_report.render.formatting import ledger_place, share, tied
@@ -26,9 +24,9 @@ from gpu_report.wording import counted, money_words
 
 TEMPLATE, STYLE = "fleet.html.j2", "fleet.css"
 SCRIPTS = ("codec", "settings", "filter", "fleet")
-REPORT = "report.html"
 LABEL_PCT = 8.0  # of the bar's width: a share has room in it
 MOST_WEEKS = 53  # in the chart
+LEAST_WEEKS, MOST_LABELS = 12, 6  # for how many there is room: few weeks are no wider, and their dates do not meet
 WEEK_PARTS = (("Work", "work", "work_h"), ("Lost time", "other-process", "lost_h"), ("Idle", "idle", "idle_h"))
 
 
@@ -85,7 +83,7 @@ def render_fleet_html(fleet: Fleet, page: Path, by: str | None = None) -> str:
         policy=assets.content_security_policy((script,), (style,)),
         style=Markup(style),  # noqa: S704 (our own files)
         script=Markup(script),  # noqa: S704 (our own files)
-        data=Markup(packed_runs(fleet)),  # noqa: S704 (base128.py)
+        data=Markup(packed_runs(fleet, page)),  # noqa: S704 (base128.py)
     )
     return environment(templates).get_template(TEMPLATE).render(view=compose_fleet(fleet, page, by), page=parts)
 
@@ -93,7 +91,6 @@ def render_fleet_html(fleet: Fleet, page: Path, by: str | None = None) -> str:
 def compose_fleet(fleet: Fleet, page: Path, by: str | None) -> FleetView:
     """Return what the page says about a fleet."""
     worst = words.worst_table(fleet)
-    paths = fleet.runs["path"].head(len(worst.rows)).tolist() if worst.rows else []
     others = (words.held_table(fleet), words.after_end_table(fleet), words.line_table(fleet), words.unread_table(fleet))
     of_cause = f": {cause_words(fleet.cause)}" if fleet.cause else ""
     weeks, most = _weeks(fleet)
@@ -109,7 +106,7 @@ def compose_fleet(fleet: Fleet, page: Path, by: str | None) -> FleetView:
         week_parts=tuple((name, kind) for name, kind, _ in WEEK_PARTS),
         fixes=words.fix_table(fleet),
         worst=worst,
-        links=tuple(_link(str(path), page) for path in paths),
+        links=tuple(link(path, page) for path, *_ in worst.rows),
         others=tuple(table for table in others if table.rows),
         by=tuple((name, "Cause" if name == CAUSE else words.TITLES[name]) for name in dict.fromkeys((first, *BY))),
         runs=len(fleet.runs),
@@ -117,20 +114,6 @@ def compose_fleet(fleet: Fleet, page: Path, by: str | None) -> FleetView:
         notes=words.notes(fleet),
         tool=f"gpu-report {__version__}",
     )
-
-
-def _link(path: str, page: Path) -> str | None:
-    """Return where a run's report lies as seen from the page, else its folder; None where nobody can open either.
-
-    A report lies in its run's folder, or beside it under its name.
-    """
-    run = Path(path)
-    if is_url(path) or not os.path.exists(run):  # noqa: PTH110 - Path's raises where the reader may not enter a folder
-        return None
-    reports = (run / REPORT, run.with_name(f"{run.name}.html"))
-    target = next((each for each in reports if os.path.isfile(each)), run)  # noqa: PTH113 - as above
-    here = os.path.relpath(target, page.absolute().parent)
-    return quote(here if here.startswith(".") else f"./{here}")
 
 
 def _ledger(fleet: Fleet) -> tuple[LedgerItem, ...]:
@@ -169,8 +152,8 @@ def _weeks(fleet: Fleet) -> tuple[tuple[WeekBar, ...], str]:
     top = float(rows["gpu_hours"].max()) if len(rows) else 0.0
     if top <= 0:
         return (), ""
-    width = 100 / len(rows)
-    every = -(-len(rows) // 6)
+    width = 100 / max(len(rows), LEAST_WEEKS)
+    every = -(-max(len(rows), LEAST_WEEKS) // MOST_LABELS)
     bars = []
     for number, (_, row) in enumerate(rows.iterrows()):
         known = [(kind, float(row[column])) for _, kind, column in WEEK_PARTS]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pandas as pd
 
 from gpu_report.catalogue import cause_words
 from gpu_report.fleet.figures import GROUPS, Fleet
+from gpu_report.fleet.links import SUFFIXES, from_page, suffix_of
+from gpu_report.fleet.remote import is_url
 from gpu_report.render.formatting import clean
 from gpu_report.render.page.assets import squeeze
 
@@ -23,15 +26,20 @@ SPENT = {  # hours of GPUs, by their names in the page's script
 }
 
 
-def packed_runs(fleet: Fleet) -> str:
-    """Return the runs as dense text (gzip, then render/samples/base128.py); fleet.js reads them."""
-    return squeeze(json.dumps(_columns(fleet), ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+def packed_runs(fleet: Fleet, page: Path) -> str:
+    """Return the runs as dense text (gzip, then render/samples/base128.py), which fleet.js reads on `page`."""
+    return squeeze(json.dumps(_columns(fleet, page), ensure_ascii=False, separators=(",", ":"), allow_nan=False))
 
 
-def _columns(fleet: Fleet) -> dict[str, object]:
+def _columns(fleet: Fleet, page: Path) -> dict[str, object]:
     runs = fleet.runs.head(MOST_RUNS)
     folders, names = _split(runs["path"])
-    texts = {by: runs[column] for by, column in GROUPS.items()} | {"folder": folders, "fix": runs["fix"].fillna("")}
+    texts = {by: runs[column] for by, column in GROUPS.items()} | {
+        "folder": folders,
+        "fix": runs["fix"].fillna(""),
+        "fixCause": runs["fix_cause"].map(cause_words, na_action="ignore").fillna(""),
+        "ending": runs["ended"],
+    }
     number = {key: place for place, key in enumerate(runs["run"])}
     ledger = fleet.ledger[fleet.ledger["run"].isin(number)]
     causes, kinds = pd.factorize(ledger["name"])  # in the order in which they first come
@@ -51,7 +59,21 @@ def _columns(fleet: Fleet) -> dict[str, object]:
             "cause": causes.tolist(),
             "spent": _whole(ledger["hours"] * TENTHS),
         },
+        "links": _links(folders, names, page),
         "price": fleet.price,
+    }
+
+
+def _links(folders: pd.Series, names: list[str], page: Path) -> dict[str, object]:
+    """Return links to reports in parts: to `folders`, in the order of their texts, and what follows each name."""
+    found = [suffix_of(f"{folder}{name}") for folder, name in zip(folders, names, strict=True)]
+    return {
+        "folders": ["" if is_url(each) else f"{from_page(each or '.', page)}/" for each in pd.unique(folders)],
+        "suffixes": SUFFIXES,
+        "of": [
+            None if suffix is None or clean(name) != name else SUFFIXES.index(suffix)
+            for suffix, name in zip(found, names, strict=True)
+        ],
     }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from gpu_report.catalogue import cause_words
-from gpu_report.fleet.figures import CAUSE, UNKNOWN, UNMEASURED, WORST_RUNS, Fleet, by_group, fixes
+from gpu_report.fleet.figures import CAUSE, FAILED, UNKNOWN, UNMEASURED, WORST_RUNS, Fleet, by_group, fixes
 from gpu_report.render.formatting import MISSING, known, share
 from gpu_report.wording import counted, money_words
 
@@ -107,6 +107,11 @@ def what_to_do(fleet: Fleet) -> tuple[str, ...]:
     if not fleet.held.empty and fleet.cause is None:
         gpus, hours = int(fleet.held["gpus"].sum()), hours_words(fleet.held["hours"].sum())
         said.append(f"{counted(gpus, 'GPU')} had no process at all while runs held {_them(gpus)}: {hours} GPU hours.")
+    failed = fleet.runs[fleet.runs["ending"] == FAILED]
+    if len(failed):
+        spent = float(failed["gpu_hours"].sum())
+        cost = f" (cost {money_words(spent * fleet.price)})" if fleet.price is not None else ""
+        said.append(f"{counted(len(failed), 'run')} failed after {hours_words(spent)} GPU hours{cost} in all.")
     return tuple(said)
 
 
@@ -141,6 +146,7 @@ def _cause_table(fleet: Fleet, rows: pd.DataFrame, most: int) -> FleetTable:
         *_cost_of(fleet, "hours"),
         ("Share", True, lambda row: of_hours(row["hours"], total)),
         ("Lost time", False, lambda row: "yes" if row["lost"] else ""),
+        ("--cause", False, lambda row: str(row["name"]) if row["lost"] else ""),
         ("Fixes save", True, lambda row: hours_words(row["saves_h"]) if row["saves_h"] > 0 else ""),
     ]
     return _table(f"by-{CAUSE}", "By cause", "All GPU time, by where it went.", cells, rows, most)
@@ -161,10 +167,11 @@ def fix_table(fleet: Fleet) -> FleetTable:
 
 
 def worst_table(fleet: Fleet, most: int = WORST_RUNS) -> FleetTable:
-    """Return the runs that wasted most; the first column is the path."""
+    """Return the runs in which a known change would have saved most, then those that wasted most."""
     cells: list[tuple[str, bool, Callable[[pd.Series], str]]] = [
         (PATH, False, lambda row: str(row["path"])),
         ("User", False, lambda row: str(row["user"])),
+        ("Ending", False, lambda row: str(row["ended"])),
         *_cost_of(fleet, "gpu_hours"),
         ("Lost", True, lambda row: hours_words(row["lost_h"])),
         ("Idle", True, lambda row: hours_words(row["idle_h"])),
@@ -174,9 +181,13 @@ def worst_table(fleet: Fleet, most: int = WORST_RUNS) -> FleetTable:
             lambda row: cause_words(row["top_cause"]) if isinstance(row["top_cause"], str) else "",
         ),
         ("Change", False, lambda row: row["fix"] if isinstance(row["fix"], str) else ""),
+        ("Saves", True, lambda row: hours_words(row["saves_h"]) if row["saves_h"] > 0 else ""),
     ]
     rows = fleet.runs[fleet.runs["wasted_h"] > 0]
-    return _table("worst", "Worst runs", "Runs with the most GPU hours lost or idle.", cells, rows, most)
+    rows = rows.assign(won=rows["saves_h"].fillna(0.0).clip(lower=0.0))
+    rows = rows.sort_values(["won", "wasted_h", "run"], ascending=[False, False, True])
+    about = "First runs in which a known change saves most GPU hours, then those with most lost or idle."
+    return _table("worst", "Worst runs", about, cells, rows, most)
 
 
 def held_table(fleet: Fleet, most: int = LINES_SHOWN) -> FleetTable:
@@ -198,7 +209,7 @@ def after_end_table(fleet: Fleet, most: int = LINES_SHOWN) -> FleetTable:
     cells: list[tuple[str, bool, Callable[[pd.Series], str]]] = [
         (PATH, False, lambda row: str(row["path"])),
         ("User", False, lambda row: str(row["user"])),
-        ("Ending", False, lambda row: row["ending"] if isinstance(row["ending"], str) else MISSING),
+        ("Ending", False, lambda row: str(row["ended"]) or MISSING),
         *_cost_of(fleet, "idle_after_end_h"),
     ]
     rows = fleet.runs[fleet.runs["idle_after_end_h"] > 0].sort_values(

@@ -58,8 +58,33 @@ export class Runs {
     return this.text("folder", run) + this.names[run];
   }
 
+  /** Return the address of a run's report, else of its folder; null where there is neither. */
+  link(run) {
+    const { folders, suffixes, of } = this.links;
+    if (of[run] === null) return null;
+    return folders[this.texts.folder.of[run]] + encodeURIComponent(this.names[run]) + suffixes[of[run]];
+  }
+
+  /** Return the change that helps a run, empty where there is none, or only against other causes than the chosen ones. */
+  fix(run) {
+    return this.against && !this.against.includes(this.text("fixCause", run)) ? "" : this.text("fix", run);
+  }
+
+  /** Return the runs with what these causes alone took as their lost time (as --cause does); all of it without one. */
+  lostTo(names) {
+    const { causes } = this;
+    const chosen = names.filter((name) => causes.lost[causes.names.indexOf(name)]);
+    if (!chosen.length) return this;
+    const lost = Array(this.length).fill(0);
+    causes.run.forEach((run, place) => {
+      if (chosen.includes(causes.names[causes.cause[place]])) lost[run] += causes.spent[place] ?? 0;
+    });
+    const saves = this.saves.map((saved, run) => (chosen.includes(this.text("fixCause", run)) ? saved : null));
+    return Object.assign(Object.create(this), { lost, saves, against: chosen });
+  }
+
   needle(run) {
-    const words = ["user", "project", "host", "model", "gpu", "week", "fix"].map((name) => this.text(name, run));
+    const words = ["user", "project", "host", "model", "gpu", "week", "fix", "ending"].map((name) => this.text(name, run));
     return [this.path(run), ...words].join(" ");
   }
 
@@ -120,6 +145,13 @@ function cell(tag, text, { label, number } = {}) {
   return made;
 }
 
+function linked(text, address) {
+  if (address === null) return text;
+  const made = document.createElement("a");
+  Object.assign(made, { href: address, textContent: text });
+  return made;
+}
+
 function button(text, act, className = "link") {
   const made = document.createElement("button");
   Object.assign(made, { type: "button", textContent: text, className });
@@ -158,7 +190,7 @@ function fill(table, columns, rows, first, more, sorting) {
 
 class Explorer {
   constructor(runs) {
-    Object.assign(this, { runs, groups: [], sorted: { title: "Lost", key: (run) => runs.lost[run], up: false } });
+    Object.assign(this, { all: runs, runs, groups: [], sorted: { title: "Lost", key: (run) => this.runs.lost[run], up: false } });
     this.form = document.getElementById("choose");
     this.form.hidden = false;
     this.form.addEventListener("input", () => this.draw());
@@ -171,6 +203,7 @@ class Explorer {
   }
 
   draw() {
+    this.runs = this.all.lostTo(this.groups.filter(({ by }) => by === CAUSE).map(({ name }) => name));
     this.chosen = this.runs.chosen(this.form.elements.words.value, this.groups);
     this.drawChips();
     this.drawSum();
@@ -238,16 +271,17 @@ class Explorer {
   drawRuns() {
     const { runs } = this;
     const sort = (title, key) => ({ title, sort: key });
-    const figure = (title, key) => ({ ...sort(title, (run) => runs[key][run]), number: true, make: (run) => hoursWords(runs[key][run]) });
+    const figure = (title, key) => ({ ...sort(title, (run) => this.runs[key][run]), number: true, make: (run) => hoursWords(runs[key][run]) });
     const columns = [
-      { ...sort("Run", (run) => runs.path(run)), make: (run) => runs.path(run) },
+      { ...sort("Run", (run) => runs.path(run)), make: (run) => linked(runs.path(run), runs.link(run)) },
       { ...sort("User", (run) => runs.text("user", run)), make: (run) => runs.text("user", run) },
       { ...sort("Start", (run) => runs.starts[run]), make: (run) => startWords(runs.starts[run]) },
+      { ...sort("Ending", (run) => runs.text("ending", run)), make: (run) => runs.text("ending", run) },
       figure("GPU hours", "hours"),
       ...this.cost((run) => runs.hours[run]),
       figure("Lost", "lost"),
       figure("Idle", "idle"),
-      { title: "Change", make: (run) => runs.text("fix", run) },
+      { title: "Change", make: (run) => runs.fix(run) },
     ];
     fill(document.getElementById("list"), columns, this.inOrder(), FIRST_ROWS, document.getElementById("list-more"), {
       title: this.sorted.title,

@@ -8,6 +8,7 @@ from support.fleet import copied, indexed
 
 from gpu_report.fleet.figures import read_fleet
 from gpu_report.fleet.page import render_fleet_html
+from gpu_report.fleet.words import hours_words
 
 pytestmark = pytest.mark.browser
 
@@ -18,11 +19,12 @@ HOSTILE = '</script><img src=x onerror="window.planted=1">'
 def page_of_fleet(tmp_path_factory) -> Path:
     """The page of 60 runs by three users, one of whom has a name that no page should run."""
     base = tmp_path_factory.mktemp("fleet")
-    indexed(copied(base / "runs", starved="n-starved", half="m-two-gpus-one-used"), base / "fleet")
+    indexed(copied(base / "runs", **{"starved one": "n-starved", "half": "m-two-gpus-one-used"}), base / "fleet")
     fleet = read_fleet(base / "fleet", price=2.0)
     runs = fleet.runs.loc[fleet.runs.index.repeat(30)].reset_index(drop=True)
     runs["run"] = [f"{number:016x}" for number in range(60)]
     runs["path"] = [f"/data/run-{number:02d}" for number in range(60)]
+    runs.loc[0, "path"] = str(base / "runs" / "starved one")
     runs["user"] = [("ann", "bob", HOSTILE)[number % 3] for number in range(60)]
     ledger = fleet.ledger.assign(run=runs["run"].iloc[0])
     path = base / "fleet.html"
@@ -63,6 +65,9 @@ def test_a_person_finds_what_a_user_and_a_cause_took(browser, page_of_fleet):
     page.get_by_label("Group by").select_option("cause")
     page.locator("#groups").get_by_role("button", name="Waiting for data (CPU)").click()
     assert page.locator("#chosen-runs").inner_text().startswith("1 of 60 runs: ")
+    of_cause = read_fleet(page_of_fleet.parent / "fleet", cause="input-cpu").total("lost_h")
+    assert f"{hours_words(of_cause)} h lost" in page.locator("#chosen-runs").inner_text()
+    assert page.locator("#list tbody a").get_attribute("href") == "./runs/starved%20one"
 
     for width, scheme in ((390, "dark"), (390, "light"), (1280, "dark")):
         page.set_viewport_size({"width": width, "height": 900})

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from gpu_report.errors import InputError, UsageError
-from gpu_report.fleet import figures, page, words
+from gpu_report.fleet import figures, words
 from gpu_report.fleet.figures import BY, Fleet, by_group, fixes, read_fleet
+from gpu_report.fleet.links import link
 from gpu_report.fleet.page import compose_fleet, render_fleet_html
 from gpu_report.fleet.report_text import render_fleet_text
 from gpu_report.fleet.run_columns import packed_runs
@@ -128,7 +129,7 @@ def test_the_worst_runs_link_to_their_reports_else_to_their_folders(kept_fleet, 
         beside.unlink()
         inside.unlink()
     gone = replace(fleet, runs=fleet.runs.assign(path=[half, "s3://bucket/run"]))
-    assert compose_fleet(gone, page, None).links == ("../runs/half", None)
+    assert set(compose_fleet(gone, page, None).links) == {"../runs/half", None}
 
 
 def test_nothing_from_outside_is_markup_or_a_command(fleet):
@@ -142,7 +143,7 @@ def test_nothing_from_outside_is_markup_or_a_command(fleet):
 
 def test_the_page_holds_each_run_once_and_its_hours_add_up(fleet, monkeypatch):
     monkeypatch.setattr("gpu_report.fleet.run_columns.squeeze", lambda text: text)
-    packed = json.loads(packed_runs(fleet))
+    packed = json.loads(packed_runs(fleet, PAGE))
     assert len(packed["names"]) == 2
     assert sum(packed["spent"]["hours"]) / 36_000 == pytest.approx(fleet.total("gpu_hours"), rel=1e-3)
     assert sum(packed["causes"]["spent"]) / 36_000 == pytest.approx(fleet.total("gpu_hours"), rel=1e-3)
@@ -159,7 +160,7 @@ def test_ten_thousand_runs_would_take_half_a_megabyte(fleet):
     ledger = pd.concat([fleet.ledger[["name", "expected", "lost", "hours"]].head(8)] * 1000, ignore_index=True)
     ledger["run"] = many["run"].repeat(8).to_numpy()
     ledger["hours"] *= 1 + (ledger.index % 997) / 997
-    assert len(packed_runs(replace(fleet, runs=many, ledger=ledger))) < 50_000
+    assert len(packed_runs(replace(fleet, runs=many, ledger=ledger), PAGE)) < 50_000
 
 
 def test_the_page_is_the_same_each_time(fleet):
@@ -205,6 +206,32 @@ def test_what_nobody_could_see_is_no_zero(fleet):
     assert by_group(unseen, "user")["no_process_h"].isna().all()
 
 
+def test_a_cause_goes_by_its_name_in_the_report_as_well(kept_fleet):
+    read = read_fleet(kept_fleet[1], cause="waiting for data (cpu)")
+    assert (read.cause, len(read.runs)) == ("input-cpu", 1)
+    assert "input-cpu" in render_fleet_text(read_fleet(kept_fleet[1]), "cause", width=120)
+
+
+def test_a_run_with_a_fix_leads_those_that_lost_more(fleet):
+    """Of `half` a whole GPU is lost, and nothing that is known would change it."""
+    runs = fleet.runs.assign(wasted_h=fleet.runs["saves_h"].isna() * 9.0 + 1)
+    worst = words.worst_table(replace(fleet, runs=runs.sort_values("wasted_h", ascending=False)))
+    assert [row[0].rpartition("/")[2] for row in worst.rows] == ["starved", "half"]
+
+
+def test_failures_are_counted_and_named(fleet):
+    runs = fleet.runs.assign(ending="failed", error_type=["OutOfMemoryError", None], exit_signal=[None, "SIGKILL"])
+    failed = replace(fleet, runs=runs)
+    assert "2 runs failed after 0.05 GPU hours (cost 0.11) in all." in words.what_to_do(failed)
+    assert list(figures._ended(runs)) == ["failed (OutOfMemoryError)", "failed (SIGKILL)"]
+    assert not any("failed" in said for said in words.what_to_do(fleet))
+
+
+def test_a_week_alone_is_no_block_of_the_page(fleet):
+    (bar,) = compose_fleet(fleet, PAGE, None).weeks
+    assert bar.width < 100 / 12
+
+
 def test_time_that_was_not_measured_is_no_cause(kept_fleet):
     with pytest.raises(UsageError, match="unmeasured"):
         read_fleet(kept_fleet[1], cause="unmeasured")
@@ -218,8 +245,8 @@ def test_a_link_is_found_without_asking_as_path_does(kept_fleet, tmp_path, monke
 
     monkeypatch.setattr(Path, "exists", refused)
     monkeypatch.setattr(Path, "is_file", refused)
-    assert page._link(str(tmp_path / "nowhere"), tmp_path / "fleet.html") is None
-    assert page._link(str(kept_fleet[0] / "half"), tmp_path / "fleet.html")
+    assert link(str(tmp_path / "nowhere"), tmp_path / "fleet.html") is None
+    assert link(str(kept_fleet[0] / "half"), tmp_path / "fleet.html")
 
 
 @pytest.mark.parametrize(("width", "colour"), [(60, True), (None, False)])

@@ -171,7 +171,8 @@ def worst_table(fleet: Fleet, most: int = WORST_RUNS) -> FleetTable:
     cells: list[tuple[str, bool, Callable[[pd.Series], str]]] = [
         (PATH, False, lambda row: str(row["path"])),
         ("User", False, lambda row: str(row["user"])),
-        ("Ending", False, lambda row: str(row["ended"])),
+        ("Change", False, lambda row: row["fix"] if isinstance(row["fix"], str) else ""),
+        ("Saves", True, lambda row: hours_words(row["saves_h"]) if row["saves_h"] > 0 else ""),
         *_cost_of(fleet, "gpu_hours"),
         ("Lost", True, lambda row: hours_words(row["lost_h"])),
         ("Idle", True, lambda row: hours_words(row["idle_h"])),
@@ -180,8 +181,7 @@ def worst_table(fleet: Fleet, most: int = WORST_RUNS) -> FleetTable:
             False,
             lambda row: cause_words(row["top_cause"]) if isinstance(row["top_cause"], str) else "",
         ),
-        ("Change", False, lambda row: row["fix"] if isinstance(row["fix"], str) else ""),
-        ("Saves", True, lambda row: hours_words(row["saves_h"]) if row["saves_h"] > 0 else ""),
+        ("Ending", False, lambda row: str(row["ended"])),
     ]
     rows = fleet.runs[fleet.runs["wasted_h"] > 0]
     rows = rows.assign(won=rows["saves_h"].fillna(0.0).clip(lower=0.0))

@@ -85,11 +85,12 @@ def _render_run(run: Path | None, output: Path, json_path: Path | None, options:
     """Write the report of one run, and return its verdict."""
     with ProgressLine("starting ...") as progress:
         folder = folder_of(run)
-        from gpu_report.load.release_memory import give_back_memory, keep_one_heap
+        from gpu_report.release_memory import give_back_memory, keep_one_heap
+
+        keep_one_heap()  # before anything imports Arrow
         from gpu_report.render import begin_blank_page, begin_packing
         from gpu_report.render.sentence_kinds import verdict_text
 
-        keep_one_heap()
         blank = begin_blank_page()
         recorded = read(folder, progress)
         packing = begin_packing(recorded)

@@ -17,7 +17,6 @@ from gpu_report.load.job import load_job
 from gpu_report.load.kernel import MOST_EVENTS, RawLine, kernel_events
 from gpu_report.load.limits import SHORT, Limits, limits_of
 from gpu_report.load.problems import lines_left_out, too_large, too_many
-from gpu_report.load.release_memory import give_back_memory
 from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.run_json import gpus, load_info, recording, whole_index
 from gpu_report.load.samples import Ahead, Samples, load_host, load_processes, load_ring, load_samples
@@ -31,6 +30,7 @@ from gpu_report.load.yolo.run_folders import numbered_places
 from gpu_report.local_interval import local_intervals_s
 from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Recording, Run
 from gpu_report.ordinary_file import LARGEST_JSON, refuse_special, refuse_way_out
+from gpu_report.release_memory import give_back_memory
 from gpu_report.run_folder import finite, parse_events, read_lines
 from gpu_report.wording import first_few
 

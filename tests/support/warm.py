@@ -111,7 +111,10 @@ def _run(asked: dict[str, object], ends: list[int]) -> None:
 
 
 def _import_all() -> None:
-    """Import what the commands would import when they are called, and compile the report's templates."""
+    """Import what the commands would import when they are called, as `render` does, and compile the templates."""
+    from gpu_report.release_memory import keep_one_heap  # noqa: PLC0415
+
+    keep_one_heap()  # Arrow looks once, when it is loaded
     import gpu_report.analyse.compare  # noqa: PLC0415
     import gpu_report.cli  # noqa: PLC0415
     import gpu_report.load  # noqa: PLC0415

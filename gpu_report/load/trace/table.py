@@ -6,10 +6,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.load.release_memory import give_back_memory
 from gpu_report.load.trace.columns import COLUMNS, NO_ARGS, ON_CPU
 from gpu_report.load.trace.limits import LARGEST_US, LONGEST_US
 from gpu_report.load.trace.names import Names, Threads
+from gpu_report.release_memory import give_back_memory
 
 Array = npt.NDArray[Any]
 DTYPES: Final = {"ts": np.float64, "dur": np.float64, "name": np.int32, "thread": np.int32}  # others: int64

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpu_report.load.release_memory import give_back_memory, keep_one_heap
+from gpu_report.release_memory import give_back_memory, keep_one_heap
 
 
 def resident_mb():
@@ -26,7 +26,7 @@ def test_what_was_freed_is_given_back():
 def test_threads_share_one_heap():
     held = """
 import threading
-from gpu_report.load.release_memory import keep_one_heap
+from gpu_report.release_memory import keep_one_heap
 if {one}:
     keep_one_heap()
 together = threading.Barrier(4)  # all at once: a thread that has ended leaves its heap to the next

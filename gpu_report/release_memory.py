@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import os
 
 M_ARENA_MAX = -8  # mallopt(3), as glibc's malloc.h has it
 
@@ -11,8 +12,10 @@ def keep_one_heap() -> None:
 
     Else what one thread gave back is not there for another: of reading and packing a day of eight GPUs a tenth (30 of
     367 MB). It is for a process of our own, before its first thread, and no slower: the threads wait for numpy, not
-    for memory.
+    for memory. Arrow, in which pandas keeps text where pyarrow is there, takes its memory from it, too: its own
+    allocator reserves a GiB of address space, which a process may not have (`ulimit -v`).
     """
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library, or none to be asked
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 

@@ -86,7 +86,7 @@ def read_slowly(self, index):
 
 def stalls_workers():
     with open("slow.new", "w") as file:
-        file.write(str(time.time() + 15))
+        file.write(str(time.time() + 20))  # batches that are loaded already take 2 to 5 s of it
     os.replace("slow.new", "slow")
     threading.Thread(target=idles, args=(len(batches),), daemon=True).start()
 

@@ -276,7 +276,7 @@ def _idle_spans(run: Run, used: Sequence[GpuSeries], presence: dict[int, list[Sp
 
 def _absent(series: GpuSeries, presence: dict[int, list[Span]], duration_s: float) -> list[Span]:
     """Return when the run had no process on a GPU: as its processes tell, else as the GPU's memory does."""
-    if not presence:
+    if series.gpu not in presence:  # none is known, or only who used it says that it was
         return _empty_spans(series)
     # the list of processes is read every few seconds: one may have come, and its memory been seen, a little before
     present = [(start - th.PROCESSES_EVERY_S, end) for start, end in presence[series.gpu]]

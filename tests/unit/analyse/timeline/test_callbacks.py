@@ -312,6 +312,9 @@ def test_an_epoch_has_the_wait_of_the_rank_that_waited_longest():
     assert [(epoch.data_wait_s, epoch.longest_wait_s) for epoch in analyse(run).epochs] == [(12.0, 3.0), (1.5, 0.7)]
 
 
+PROCESSES = ["t_s", "gpu", "pid", "name", "memory_used_mib", "change", "owner", "gpu_util_pct"]
+
+
 def on_gpu(inside, uuid="GPU-1"):
     return dataclasses.replace(inside, settings={**inside.settings, "gpu_uuid": uuid})
 
@@ -323,6 +326,8 @@ def test_a_gpu_that_a_training_worked_on_is_used_however_idle_it_reads():
     analysis = analyse(dataclasses.replace(idle, inside=(inside,)))
     assert "No GPU worked" not in analysis.verdict.text
     assert {row.name for row in analysis.ledger if row.share > 0.05} >= {"validation"}
+    of_gpu_1 = pd.DataFrame([(5.0, 1, 41, "python3", 900.0, "appeared", "trainer", None)], columns=PROCESSES)
+    assert "No GPU worked" not in analyse(dataclasses.replace(idle, inside=(inside,), processes=of_gpu_1)).verdict.text
     elsewhere = dataclasses.replace(idle, inside=(on_gpu(inside, "GPU-of-another-machine"),))
     assert "No GPU worked" in analyse(elsewhere).verdict.text
 

@@ -595,6 +595,10 @@ class Run:
         """Return a GPU by its device index; of one that the recording does not list nothing is known."""
         return next((gpu for gpu in self.gpus if gpu.index == index), Gpu(index))
 
+    def gpu_of_uuid(self, uuid: object) -> int | None:
+        """Return the index of the GPU that a process named by its UUID (`gpu_uuid` of settings), None where unknown."""
+        return next((gpu.index for gpu in self.gpus if gpu.uuid and gpu.uuid == uuid), None)
+
     def samples_of(self, gpu: int) -> pd.DataFrame:
         """Return a GPU's rows of `samples`, which are not copied."""
         return _of_gpu(self.samples, gpu)

@@ -94,7 +94,7 @@ def _rank(run: Run, each: InsideRun, start: int, gpu: int | None) -> RankTrainin
 
 def _gpu(run: Run, rank: InsideRun, used: Sequence[int]) -> int | None:
     """Return the GPU of a rank: as it named it, else as the driver saw its process, else the only one there is."""
-    named = next((gpu.index for gpu in run.gpus if gpu.uuid and gpu.uuid == rank.settings.get("gpu_uuid")), None)
+    named = run.gpu_of_uuid(rank.settings.get("gpu_uuid"))
     if named is not None:
         return named
     seen = run.processes[run.processes["pid"] == rank.pid]["gpu"]

@@ -71,9 +71,9 @@ def _used(all_series: Sequence[GpuSeries], presence: dict[int, list[Span]]) -> l
 
 def _trained_on(run: Run) -> set[int]:
     """Return the GPUs on which a training worked on batches, as its own callbacks say."""
-    numbers = {gpu.uuid: gpu.index for gpu in run.gpus if gpu.uuid}
     trained = [each for each in run.inside if any(phase.name == "train" for phase in each.phases)]
-    return {numbers[uuid] for each in trained if (uuid := str(each.settings.get("gpu_uuid"))) in numbers}
+    named = {run.gpu_of_uuid(each.settings.get("gpu_uuid")) for each in trained}
+    return {gpu for gpu in named if gpu is not None}
 
 
 # --- startup --------------------------------------------------------------------------------------------------

@@ -89,10 +89,9 @@ def throughput_of(run: Run) -> Throughput | None:
 
 def throughput_by_gpu(run: Run) -> dict[int, Throughput]:
     """Return the throughput of the rank of each GPU, where a training has several: each has a loader of its own."""
-    gpus = {gpu.uuid: gpu.index for gpu in run.gpus if gpu.uuid is not None}
     ranks: dict[int, list[InsideRun]] = {}
     for rank in (rank for group in rank_groups(run) if len(group.ranks) > 1 for rank in group.ranks):
-        gpu = gpus.get(str(rank.settings.get("gpu_uuid")))
+        gpu = run.gpu_of_uuid(rank.settings.get("gpu_uuid"))
         if gpu is not None:
             ranks.setdefault(gpu, []).append(rank)
     found = ((gpu, _throughput(mine)) for gpu, mine in ranks.items())

@@ -213,9 +213,8 @@ def _gpus_of(
 
     The only one of a recording has all that were used, also those that worked too little to count.
     """
-    numbers = {gpu.uuid: gpu.index for gpu in run.gpus if gpu.uuid is not None}
     ranks = training.rank_group.ranks if training.rank_group else ()
-    named = {numbers.get(str(rank.settings.get("gpu_uuid"))) for rank in ranks}
+    named = {run.gpu_of_uuid(rank.settings.get("gpu_uuid")) for rank in ranks}
     known = frozenset(gpu for gpu in named if gpu in activity.used_gpus)
     if known and len(known) == training.world_size:
         return known

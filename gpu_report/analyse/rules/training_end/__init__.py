@@ -231,8 +231,7 @@ def _after(before: Hang | None) -> str:
 
 def _process_of(context: Context, process: InsideRun) -> str:
     """Return what a rank is, with its GPU where that is known."""
-    uuid = process.settings.get("gpu_uuid")
-    gpu = next((gpu.index for gpu in context.run.gpus if gpu.uuid is not None and gpu.uuid == uuid), None)
+    gpu = context.run.gpu_of_uuid(process.settings.get("gpu_uuid"))
     return f"training process of {'one GPU' if gpu is None else f'GPU {gpu}'}"
 
 

@@ -296,6 +296,11 @@ def _seconds(value: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def few_names(names: Sequence[str], most: int) -> str:
+    """Return names for a sentence: so many of them, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def first_few(notes: Sequence[str], most: int = 50) -> tuple[str, ...]:
     """Return notes for a person: as many as anybody reads, and how many more there are."""
     return tuple(notes) if len(notes) <= most else (*notes[:most], f"... and {len(notes) - most:,} more of such notes")

@@ -12,6 +12,7 @@ from gpu_report.cli.common import say
 from gpu_report.errors import InputError
 from gpu_report.run_folder import read_json
 from gpu_report.usable_cores import usable_cores
+from gpu_report.wording import few_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,12 +70,9 @@ def _nodes_in(folder: Path) -> list[Path]:
         return []
     names, others = ([path.name for path in found if (path in nodes) is among] for among in (True, False))
     raise InputError(
-        f"{folder} holds nodes of a job ({_few(names)}) and runs that are none ({_few(others)}): name the nodes"
+        f"{folder} holds nodes of a job ({few_names(names, SHOWN)}) and runs that are none "
+        f"({few_names(others, SHOWN)}): name the nodes"
     )
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def _runs_in(folder: Path) -> list[Path]:

@@ -8,7 +8,7 @@ from gpu_report.analyse.job.alignment import ahead_of
 from gpu_report.analyse.job.nodes import host_words, missing_ranks, unequal
 from gpu_report.analyse.job.straggler import Straggler
 from gpu_report.model import CodeLocation, Finding, JobFinding, JobNode, JobRule, NodeClock, NodeRun, Severity
-from gpu_report.wording import brief_seconds, counted, length, place_words
+from gpu_report.wording import brief_seconds, counted, few_names, length, place_words
 
 Recorded = Sequence[tuple[JobNode, NodeRun]]
 
@@ -127,7 +127,7 @@ def _stalls(recorded: Recorded) -> Iterator[JobFinding]:
                 "stall-from-node",
                 finding.severity,
                 (start_s, end_s),
-                f"{_few(others)} waited {length(end_s - start_s)} for {node.name}: {finding.summary}",
+                f"{few_names(others, SHOWN)} waited {length(end_s - start_s)} for {node.name}: {finding.summary}",
             ),
             node=node.name,
             cause=cause,
@@ -143,10 +143,6 @@ def _overlap_s(one: tuple[float, float], other: tuple[float, float]) -> float:
     return min(one[1], other[1]) - max(one[0], other[0])
 
 
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-
-
 def _missing(runs: Sequence[NodeRun], absent: Sequence[JobNode], duration_s: float) -> Iterator[JobFinding]:
     said = max(*(run.job.nodes or 0 for run in runs), len(runs) + len(absent))
     missing, unread = ([node for node in absent if bool(node.unread) is is_there] for is_there in (False, True))
@@ -157,7 +153,7 @@ def _missing(runs: Sequence[NodeRun], absent: Sequence[JobNode], duration_s: flo
         text = f"{_of_all(unread, said)} could not be read{_which(unread)}"
         yield _finding("missing-node", "warning", (0.0, duration_s), f"{text}. What happened there is unknown")
     if not absent and (ranks := missing_ranks(runs)):
-        text = f"Nothing was recorded of rank {_few(list(map(str, ranks)))}"
+        text = f"Nothing was recorded of rank {few_names(list(map(str, ranks)), SHOWN)}"
         yield _finding("missing-node", "warning", (0.0, duration_s), f"{text}. A straggler among them stays unknown")
 
 
@@ -167,7 +163,7 @@ def _of_all(nodes: Sequence[JobNode], said: int) -> str:
 
 def _which(nodes: Sequence[JobNode]) -> str:
     named = [node.name for node in nodes if node.node_rank is not None]
-    return f": {_few(named)}" if named else ""
+    return f": {few_names(named, SHOWN)}" if named else ""
 
 
 def _restarts(recorded: Recorded, duration_s: float) -> Iterator[JobFinding]:

@@ -33,6 +33,7 @@ class RuleRow:
     - `explains_slow_epoch`: an epoch that is long because of it is no finding of its own;
     - `harmless`: even a warning of it leaves a run healthy (a note, `info`, always does);
     - `mentioned_once`: the verdict has a sentence on its longest finding; `without_cause`: and adds the cause to it;
+    - `in_steps`: it takes its part of each step, so that it lasts as long as the training does;
     - `of_calls`: it is about the calls of a model, not about a training;
     - `ending`: an end that was no good one; `owns_kernel_lines`: what the kernel said of it is part of its finding.
     """
@@ -57,6 +58,7 @@ class RuleRow:
     ending: bool = False
     owns_kernel_lines: bool = False
     of_calls: bool = False
+    in_steps: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,7 @@ class CauseRow:
 
 _fall = partial(RuleRow, numbered=True, fall=True, takes_time=True, takes_epoch_time=True, disturbs=True)
 _throttled = partial(RuleRow, subject="sm_clock_mhz", takes_epoch_time=True, explains_slow_epoch=True)
-IN_STEPS = "step"  # the anchor of findings by PyTorch's profiler
-_profiled = partial(RuleRow, anchor=IN_STEPS, name="Seen by PyTorch's profiler")
+_profiled = partial(RuleRow, anchor="step", name="Seen by PyTorch's profiler", in_steps=True)
 _of_calls = partial(RuleRow, of_calls=True)
 _end = partial(RuleRow, anchor="ended", title="How it ended", ending=True, owns_kernel_lines=True)
 
@@ -109,7 +110,7 @@ _RULES = (
     ),
     RuleRow("starved", "starved", "GPU under-utilised", "Under-utilised GPU", note_title="Could be faster"),
     RuleRow("user-code", "user-code", "Time in callbacks and own code", "Callbacks and own code"),
-    RuleRow("other-gpu-work", "other-work", "GPU work besides the model", "GPU work besides the model"),
+    RuleRow("other-gpu-work", "other-work", "GPU work besides the model", "GPU work besides the model", in_steps=True),
     _profiled("pageable-copies", title="Copies from pageable memory"),
     _profiled("full-precision", title="Convolutions in 32 bits"),
     _profiled("layout-changes", title="Layout changes"),

@@ -15,7 +15,6 @@ from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import (
     CAUSES,
     ENDS_SHARE_KEY,
-    IN_STEPS,
     OTHER_NODE,
     RULES,
     UNEXPLAINED,
@@ -51,7 +50,6 @@ def leads(
         *_user_code(context, findings),
         *_momentary(findings, limits, _epochs(context)),
         *_long_epoch_ends(findings),
-        *_other_gpu_work(context, findings),
         *_in_steps(context, findings),
         *_slow_starts(findings),
         *_slow_exits(findings),
@@ -237,23 +235,14 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         yield Lead(_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
 
 
-def _other_gpu_work(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
-    """Yield where to look of a GPU that other work than the model's keeps busy: that lasts as long as training does."""
-    for finding in findings:
-        if finding.rule == "other-gpu-work":
-            advice = finding.advice[0]
-            gain = th.UNSURE * (advice.gain_at_most or 0.0)
-            yield Lead(_of(finding, LOOK, f"{advice.short}. {finding.summary}", advice), gain * _trained_s(context))
-
-
 def _in_steps(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
-    """Yield what PyTorch's profiler saw to cost time in each step: that lasts as long as the training does."""
+    """Yield what was seen to cost time in each step: that lasts as long as the training does."""
     for finding in findings:
-        if RULES[finding.rule].anchor != IN_STEPS or finding.severity != "warning":
+        if not RULES[finding.rule].in_steps or finding.severity != "warning":
             continue
         advice = finding.advice[0]
         gain = advice.gain_estimate or th.UNSURE * (advice.gain_at_most or 0.0) or STEP_WARNS_SHARE
-        text, kind = f"{advice.text}. {finding.summary}", LOOK
+        text, kind = f"{advice.short or advice.text}. {finding.summary}", LOOK
         if advice.argument:
             why = f"a step takes about {100 * gain:.0f} % less time" if advice.gain_estimate else finding.summary
             text, kind = f"Set `{advice.argument}={advice.to_value}`{_now(advice)}: {lower_first(why)}", FIX

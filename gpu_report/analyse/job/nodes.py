@@ -125,11 +125,9 @@ def absent_nodes(runs: Sequence[NodeRun], unread: Sequence[UnreadNode]) -> list[
     missing = missing_nodes(runs)
     found = []
     for each in sorted(unread, key=lambda one: one.node_rank is None):
-        number = each.node_rank if each.node_rank in missing else None
-        if number is None and each.node_rank is None and missing:
-            number = missing[0]
-        if missing:
-            missing.remove(number if number in missing else missing[0])
+        at = missing.index(each.node_rank) if each.node_rank in missing else 0
+        taken = missing.pop(at) if missing else None
+        number = taken if each.node_rank in {None, taken} else None
         found.append(JobNode(_called(number), number, None, unread=each.reason))
     return [*found, *(JobNode(_called(number), number, None) for number in missing)]
 

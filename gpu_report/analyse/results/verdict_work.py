@@ -48,8 +48,8 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     if not is_judged(trained, findings):
         did = "trained" if saw_training(context) else "worked"
         what = "Too short to judge" if is_lead else "The training itself is too short to judge"
-        waited = f"; {waits}" if (waits := _waited_for_data(context)) else ""
-        yield Sentence("work", f"{what}: {lower_first(_who(context))} {did} for only {length(seconds)}{waited}.")
+        how_long = f"for only {length(seconds)}{_waited_for_data(context)}"
+        yield Sentence("work", f"{what}: {lower_first(_who(context))} {did} {how_long}.")
         return
     busy_pct = f"{'only ' if util < HEALTHY_PCT else ''}{util:.0f} %"
     kept_busy = f"{_who(context)} {_be(context)} busy {busy_pct} of {of_what_time(context, seconds)}"
@@ -126,8 +126,8 @@ def _data_wait_share(context: Context) -> float | None:
 
 def _waited_for_data(context: Context) -> str:
     """Return for how much of a short training it waited for data, empty where that is little or not known."""
-    waited = _data_wait_share(context)
-    return f"{100 * waited:.0f} % of it went into waiting for data" if waited and waited >= DATA_WAIT_SHARE else ""
+    waited = _data_wait_share(context) or 0.0
+    return f"; {100 * waited:.0f} % of it went into waiting for data" if waited >= DATA_WAIT_SHARE else ""
 
 
 def _reported_work(context: Context) -> str:

@@ -36,10 +36,9 @@ def busy_waits(series: GpuSeries, usable: Bools, *, on_other_nodes: bool = False
     that hangs, what is typical is waiting. Where other ranks are `on_other_nodes`, no GPU of this recording shows whom
     it waits for: what hardly uses the GPU waits. Where it does so most of the time, shorter stretches count.
     """
-    no_work = _idles(series)
     if (power := _of_typical(series, usable, "power_w")) is None:
         return []
-    no_work |= power <= th.BUSY_WAIT_POWER_SHARE
+    no_work = _idles(series) | (power <= th.BUSY_WAIT_POWER_SHARE)
     if (tensor := _of_typical(series, usable, "tensor_active_pct")) is not None:
         no_work |= (tensor <= th.BUSY_WAIT_TENSOR_SHARE) & (power <= th.BUSY_WAIT_POWER_SHARE_WITHOUT_TENSOR)
     if on_other_nodes:

@@ -45,7 +45,7 @@ class Ticks:
     def around(self, t_s: Floats) -> Floats:
         """Return the interval that holds around each reading (at least one), which a log may change."""
         if self.is_known or len(t_s) < 2:
-            return np.full(len(t_s), self.interval_s)
+            return np.broadcast_to(self.interval_s, len(t_s))  # takes no room
         steps = local_intervals_s(t_s, self.interval_s)
         return np.append(steps, steps[-1])
 
@@ -260,10 +260,9 @@ def _holds(t: Floats, interval_s: float, ticks: Ticks, duration_s: float) -> Flo
     """Return how long each reading stands: to the next one; where that is too far or absent, one interval."""
     if not len(t):
         return t
-    hold = np.append(np.diff(t), np.inf)
+    hold, around = np.append(np.diff(t), np.inf), ticks.around(t)
     for part in parts(len(t)):
-        mine, around = hold[part], ticks.around(t[part])
-        one = np.where(around > ticks.interval_s, around, interval_s)
-        np.copyto(mine, one, where=mine > longest_hold(around))
+        mine, usual = hold[part], around[part]
+        np.copyto(mine, np.where(usual > ticks.interval_s, usual, interval_s), where=mine > longest_hold(usual))
         np.minimum(mine, np.maximum(duration_s - t[part], 0.0), out=mine)
     return hold

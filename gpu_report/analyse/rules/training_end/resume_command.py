@@ -52,10 +52,9 @@ def _saved_epoch(context: Context, training: Training, end_s: float) -> int | No
     reported = [phase for phase in phases if phase.name == "checkpoint" and phase.end_t_s < phases[-1].end_t_s]
     saved |= {phase.epoch for phase in reported if phase.epoch is not None}
     last = max(saved, default=None)
-    if phases and phases[-1].name == "final evaluation":
-        return None
     asked = whole(training.settings.get("epochs")) or whole(training.args.get("epochs"))
-    return None if training.args.get("save") is False or last == asked else last
+    is_over = last == asked or (len(phases) > 0 and phases[-1].name == "final evaluation")
+    return None if training.args.get("save") is False or is_over else last
 
 
 def _command(context: Context, training: Training, advice: Sequence[Advice]) -> str:

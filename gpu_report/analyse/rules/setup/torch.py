@@ -86,11 +86,14 @@ def torch_a_little_newer(context: Context, training: Training) -> SetupIssue | N
 def full_precision(context: Context, training: Training) -> SetupIssue | None:
     """Find a training in 32 bits on a GPU with tensor cores; worth more than a note where the GPU is the limit.
 
-    Of amp=True that ultralytics' own check has turned off, only why can be found out.
+    Of amp=True that ultralytics' own check has turned off, only why can be found out. Where PyTorch's profiler saw a
+    step, its own finding says how much of it that is.
     """
     capability = training.quantity("compute_capability")
     too_old = capability is not None and capability < TENSOR_CORES_FROM
     if training.settings.get("amp") is not False or not training.device.startswith("cuda") or too_old:
+        return None
+    if _saw_precision(context, training):
         return None
     busy = busy_in_training(context, training)
     asked = training.args.get("amp") is True
@@ -109,6 +112,13 @@ def cudnn_off(context: Context, training: Training) -> SetupIssue | None:  # noq
         return None
     mode = SLOW_MODES[CUDNN_OFF]
     return SetupIssue("warning", f"Convolutions were slow: {mode.what}", (), (), (_do(mode.do),))
+
+
+def _saw_precision(context: Context, training: Training) -> bool:
+    """Tell whether a window of the profiler in a training shows in how many bits its kernels ran."""
+    ranks = training.rank_group.ranks if training.rank_group else ()
+    mine = {window.name for rank in ranks for window in rank.profiled if window.phase == "train"}
+    return any(each.window.name in mine and each.steps.tensor_cores is not None for each in context.profiled)
 
 
 def _do(text: str) -> Advice:

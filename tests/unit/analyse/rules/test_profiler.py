@@ -132,6 +132,16 @@ def test_non_maximum_suppression_is_told_from_a_share_of_a_validation_on(monkeyp
     assert finding.evidence[0].value == 8  # a call an image
 
 
+@pytest.mark.parametrize("trace", ["m-batch-64-amp-off", None])
+def test_32_bits_are_said_once(trace):
+    settings = {"amp": False, "device": "cuda:0", "torch": "2.13.0+cu130"}
+    run = run_with(trace and load_trace(TRACES / f"{trace}.json.gz"), settings=settings, step_s=0.2519)
+    analysis = analyse(run)
+    said = [finding for finding in analysis.findings if "32 bits" in finding.summary]
+    assert [finding.rule for finding in said] == ["full-precision" if trace else "environment"]
+    assert analysis.verdict.text.count("`amp=True`") == 1
+
+
 def test_where_the_gpu_waits_for_the_cpu_amp_is_a_note():
     finding = found_in("m-amp-off", settings={"amp": False}, step_s=0.07)["full-precision"]
     (advice,) = finding.advice

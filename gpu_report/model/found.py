@@ -75,7 +75,8 @@ class EpochSummary(Stretch):
     wait are of `train_s`, and known from inside only; `data_wait_share` is of it, 0 to 1. `stall_s` are seconds between
     its batches for which a finding has another cause (`stall_cause`) than the loader: reported as a wait for data, and
     not in it. `outliers` say in what it stands out from its siblings; `first` that its process had just begun,
-    `closing` that the mosaic was closed for it, `profiled` that PyTorch's profiler made it longer.
+    `closing` that the mosaic was closed for it, `profiled` that PyTorch's profiler made it longer, `partial` that not
+    all its batches were trained.
     """
 
     run: int
@@ -101,6 +102,7 @@ class EpochSummary(Stretch):
     first: bool = False
     closing: bool = False
     profiled: bool = False
+    partial: bool = False
     gpu_utils_pct: Mapping[int, float | None] = field(default_factory=dict)
     warm_up_s: float | None = None
     stall_s: float | None = None
@@ -108,9 +110,9 @@ class EpochSummary(Stretch):
     uncertainty_s: float | None = None
 
     @property
-    def is_longer_by_nature(self) -> bool:
-        """Tell whether an epoch of its kind takes longer: no cause for concern."""
-        return self.first or self.closing or self.profiled
+    def is_special(self) -> bool:
+        """Tell whether an epoch of its kind takes more or less time than others: no cause for concern."""
+        return self.first or self.closing or self.profiled or self.partial
 
 
 @dataclass(frozen=True)

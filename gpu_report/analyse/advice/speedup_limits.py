@@ -87,7 +87,9 @@ def _by_expected_epoch(
 ) -> Iterator[SpeedupLimit]:
     """Yield the limit of a training that no epoch is known of but its first."""
     training = training_of_limits(context, epochs)
-    epoch = expected_epoch(context, training, [each for each in _of_the_longest(epochs) if each.train_s])
+    epoch = expected_epoch(
+        context, training, [each for each in _of_the_longest(epochs) if each.train_s and not each.partial]
+    )
     limit = _lasting(context, training, [_Epoch(epoch, epoch.train_s or 0.0)], findings) if epoch else None
     if limit is not None and limit.speed_up_at_most >= th.LEAST_SPEED_UP:
         yield replace(limit, now_is=EXPECTED)
@@ -134,9 +136,9 @@ def _overlap_s(one: Finding, other: Finding) -> float:
 def judged(epochs: Sequence[EpochSummary]) -> list[EpochSummary]:
     """Return the epochs of the longest YOLO run, without those that do more than train.
 
-    The first of a process warms up, and where the mosaic closes the loader is made anew.
+    The first of a process warms up, where the mosaic closes the loader is made anew, and `time=` cuts the last one.
     """
-    return [epoch for epoch in _of_the_longest(epochs) if not epoch.is_longer_by_nature]
+    return [epoch for epoch in _of_the_longest(epochs) if not epoch.is_special]
 
 
 def _of_the_longest(epochs: Sequence[EpochSummary]) -> list[EpochSummary]:
@@ -153,6 +155,7 @@ def left_out_words(epochs: Sequence[EpochSummary]) -> str:
         ("the first epoch", any(epoch.first for epoch in mine)),
         ("the one that turns mosaic off", any(epoch.closing for epoch in mine)),
         ("the one that was profiled", any(epoch.profiled for epoch in mine)),
+        ("the last one, which was cut short", any(epoch.partial for epoch in mine)),
     )
     named = " and ".join(words for words, there in kinds if there)
     return f", without {named}" if named else ""

@@ -73,7 +73,9 @@ def run_sample(analysis: Analysis) -> RunSample:
     return RunSample(
         analysis=analysis,
         number=number,
-        epochs=tuple(epoch for epoch in mine if not (epoch.first or epoch.profiled) and epoch.epoch != closes),
+        epochs=tuple(
+            epoch for epoch in mine if not (epoch.first or epoch.profiled or epoch.partial) and epoch.epoch != closes
+        ),
         first=tuple(epoch for epoch in mine if epoch.first),
         closing=tuple(epoch for epoch in mine if not epoch.first and epoch.epoch == closes),
         closes=closes,

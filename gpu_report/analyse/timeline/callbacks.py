@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd, EpochEnds
 from gpu_report.analyse.timeline.ranks import rank_groups
@@ -66,7 +67,8 @@ def callback_view(run: Run) -> CallbackView:
             if epoch.end_t_s is None:
                 continue
             first = epoch is process.epochs[0]
-            epoch_ends.append(ends.epoch_end(number, segment, epoch, epoch.end_t_s, first=first))
+            epoch_end = ends.epoch_end(number, segment, epoch, epoch.end_t_s, first=first)
+            epoch_ends.append(replace(epoch_end, partial=_is_partial(process, epoch)))
             epochs[number, epoch.start_t_s] = epoch
         found += phases
         spans += [(phases[0].start_t_s, phases[-1].end_t_s)] if phases else []
@@ -75,6 +77,14 @@ def callback_view(run: Run) -> CallbackView:
     spans += [phase.span for phase in imports]
     epoch_ends.sort(key=lambda epoch_end: epoch_end.row.row_t_s)
     return CallbackView(tuple(sorted(found, key=lambda p: p.start_t_s)), tuple(union(spans)), tuple(epoch_ends), epochs)
+
+
+def _is_partial(process: InsideRun, epoch: InsideEpoch) -> bool:
+    """Tell whether a training's last epoch ended before its loader did, as where `time=` is over."""
+    whole = process.settings.get("batches")
+    if not isinstance(whole, int) or epoch is not process.epochs[-1]:
+        return False
+    return 0 < epoch.batches < th.WHOLE_EPOCH_SHARE * whole
 
 
 def _reported(phase: Phase) -> Phase:

@@ -23,7 +23,7 @@ class EpochEnd:
 
     The GPU pauses for validation and checkpoint. `from_callbacks` says that these are as YOLO's callbacks reported
     them, and not as the readings show; `fitted` that they are as fitted to readings, busy moments and all; `cut` that
-    the training ended in the midst of them.
+    the training ended in the midst of them. `partial` says that not all its batches were trained: `time=` was over.
     `mosaic_closes` is the first epoch of its run without mosaic, None where there is none. `profiled` says that
     PyTorch's profiler ran in it because of us, and that there are other epochs to look at.
     """
@@ -36,6 +36,7 @@ class EpochEnd:
     cut: bool = False
     mosaic_closes: int | None = None
     profiled: bool = False
+    partial: bool = False
 
     @property
     def closing(self) -> bool:

@@ -75,6 +75,9 @@ WARM_UP_S = 20.0
 WARM_UP_SHARE = 0.3  # of the first epoch, where there is no other to judge by
 LAST_BATCH_S = 5.0
 
+# An epoch of fewer of its loader's batches was cut. Others differ by a batch, where the last one is dropped.
+WHOLE_EPOCH_SHARE = 0.9
+
 SETTLES_SHARE = 0.2  # of a training of which no second epoch is known: an allocator takes most of what it will by then
 
 ENDED_TOGETHER_S = 15.0  # the end of a command and that of its training: closing a big process takes seconds

@@ -416,7 +416,7 @@ def _seconds(seconds: float) -> str:
 
 def _outliers(epochs: Sequence[EpochSummary]) -> list[str]:
     """Return which epochs stand out, without those that take longer by their nature."""
-    outliers = [e for e in epochs if e.outliers and not e.is_longer_by_nature]
+    outliers = [e for e in epochs if e.outliers and not e.is_special]
     named = [f"{e.epoch} ({'; '.join(outlier_words(e))})" for e in outliers[:SHOWN_OUTLIERS]]
     more = f", and {len(outliers) - SHOWN_OUTLIERS} more" if len(outliers) > SHOWN_OUTLIERS else ""
     return [f"Epochs that stand out: {', '.join(named)}{more}."] if outliers else []

@@ -57,7 +57,7 @@ def trained_epochs(context: Context) -> list[TrainedEpoch]:
                 span=(mine[0].start_t_s, mine[-1].end_t_s),
                 train_s=train_s,
                 data_wait_s=reported.data_wait_s if reported else None,
-                alike=not (epoch_end.first or epoch_end.closing or epoch_end.profiled or again),
+                alike=not (epoch_end.first or epoch_end.closing or epoch_end.profiled or epoch_end.partial or again),
                 validation_s=length_of(parts, "validation") or 0.0,
                 checkpoint_s=length_of(parts, "checkpoint") or 0.0,
                 from_callbacks=epoch_end.from_callbacks,

@@ -322,3 +322,15 @@ def test_each_epoch_is_held_against_the_findings_near_it_only(monkeypatch):
     drops = [finding for finding in analyse(run).findings if finding.rule == "drop"]
     assert len(drops) == epochs // 2
     assert len(compared) < 10 * epochs
+
+
+@pytest.mark.parametrize(("batches", "now_s"), [(32, 15.0), (10, 20.0)])
+def test_an_epoch_that_time_cut_says_nothing_of_how_long_one_takes(batches, now_s):
+    """Of the two after the first the last took half as long, with all its batches (32) or a third of them."""
+    run = starved_run(settings={**SETTINGS, "batches": 32}, lengths_s=(20.0, 20.0, 10.0), wait_s=5.0)
+    *others, last = run.inside[0].epochs
+    epochs = (*others, dataclasses.replace(last, batches=batches))
+    analysis = analyse(dataclasses.replace(run, inside=(dataclasses.replace(run.inside[0], epochs=epochs),)))
+    assert analysis.epoch_now.seconds == pytest.approx(now_s)
+    assert [epoch.partial for epoch in analysis.epochs] == [False, False, batches == 10]
+    assert ("cut short" in analysis.epoch_now.now_is) is (batches == 10)

@@ -87,7 +87,10 @@ def _render_run(run: Path | None, output: Path, json_path: Path | None, options:
         folder = folder_of(run)
         from gpu_report.release_memory import give_back_memory, keep_one_heap
 
-        keep_one_heap()  # before anything imports Arrow
+        keep_one_heap()  # before the first thread
+        from gpu_report.pandas_without_arrow import import_pandas_without_arrow
+
+        import_pandas_without_arrow()
         from gpu_report.render import begin_blank_page, begin_packing
         from gpu_report.render.sentence_kinds import verdict_text
 

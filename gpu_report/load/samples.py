@@ -382,7 +382,7 @@ def _blank_incredible(
     """Blank percentages outside 0 to 100, negative readings and enormous ones: no driver means them."""
     for quantity in quantities:
         values = columns[quantity]
-        if quantity in PRESSURES:
+        if quantity in PRESSURES and ((values > 100) & (values <= LATE_PCT)).any():
             values = columns[quantity] = np.where(values <= LATE_PCT, np.minimum(values, 100.0), values)
         wrong = (values < 0) | (values > LARGEST_READING)
         if quantity in PERCENTAGES:

@@ -20,6 +20,7 @@ from gpu_report.render.samples.base128 import to_text
 from gpu_report.render.samples.byte_planes import about_bits, deflated, low_bits
 
 Floats = NDArray[np.float64]
+Readings = NDArray[np.floating[Any]]  # float32 where a column is kept so
 Whole = NDArray[np.signedinteger[Any]]
 Numbers = NDArray[Any]
 Bools = NDArray[np.bool_]
@@ -27,6 +28,7 @@ Bools = NDArray[np.bool_]
 INTEGER_TYPES: Final = ("u1", "u2", "u4")
 FLOAT_TYPE: Final = "f8"
 LARGEST: Final = 2.0**52  # what both sides reckon with exactly
+SMALL: Final = 2**30  # no difference of two numbers below is more than 32 bits hold
 SELDOM: Final = 0.25  # of the rows: a column known in fewer is stored without the others
 SLOPE_ONE: Final = 1 << 22  # slopes are whole numbers of such parts, so that both sides reckon alike
 MILLISECOND_DECIMALS: Final = 3
@@ -119,7 +121,7 @@ def pack_frame(
     return tuple(packed.values())
 
 
-def pack_column(name: str, values: Floats, scale: Scale, relative: Relative | None = None) -> PackedColumn:
+def pack_column(name: str, values: Readings, scale: Scale, relative: Relative | None = None) -> PackedColumn:
     """Pack one column of numbers; NaN and infinities are missing. `relative` is a column that it may move with."""
     present = np.isfinite(values)
     if 0 < present.sum() / max(len(present), 1) < SELDOM:
@@ -130,7 +132,7 @@ def pack_column(name: str, values: Floats, scale: Scale, relative: Relative | No
     return _pack_whole(PackedColumn(name, len(values), "", "", scale), known, relative)
 
 
-def relative_of(column: PackedColumn, values: Floats) -> Relative | None:
+def relative_of(column: PackedColumn, values: Readings) -> Relative | None:
     """Return what other columns may lie over; None for a column that is none of whole numbers in all rows."""
     known = None if column.rows or column.dtype == FLOAT_TYPE else _known(values, column.scale)
     return Relative(column, known) if known else None
@@ -162,36 +164,45 @@ def _pack_whole(column: PackedColumn, known: WholeNumbers, relative: Relative | 
     )
 
 
-def _pack_seldom(name: str, values: Floats, present: Bools, scale: Scale) -> PackedColumn:
+def _pack_seldom(name: str, values: Readings, present: Bools, scale: Scale) -> PackedColumn:
     """Pack a column that is missing in most rows: the rows in which it is not, and its values there."""
     rows = np.flatnonzero(present)
     places = pack_column("rows", rows.astype(np.float64), Scale(0))
     return replace(pack_column(name, values[rows], scale), count=len(values), rows=places)
 
 
-def _values(frame: pd.DataFrame, name: str) -> Floats:
-    return frame[name].to_numpy(dtype=np.float64)
+def _values(frame: pd.DataFrame, name: str) -> Readings:
+    """Return a column as it is kept: in 32 bits it takes half, and a part at a time is worked out in 64."""
+    return frame[name].to_numpy()
 
 
-def _rounded(values: Floats, present: Bools, scale: Scale) -> Floats:
+def _rounded(values: Readings, present: Bools, scale: Scale) -> Floats:
     """Return floats at their decimals, NaN where missing; one too large to be scaled has no decimals to round."""
     with np.errstate(over="ignore"):
-        rounded = np.round(values, scale.decimals)
+        rounded = np.round(values.astype(np.float64), scale.decimals)
     return np.where(present, np.where(np.isfinite(rounded), rounded, values), np.nan).astype("<f8")
 
 
-def _known(values: Floats, scale: Scale) -> WholeNumbers | None:
+def _known(values: Readings, scale: Scale) -> WholeNumbers | None:
     """Return values as whole numbers, or as codes of so many digits; None where no integer type holds them."""
-    missing, whole = ~np.isfinite(values), np.empty(len(values), dtype=np.int64)
+    missing, whole = ~np.isfinite(values), np.empty(len(values), dtype=np.int32)
     for part in _parts(len(values)):
         with np.errstate(over="ignore"):  # what becomes infinite is held by none
-            scaled = np.rint(values[part] * 10.0**scale.decimals)
+            scaled = np.rint(values[part].astype(np.float64) * 10.0**scale.decimals)
         scaled[missing[part]] = 0
         if max(scaled.max(initial=0), -scaled.min(initial=0)) >= LARGEST:
             return None
-        whole[part] = _in_digits(scaled.astype(np.int64), scale.digits)
+        whole = _put(whole, part, _in_digits(scaled.astype(np.int64), scale.digits))
     known = WholeNumbers(whole, missing)
     return known if _fits(known) else None
+
+
+def _put(whole: Whole, part: slice, numbers: Whole) -> Whole:
+    """Return whole numbers with a part of them set: in 64 bits where 32 do not hold them and all their differences."""
+    if whole.dtype == np.int32 and max(numbers.max(initial=0), -numbers.min(initial=0)) >= SMALL:
+        whole = whole.astype(np.int64)
+    whole[part] = numbers
+    return whole
 
 
 def _parts(count: int) -> Iterator[slice]:
@@ -256,9 +267,10 @@ def _line_through(relative: Relative | None, known: WholeNumbers) -> tuple[Lower
     slope = _slope(relative.known, known)
     if not slope or max(map(abs, _reach(relative.known))) * abs(slope) >= LARGEST - SLOPE_ONE:
         return nothing
-    over = WholeNumbers(np.empty(len(known.whole), dtype=np.int64), known.missing)
-    for part in _parts(len(over.whole)):
-        over.whole[part] = known.whole[part] - _expected(relative.known, slope, part)
+    whole: Whole = np.empty(len(known.whole), dtype=np.int32)
+    for part in _parts(len(whole)):
+        whole = _put(whole, part, known.whole[part] - _expected(relative.known, slope, part))
+    over = WholeNumbers(whole, known.missing)
     if not _fits(over):
         return nothing
     numbers, least = _numbered(over)

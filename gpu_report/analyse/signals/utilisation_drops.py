@@ -11,9 +11,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
-from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries, Percents, running_total
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries, Percents
 from gpu_report.analyse.timeseries.intervals import Indices
 from gpu_report.analyse.timeseries.low_stretches import Pairs, longest_stray_s, low_stretches, stretch_bounds
+from gpu_report.analyse.timeseries.running_seconds import RunningSeconds
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK, STRAY_S
 from gpu_report.model import Interval, Options, Stretch
 
@@ -67,6 +68,15 @@ def _medians(windows: Percents, chosen: Indices) -> Percents:
     return np.concatenate(each)
 
 
+def _marked_before(marked: Bools, at: Indices) -> Indices:
+    """Return how many of the marked readings lie before each of some, which are in order and differ."""
+    if not len(at):
+        return at
+    between = np.add.reduceat(marked, at, dtype=np.intp)[:-1]
+    before: Indices = np.cumsum(np.concatenate([[np.count_nonzero(marked[: at[0]])], between]))
+    return before
+
+
 def _median(values: Percents) -> float:
     """Return the median of a few known readings, as np.median has it, which takes twenty times as long for a few."""
     half, ordered = len(values) // 2, np.sort(values)
@@ -116,8 +126,8 @@ class _Search:
         self.at_least = max(round(LEVEL_AT_LEAST_S / series.interval_s), 1)
         # readings that the level is made of: of training (without enough of it, of any work), and in no drop
         self.kept = trains.copy() if trains.sum() >= self.at_least else usable.copy()
-        self.trained_s = running_total(series.weight_s, trains)
-        self.sustained_s = max(th.SUSTAINED_AFTER_S, th.SUSTAINED_SHARE * float(self.trained_s[-1]))
+        self.trained_s = RunningSeconds(series.weight_s, trains)
+        self.sustained_s = max(th.SUSTAINED_AFTER_S, th.SUSTAINED_SHARE * self.trained_s.total)
         self.low = stretch_bounds(series, usable & (series.util_pct < share * 100), usable, STRAY_S)
         self.behind = 0  # the end of the last dip that was looked at
         self.region = 0, 0  # the stretch that is looked at
@@ -183,8 +193,7 @@ class _Search:
     def _undisturbed_levels(self, at: Indices) -> Floats:
         """Return the level before some readings as it is where no drop lies within its window, NaN where unknown."""
         values = self.series.util_pct[self.kept]
-        # how many kept readings lie before each
-        before: Indices = np.cumsum(self.kept, dtype=np.int32)[at].astype(np.intp) - self.kept[at]
+        before = _marked_before(self.kept, at)
         whole: Bools = before >= self.window
         level = np.full(len(at), np.nan)
         if 0 < whole.sum() * self.window <= FEW_TIMES * len(values):
@@ -285,12 +294,12 @@ class _Search:
         under = self.series.util_pct[start:end] < self.share * level
         if not _few_strays(self.series, under, start, end) or low.mean_pct >= self.share * level:
             return None
-        sustained = bool(self.trained_s[end] - self.trained_s[start] > self.sustained_s)
+        sustained = self.trained_s.before(end) - self.trained_s.before(start) > self.sustained_s
         return Drop(self.series.gpu, low.start_t_s, low.end_t_s, level, low.mean_pct, sustained)
 
     def _exclude(self, start: int, end: int) -> int:
         """Keep a drop's first `sustained_s` out of the level; return where the level starts anew if it goes on."""
-        new_state = max(int(np.searchsorted(self.trained_s, self.trained_s[start] + self.sustained_s)), start + 1)
+        new_state = max(self.trained_s.first_at(self.trained_s.before(start) + self.sustained_s), start + 1)
         self.kept[start : min(end, new_state)] = False
         if end > new_state:
             self.kept[:new_state] = False

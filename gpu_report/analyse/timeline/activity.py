@@ -198,7 +198,7 @@ def first_work(series: GpuSeries, after_s: float) -> float | None:
 
     Busy is LOW_PCT, or half of what the GPU reaches where that is less.
     """
-    util = series.util_pct[series.between(after_s, np.inf)].astype(float)
+    util = series.util_pct[series.between(after_s, np.inf)]
     if not len(util) or util.max() < th.UNUSED_PCT:
         return None
     bar = max(min(th.LOW_PCT, float(np.percentile(util, 95)) / 2, float(util.max()) / 2), th.UNUSED_PCT)

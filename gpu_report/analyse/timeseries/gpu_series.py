@@ -15,8 +15,8 @@ from gpu_report.analyse.timeseries.intervals import (
     Indices,
     Span,
     Spans,
-    indices_within,
     length_s,
+    mask_of_ranges,
     parts,
     row_ranges,
     union,
@@ -111,13 +111,21 @@ class GpuSeries:
 
     def mean_util_in(self, spans: Spans) -> tuple[float, float]:
         """Return mean utilisation (%) over the readings taken in any of the spans, and the seconds they stand for."""
-        return self.mean_util_of(indices_within(self.t_s, spans))
+        first, last = row_ranges(self.t_s, spans)
+        begin, end = int(first.min(initial=len(self.t_s))), int(last.max(initial=0))
+        return self.mean_util_of(mask_of_ranges(max(end - begin, 0), first - begin, last - begin), begin)
 
-    def mean_util_of(self, rows: Bools | Indices) -> tuple[float, float]:
-        """Return mean utilisation (%) over some readings and the seconds they stand for; NaN and 0 of none."""
-        weight_s = self.weight_s[rows]
-        seconds = float(weight_s.sum())
-        busy = float(np.multiply(self.util_pct[rows], weight_s, out=weight_s).sum())
+    def mean_util_of(self, rows: Bools, begin: int = 0) -> tuple[float, float]:
+        """Return mean utilisation (%) over some readings and the seconds they stand for; NaN and 0 of none.
+
+        `rows` tells it of each reading from `begin` on.
+        """
+        busy = seconds = 0.0
+        for part in parts(len(rows)):
+            chosen = begin + part.start + np.flatnonzero(rows[part])
+            weight_s = self.weight_s[chosen]
+            seconds += float(weight_s.sum())
+            busy += float(np.multiply(self.util_pct[chosen], weight_s, out=weight_s).sum())
         return (busy / seconds, seconds) if seconds > 0 else (float("nan"), 0.0)
 
 

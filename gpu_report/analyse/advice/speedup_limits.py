@@ -198,30 +198,36 @@ def _lasting(
             best_s,
             f"same work at {th.MOST_OCCUPANCY_PCT:.0f} % SM occupancy",
         )
-    busy = _busy_share(context, training, epochs)
+    busy = _busy_shares(context, training, epochs)
     in_call = _share_in_call(cause, signals)
-    basis = "GPU always at 100 %" if in_call is None else "without the time in one function"
-    best_s = now_s * (busy if in_call is None else 1 - (1 - busy) * in_call)
-    return _limit(cause, now_s, best_s, basis) if busy else None
+    if not any(busy):
+        return None
+    if in_call is None:
+        return _limit(cause, now_s, now_s * max(busy), "GPU always at 100 %")
+    # a rank that waits for the one in that function shows as busy: the least busy GPU has waited for none
+    return _limit(cause, now_s, now_s * max(1 - in_call, min(busy)), "without the time in one function")
 
 
 def _share_in_call(cause: str, signals: IntervalSignals | None) -> float | None:
-    """Return the share (0 to 1) of the idle time that goes with the function of the user's that is the cause."""
+    """Return the share (0 to 1) of training time that goes with the function of the user's that is the cause.
+
+    It holds the next step up all the while that it lasts, also while the GPU still works on the one before.
+    """
     if signals is None or signals.stood is None or cause not in OF_A_CALL:
         return None
     only = partly_in_call(signals) is not None and slowed_by_mode(signals) is main_process_bound(signals) is None
-    return signals.stood.call_share if signals.stood.is_in_call or only else None
+    return signals.stood.call_of_all if signals.stood.is_in_call or only else None
 
 
 def _limit(cause: str, now_s: float, best_s: float, basis: str) -> SpeedupLimit | None:
     return SpeedupLimit(cause, now_s, best_s, basis) if best_s > 0 else None
 
 
-def _busy_share(context: Context, training: Training, epochs: Sequence[_Epoch]) -> float:
-    """Return mean utilisation (0 to 1) of the used GPU that was busiest in these epochs: none can do with less time."""
+def _busy_shares(context: Context, training: Training, epochs: Sequence[_Epoch]) -> list[float]:
+    """Return mean utilisation (0 to 1) of each used GPU in these epochs: none can do its work in less time."""
     spans = as_array([epoch.span for epoch in epochs])
     means = [series.mean_util_in(spans) for series in context.series if series.gpu in training.gpus]
-    return max([0.0, *(mean_pct / 100 for mean_pct, seconds in means if seconds > 0)])
+    return [mean_pct / 100 for mean_pct, seconds in means if seconds > 0]
 
 
 def _momentary(

@@ -100,6 +100,8 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     if launches_too_much(signals):
         text = f"launching a step took {_launching_s(signals):.1f} s, several times what any YOLO model takes"
         return Candidate("main-process", LIKELY, text, numbers, (PROFILE,))
+    if partly_in_call(signals) is not None:  # which says where
+        return None
     return Candidate("main-process", POSSIBLE, "the main process used one CPU core fully", numbers)
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse.causes import explain
+from gpu_report.analyse.causes.candidate import stood_elsewhere
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
@@ -42,7 +43,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         return None
     span = spans[0][0], spans[-1][1]
     cpu_pct = context.signals.cpu_in_call(gpu, own.function, spans)
-    alone = Stood(0.0, None, 0.0, None, own.function, 1.0, cpu_pct, is_alone=signals.is_alone)
+    alone = Stood(0.0, None, 0.0, None, own.function, 1.0, cpu_pct=cpu_pct, is_alone=signals.is_alone)
     explained = explain(replace(signals, stood=alone))
     if explained.cause.name not in OF_A_CALL:
         return None
@@ -76,6 +77,8 @@ def _own(signals: IntervalSignals) -> _Own | None:
 
 
 def _is_told(signals: IntervalSignals) -> bool:
-    """Tell whether it is the cause of a GPU that is under-utilised."""
-    util_pct = signals.gpu_within("gpu_util_pct")
-    return util_pct is not None and util_pct < HEALTHY_PCT and explain(signals).cause.name in OF_A_CALL
+    """Tell whether it is the cause of a GPU that is under-utilised: one of the same name may be another's work."""
+    util_pct, stood = signals.gpu_within("gpu_util_pct"), signals.stood
+    if util_pct is None or util_pct >= HEALTHY_PCT or explain(signals).cause.name not in OF_A_CALL:
+        return False
+    return stood is not None and (stood_elsewhere(signals) or stood.is_partly_in_call)

@@ -35,7 +35,8 @@ class Stood:
     launched the kernels of training steps. `share` is that of `line`, the one of most of the rest; `usual` is the share
     that this line has of the GPU's work in the same phases outside the interval, None where too little of that was
     noted. `call_share` is that of `call`, the user's function that YOLO called, such as a callback, in which it was
-    longest; a training that nothing holds up stands in none. `own_share` is that of all code of the user's but a
+    longest; a training that nothing holds up stands in none. `call_of_all` is what it took of all time, busy or idle.
+    `own_share` is that of all code of the user's but a
     model's blocks, whoever called it. `is_alone` says that the host's reading of a main process is of this one, and not
     of the busiest of several ranks.
     `cpu_pct` is the main process's CPU (% of a core) while it was in the call, if that took much of the time, else in
@@ -48,6 +49,7 @@ class Stood:
     usual: float | None
     call: Frame | None = None
     call_share: float = 0.0
+    call_of_all: float = 0.0
     cpu_pct: float | None = None
     own_share: float = 0.0
     is_alone: bool = True
@@ -95,11 +97,19 @@ class StackHabits:
             usual,
             call,
             call_s / total,
+            self._share_of_all(call, rows, share),
             own_share=float(by_line[own].sum()) / total,
             is_alone=len(self._host.t_s) > 0,
             launching=float(idle[launches].sum()) / total,
         )
         return replace(stood, cpu_pct=self._cpu_pct(stood, spans))
+
+    def _share_of_all(self, call: Frame | None, rows: Rows, share: Floats) -> float:
+        """Return the share of all time that was noted in some pieces in which a call of the user's lasted."""
+        calls, call_of = self.stacks.calls
+        seconds = self.stacks.seconds(rows) * share
+        mine = np.array([each is not None and each == call for each in calls], dtype=np.bool_)
+        return float(seconds[mine[call_of[rows]]].sum() / seconds.sum()) if call is not None else 0.0
 
     def longest_call(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, idle or not, and for how long."""

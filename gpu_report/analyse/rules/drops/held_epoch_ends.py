@@ -154,7 +154,7 @@ def _explained(context: Context, gpu: int, held: Sequence[_Held]) -> Explanation
     if longest.call is not None:  # whatever YOLO's own share of an epoch's end is, a callback is none of it
         alone = signals.stood is None or signals.stood.is_alone
         cpu_pct = context.signals.cpu_in_call(gpu, longest.call, [(held[0].span[0], held[-1].span[1])])
-        stood = Stood(0.0, None, 0.0, None, longest.call, 1.0, cpu_pct, is_alone=alone)
+        stood = Stood(0.0, None, 0.0, None, longest.call, 1.0, cpu_pct=cpu_pct, is_alone=alone)
         signals = replace(signals, stood=stood)
     explained = explain(signals, kernel_was_read=context.run.kernel.status == "read")
     row = CAUSES[explained.cause.name]

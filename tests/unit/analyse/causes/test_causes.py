@@ -331,6 +331,13 @@ def test_a_process_that_only_holds_memory_takes_no_time_of_the_gpu():
     assert explain(signals({}, other_processes=(unknown,))).cause.name == "other-process"
 
 
+def test_a_full_core_is_named_by_the_function_that_much_of_it_goes_to():
+    full = signals(ONE_CORE, gpu={"gpu_util_pct": 8}, is_lasting=True)
+    assert explain(full).cause.explanation == "the main process used one CPU core fully"
+    named = explain(dataclasses.replace(full, stood=dataclasses.replace(PARTLY, cpu_pct=95))).cause
+    assert (named.name, "in one function for 40 %" in named.explanation) == ("main-process", True)
+
+
 def test_who_computes_in_a_callback_does_not_launch():
     full = signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, data_wait_share=0.0)
     assert explain(full).cause.name == "launch-bound"

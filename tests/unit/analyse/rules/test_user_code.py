@@ -79,3 +79,12 @@ def test_where_it_is_why_the_gpu_waits_it_is_told_once():
 
 def test_without_lines_there_is_none():
     assert own(dataclasses.replace(trained(0.3), stacks=())) == []
+
+
+@pytest.mark.parametrize(("util", "share"), [(20.0, 0.3), (40.0, 0.4)])
+def test_the_limit_of_a_call_is_without_all_the_time_that_it_took(util, share):
+    """It took 0.7 of each second; what the GPU did meanwhile is done in no less than that takes."""
+    limits = analyse(trained(0.7, util=util)).speedup_limits
+    (limit,) = [limit for limit in limits if limit.cause == "trainer-blocked"]
+    assert limit.epoch_s_now == pytest.approx(EPOCH_S)
+    assert limit.epoch_s_at_best == pytest.approx(share * EPOCH_S, rel=0.03)

@@ -9,6 +9,7 @@ from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_com
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.gpu.sampler import GpuWatch
+from gpu_report.record.job.nccl_files import keep_nccl_files
 from gpu_report.record.kernel_log.thread import KernelLogThread
 from gpu_report.record.lifecycle import announcement, run_json
 from gpu_report.record.lifecycle.stop_request import End, StopRequest
@@ -37,6 +38,7 @@ class OpenRecording:
         segments, earlier = earlier_start(folder)
         start = clocks.now()
         self._options = options
+        self._since_wall_s = start.wall_s
         self._earlier = earlier
         self._say = say
         self._segment = segments + 1
@@ -103,7 +105,14 @@ class OpenRecording:
         seen = {"yolo": self._yolo.as_json(), "oom_kills": session.oom_kills, "job": job}
         self._journal.describe({**run_json.at_end(at, end.ended_by, ended, recorder), **seen})
         # after all else is safe on the disk: who ends us now may not wait
+        self._keep_nccl_files()
         if ended is not None and (left := session.left_behind()) is not None:
             self._journal.event("left_behind", at, left)
             self._say(announcement.left_behind(left["pids"]))
         self._journal.close()
+
+    def _keep_nccl_files(self) -> None:
+        try:
+            keep_nccl_files(self.folder, self._since_wall_s, self._options.command)
+        except Exception as error:  # noqa: BLE001 - files of other programs: what is odd in them must not spoil the end
+            self._say(f"NCCL's files were not kept ({error!r})")

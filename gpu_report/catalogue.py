@@ -218,6 +218,8 @@ _RULES = (
     RuleRow("not-credible", "not-credible", "Implausible reading", "Implausible reading"),
     RuleRow("environment", "environment", "Configuration problem", "Configuration"),
     _end("run-ended", name="Training cut short"),
+    RuleRow("missing-rank", "missing-rank", "Rank missing from a collective", "Missing rank", mentioned_once=True),
+    RuleRow("nccl-warning", "nccl", "Warning of NCCL", "Warning of NCCL", harmless=True),
     RuleRow("left-behind", "left-behind", "Processes left running", "Processes left running"),
     # A signal or an error ended the command after its training had come to its end: nothing was cut short.
     _end("command-ended", name="Command ended badly after its training"),

@@ -16,6 +16,7 @@ from gpu_report.load.dumps import load_dumps
 from gpu_report.load.job import load_job
 from gpu_report.load.kernel import MOST_EVENTS, RawLine, kernel_events
 from gpu_report.load.limits import SHORT, Limits, limits_of
+from gpu_report.load.nccl import load_nccl
 from gpu_report.load.problems import lines_left_out, too_large, too_many
 from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.run_json import gpus, load_info, recording, whole_index
@@ -155,6 +156,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     dumps, dump_problems = load_dumps(folder / schema.STACKS_DIR, clock, duration_s, limits)
     traces, imported, trace_problems = load_traces(folder / schema.PROFILE_DIR, inside, clock, duration_s)
     waits, wait_problems = load_waits(folder / schema.WAITS_CSV, clock, duration_s, limits)
+    nccl, nccl_problems = load_nccl(folder, clock, duration_s)
     kernel = _kernel_log(events, clock, devices, frozenset(processes["pid"].tolist()))
     recorded = with_versions(recording(info, samples, goes_on=is_recorded(str(folder))), inside)
     return Run(
@@ -186,6 +188,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
                 *dump_problems,
                 *wait_problems,
                 *trace_problems,
+                *nccl_problems,
             ),
             *_many_faults(kernel),
         ),
@@ -197,6 +200,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
         imported_windows=imported,
         calls=calls,
         job=load_job(info, inside),
+        nccl=nccl,
     )
 
 

@@ -95,6 +95,7 @@ from gpu_report.model.job import (
     UnreadNode,
 )
 from gpu_report.model.job_part import ClockState, JobPart, Rank
+from gpu_report.model.nccl import Collective, Nccl, NcclProcess, NcclWarning, RankTrace, TracedGroup
 from gpu_report.model.recorded import (
     VALIDATION_PARTS,
     EpochRow,

@@ -13,13 +13,16 @@ import numpy.typing as npt
 
 from gpu_report.model.found import CodeLocation, Finding, LedgerRow, Sentence
 from gpu_report.model.job_part import JobPart
+from gpu_report.model.nccl import Nccl
 from gpu_report.model.recorded import InsideEpoch, Severity, Stretch
 
 JobRule = Literal[
     "straggler",
     "stall-from-node",
+    "missing-rank",
     "missing-node",
     "elastic-restart",
+    "sockets",
     "unequal-gpus",
     "clocks-apart",
     "clocks-unknown",
@@ -63,7 +66,8 @@ class RankTraining:
 class NodeRun:
     """What is kept of the analysis of one node: of 16 nodes all readings would be a gigabyte.
 
-    `busy_pct` is of training, `findings` are the unexpected ones, worst first.
+    `busy_pct` is of training, `findings` are the unexpected ones, worst first. `nccl` is what NCCL and torch's flight
+    recorder left; of traces it has only what never completed as such.
     """
 
     path: str
@@ -80,6 +84,7 @@ class NodeRun:
     ledger: tuple[LedgerRow, ...]
     problems: tuple[str, ...]
     ended_by: str | None = None
+    nccl: Nccl = field(default_factory=Nccl)
 
 
 @dataclass(frozen=True)

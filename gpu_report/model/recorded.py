@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from gpu_report.model.calls import ModelCalls
 from gpu_report.model.job_part import JobPart
+from gpu_report.model.nccl import Nccl
 from gpu_report.model.trace import Trace
 
 Severity = Literal["critical", "warning", "info"]
@@ -560,6 +561,7 @@ class Run:
     somebody else made.
     `processes`: t_s, gpu, pid, name, memory_used_mib, change, owner (schema.PROCESS_OWNERS), gpu_util_pct. `problems`
     says in whole sentences what of the input could not be read. `job` is the job of several nodes that it is part of.
+    `nccl` is what NCCL and torch's flight recorder left of the exchange between ranks.
     """
 
     path: str
@@ -584,6 +586,7 @@ class Run:
     imported_windows: tuple[ProfilerWindow, ...] = ()
     calls: tuple[ModelCalls, ...] = ()
     job: JobPart = field(default_factory=JobPart)
+    nccl: Nccl = field(default_factory=Nccl)
 
     @property
     def profiled(self) -> tuple[ProfilerWindow, ...]:

@@ -3,11 +3,23 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from gpu_report.analyse.collective_words import held_advice, held_words
 from gpu_report.analyse.job import thresholds as th
 from gpu_report.analyse.job.alignment import ahead_of
 from gpu_report.analyse.job.nodes import host_words, missing_ranks, unequal
 from gpu_report.analyse.job.straggler import Straggler
-from gpu_report.model import CodeLocation, Finding, JobFinding, JobNode, JobRule, NodeClock, NodeRun, Severity
+from gpu_report.analyse.signals.collectives import held_collective
+from gpu_report.model import (
+    CodeLocation,
+    Finding,
+    JobFinding,
+    JobNode,
+    JobRule,
+    NodeClock,
+    NodeRun,
+    RankTrace,
+    Severity,
+)
 from gpu_report.wording import brief_seconds, counted, few_names, length, place_words
 
 Recorded = Sequence[tuple[JobNode, NodeRun]]
@@ -17,6 +29,8 @@ CRITICAL_SHARE = 0.05  # of the training that the other ranks lose: DESIGN.md §
 # Rules whose findings are stretches of one node in which its GPUs did less, or only waited.
 STRETCHES = frozenset({"drop", "waiting-for-peer", "slow-rank", "slow-epoch"})
 WAITING = frozenset({"waiting-for-peer", "unexplained", "trainer-blocked", ""})  # causes that may lie elsewhere
+SOCKETS = "NET/Socket"  # a transport of NCCL's
+SEVERAL = 2  # nodes
 SHOWN = 5  # nodes or ranks that a sentence names
 
 
@@ -33,9 +47,11 @@ def job_findings(  # noqa: PLR0913, PLR0917 - all that is known of the job
     found = [
         *([_straggler(straggler, world, duration_s)] if straggler else []),
         *(_stalls(recorded) if not why_not_aligned else []),
+        *_held(recorded, duration_s),
         *_missing(runs, absent, duration_s),
         *_restarts(recorded, duration_s),
         *_clocks(recorded, duration_s, why_not_aligned),
+        *_sockets(runs, duration_s),
         *_unequal(runs, duration_s),
         *_hosts(runs, duration_s),
     ]
@@ -141,6 +157,44 @@ def _cause(finding: Finding) -> str:
 
 def _overlap_s(one: tuple[float, float], other: tuple[float, float]) -> float:
     return min(one[1], other[1]) - max(one[0], other[0])
+
+
+def _held(recorded: Recorded, duration_s: float) -> Iterator[JobFinding]:
+    """Yield the collective that ranks of all nodes wait in, with times on the job's clock."""
+    traces = [_shifted(trace, node.shift_s) for node, run in recorded for trace in run.nccl.traces]
+    held = held_collective(traces)
+    if held is not None:
+        span = min(max(held.collective.t_s, 0.0), duration_s), duration_s
+        yield replace(
+            _finding("missing-rank", "critical", span, held_words(held)),
+            rank=held.missing[0] if len(held.missing) == 1 else None,
+            cause="waiting-for-peer",
+            where=held.where,
+            advice=held_advice(held),
+        )
+
+
+def _shifted(trace: RankTrace, shift_s: float) -> RankTrace:
+    groups = [replace(g, last=tuple(replace(c, t_s=c.t_s + shift_s) for c in g.last)) for g in trace.groups]
+    return replace(trace, groups=tuple(groups))
+
+
+def _sockets(runs: Sequence[NodeRun], duration_s: float) -> Iterator[JobFinding]:
+    """Yield that ranks of different nodes are connected by TCP, and which variable of the user's asks for it.
+
+    Whether there is a faster adapter NCCL's file does not say: it is a note, and advice only where a variable is set.
+    """
+    over_tcp = [each for run in runs for each in run.nccl.processes if SOCKETS in each.transports]
+    if not over_tcp or max((each.nodes or 1 for each in over_tcp), default=1) < SEVERAL:
+        return
+    adapters = list(dict.fromkeys(name for each in over_tcp for name in each.adapters))
+    by = f" by {few_names(adapters, SHOWN)}" if adapters else ""
+    asked = dict(pair for each in over_tcp for pair in each.settings).get("NCCL_IB_DISABLE")
+    advice = ""
+    if asked is not None and asked != "0":
+        advice = f"`NCCL_IB_DISABLE={asked}` keeps NCCL from InfiniBand and RoCE: leave it out where nodes have them"
+    text = f"Ranks of different nodes exchange gradients over TCP sockets{by}"
+    yield replace(_finding("sockets", "info", (0.0, duration_s), text), advice=advice)
 
 
 def _missing(runs: Sequence[NodeRun], absent: Sequence[JobNode], duration_s: float) -> Iterator[JobFinding]:

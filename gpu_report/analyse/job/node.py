@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_report.analyse.job.rank_lines import rank_lines
+from gpu_report.analyse.signals.collectives import traces_of_the_end
 from gpu_report.model import Analysis, InsideRun, NodeGpu, NodeRun, RankTraining, Run
 
 MOST_STEPS = 2000  # of a GPU's utilisation: the page draws a fifth of it
@@ -43,6 +45,7 @@ def node_run(analysis: Analysis) -> NodeRun:
         ledger=analysis.ledger,
         problems=run.problems,
         ended_by=run.recording.ended_by,
+        nccl=replace(run.nccl, traces=traces_of_the_end(run)),
     )
 
 

@@ -9,7 +9,9 @@ from gpu_report.model import JobFinding, JobNode, NodeRun, Sentence
 from gpu_report.wording import brief_seconds, counted, place_words
 
 Recorded = Sequence[tuple[JobNode, NodeRun]]
-SAID = frozenset({"stall-from-node", "missing-node", "elastic-restart", "unequal-gpus", "clocks-unknown"})
+SAID = frozenset(
+    {"missing-rank", "stall-from-node", "missing-node", "elastic-restart", "unequal-gpus", "clocks-unknown"}
+)
 MOST_SAID = 3
 
 

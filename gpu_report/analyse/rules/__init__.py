@@ -24,6 +24,7 @@ from gpu_report.analyse.rules.lost_gpus import lost_gpus
 from gpu_report.analyse.rules.low_utilisation import starved_gpus
 from gpu_report.analyse.rules.memory_growth import growing_memory
 from gpu_report.analyse.rules.memory_limit import full_memory
+from gpu_report.analyse.rules.nccl import missing_ranks, nccl_warnings
 from gpu_report.analyse.rules.other_processes import other_processes
 from gpu_report.analyse.rules.profiler import profiled_findings
 from gpu_report.analyse.rules.rank_waits import waiting_for_peer
@@ -65,6 +66,8 @@ RULES: tuple[Rule, ...] = (
     unused_gpus,
     readings_not_credible,
     bad_endings,
+    missing_ranks,
+    nccl_warnings,
     left_behind,
     check_setup,
 )

@@ -6,6 +6,7 @@ from gpu_report import __version__
 from gpu_report.iso_time import iso_utc
 from gpu_report.model import CodeLocation, Finding, Job, JobFinding, JobNode, NodeGpu
 from gpu_report.render.machine_values import json_ready, json_text
+from gpu_report.render.nccl_words import nccl_json
 
 SCHEMA_VERSION = 2
 Json = dict[str, Any]
@@ -73,6 +74,7 @@ def _node(node: JobNode) -> Json:
         "start": None if run is None else iso_utc(run.start_wall_s),
         "duration_s": None if run is None else run.duration_s,
         "busy_pct": None if run is None else run.busy_pct,
+        "nccl": [] if run is None else nccl_json(run.nccl),
         "verdict": None if run is None else run.verdict,
         "findings": [] if run is None else [_of_node(finding, node) for finding in run.findings],
     }

@@ -2,13 +2,14 @@
 
 from gpu_report import __version__
 from gpu_report.catalogue import RULES, cause_words, row_words
-from gpu_report.model import Finding, Job, JobFinding, JobNode, NodeRun
+from gpu_report.model import Finding, Job, JobFinding, JobNode, Nccl, NodeRun
 from gpu_report.render.comparison.page import small_page
 from gpu_report.render.formatting import duration, elapsed, sentence, share, tied, utc
 from gpu_report.render.job.rows import RANK_HEAD, clock_words, node_table, rank_rows
 from gpu_report.render.job.strips import timeline
 from gpu_report.render.job.titles import TITLES
 from gpu_report.render.job.view import JobFindingView, JobView, NodeView
+from gpu_report.render.nccl_words import nccl_words
 from gpu_report.render.page.findings import SEVERITY_WORDS
 from gpu_report.render.page.view import Table
 from gpu_report.wording import counted, where_words
@@ -43,6 +44,7 @@ def compose_job(job: Job) -> JobView:
         timeline=timeline(job, late),
         nodes=node_table(job),
         clocks=sentence(clock_words(job)),
+        nccl=_nccl(job),
         ranks=Table(RANK_HEAD, (True, False, False, True, True, True, True), tuple(ranks[:MOST_RANKS])),
         more_ranks=f"{counted(len(ranks) - MOST_RANKS, 'more rank')} in the JSON (`--json`)"
         if len(ranks) > MOST_RANKS
@@ -51,6 +53,12 @@ def compose_job(job: Job) -> JobView:
         notes=job.notes,
         tool=f"gpu-report {__version__}",
     )
+
+
+def _nccl(job: Job) -> str:
+    """Return what NCCL's files of all nodes say, empty without any."""
+    words = nccl_words(Nccl(tuple(each for _, run in job.recorded for each in run.nccl.processes)))
+    return sentence(f"NCCL {words}") if words else ""
 
 
 def _mood(job: Job) -> str:

@@ -90,6 +90,7 @@ class JobView:
     timeline: TimelineView
     nodes: Table
     clocks: str
+    nccl: str
     ranks: Table
     more_ranks: str
     each_node: tuple[NodeView, ...]

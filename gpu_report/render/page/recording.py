@@ -14,6 +14,7 @@ from gpu_report.render.formatting import (
     share,
     with_code,
 )
+from gpu_report.render.nccl_words import nccl_words
 from gpu_report.render.page.findings import kernel_line
 from gpu_report.render.page.view import Fact, KernelView, RecorderEvent, RecordingView
 from gpu_report.render.recorder_events import WHAT, detail, gpu_name
@@ -72,6 +73,7 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
         Fact("Driver", ", ".join(p for p in (source.driver, source.cuda and f"CUDA {source.cuda}") if p)),
         Fact("Python", source.python or ""),
         Fact("PyTorch", source.torch or ""),
+        Fact("NCCL", nccl_words(analysis.run.nccl)),
         Fact("Ultralytics", source.ultralytics or ""),
         Fact("The recorder itself", _cost(analysis)),
     )

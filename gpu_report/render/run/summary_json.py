@@ -22,6 +22,7 @@ from gpu_report.model import (
 )
 from gpu_report.render.formatting import outlier_words
 from gpu_report.render.machine_values import json_ready, json_text
+from gpu_report.render.nccl_words import nccl_json
 from gpu_report.render.run.profiles_json import profiles
 from gpu_report.render.run.served_json import calls
 from gpu_report.wording import ending_words
@@ -181,6 +182,7 @@ def _environment(run: Run) -> Json:
             {"number": y.number, "path": y.path, "anchor": y.anchor, "uncertainty_s": y.uncertainty_s, "note": y.note}
             for y in run.yolo_runs
         ],
+        **({"nccl": nccl_json(run.nccl)} if run.nccl.processes else {}),
     }
 
 

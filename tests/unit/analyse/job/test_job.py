@@ -18,7 +18,18 @@ from support.made_job import (
 
 from gpu_report.analyse.job import analyse_job
 from gpu_report.errors import InputError
-from gpu_report.model import Cause, ClockState, Finding, Rank, UnreadNode
+from gpu_report.model import (
+    Cause,
+    ClockState,
+    Collective,
+    Finding,
+    Nccl,
+    NcclProcess,
+    Rank,
+    RankTrace,
+    TracedGroup,
+    UnreadNode,
+)
 
 KEPT = ClockState(synchronised=True, offset_s=0.0, max_error_s=0.02, estimated_error_s=0.001)
 
@@ -240,3 +251,42 @@ def test_missing_readings_are_no_idle_gpu():
     job = analyse_job([made_node(0), made_node(1, gpus=(replace(silent, util_pct=np.full(60, np.nan)),))])
     assert job.ranks[1].busy_pct is None
     assert "straggler" not in rules(job)
+
+
+def held_trace(rank, calls, completed):
+    """Return the trace of a rank of two that called so many collectives, a second apart."""
+    last = tuple(Collective(n, "all_reduce", 40.0 + n, n <= completed) for n in range(1, calls + 1))
+    return RankTrace(rank, (TracedGroup("0", (0, 1), calls, last),))
+
+
+def test_a_rank_that_is_missing_from_a_collective_is_found_across_nodes():
+    pair = [
+        made_node(0, nccl=Nccl(traces=(held_trace(0, 3, 2),))),
+        made_node(1, nccl=Nccl(traces=(held_trace(1, 2, 2),))),
+    ]
+    job = analyse_job(pair)
+    (finding,) = [each for each in job.findings if each.rule == "missing-rank"]
+    assert finding.summary == "Rank 1 had not called `all_reduce` 3, in which rank 0 waited"
+    assert (finding.rank, finding.severity, finding.start_t_s) == (1, "critical", 43.0)
+    assert finding.summary in job.verdict[-1].text
+    assert not [each for each in analyse_job(pair[:1]).findings if each.rule == "missing-rank"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "transport", "settings", "advised"),
+    [
+        (2, "NET/Socket", (("NCCL_IB_DISABLE", "1"),), True),
+        (2, "NET/Socket", (("NCCL_IB_DISABLE", "0"),), False),
+        (2, "NET/Socket", (), False),
+        (2, "NET/IB/GDRDMA", (("NCCL_IB_DISABLE", "1"),), None),
+        (1, "NET/Socket", (), None),
+        (None, "NET/Socket", (), None),
+    ],
+)
+def test_tcp_between_nodes_is_a_note_with_advice_only_where_a_variable_asks_for_it(nodes, transport, settings, advised):
+    process = NcclProcess(1, "h", 0, 2, nodes, transports=(transport,), adapters=("eth0",), settings=settings)
+    job = analyse_job([made_node(0, nccl=Nccl((process,))), made_node(1)])
+    found = [each for each in job.findings if each.rule == "sockets"]
+    assert [(each.severity, bool(each.advice)) for each in found] == ([] if advised is None else [("info", advised)])
+    if found:
+        assert found[0].summary == "Ranks of different nodes exchange gradients over TCP sockets by eth0"

@@ -14,7 +14,7 @@ def busy_in_training(context: Context, training: Training | None = None, gpu: in
 
     Of all trainings and the GPUs that they used, or of one. Training is the train phases; where no epochs are known,
     all outside startup and idle that callbacks have no other name for. A GPU that spins for another reads as fully
-    busy and does nothing: that is no work.
+    busy and does nothing: that is no work, but for what it surely did meanwhile (`work_in_waits`).
     """
     trained = training.train_spans if training else [p.span for p in context.phases if p.name == "train"]
     spans = as_array(trained)
@@ -27,6 +27,8 @@ def busy_in_training(context: Context, training: Training | None = None, gpu: in
         weight += float(series.weight_s[mine].sum())
         works = mine & outside(series, waits) if waits else mine
         busy += float((series.weight_s[works] * series.util_pct[works]).sum())
+        if waits:
+            busy += 100 * float((series.weight_s * context.work_in_waits(series))[mine & ~works].sum())
     gpus = len(context.activity.used_gpus) if gpu is None else 1
     return (busy / weight, weight / gpus) if weight else None
 

@@ -10,7 +10,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-from gpu_report.analyse.signals.busy_wait import busy_waits_of
+from gpu_report.analyse.signals.busy_wait import busy_waits_of, work_in_waits
 from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
 from gpu_report.analyse.signals.gpu_memory import GpuMemory, gpu_memory
 from gpu_report.analyse.signals.other_processes import OtherProcess, other_processes_on
@@ -27,7 +27,7 @@ from gpu_report.analyse.timeline.throughput import Throughput, throughput_by_gpu
 from gpu_report.analyse.timeline.timeline import find_timeline
 from gpu_report.analyse.timeline.trainings import Training, away, begun_later, training_at
 from gpu_report.analyse.timeseries.energy import Energy, energy
-from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, gpu_series
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries, gpu_series
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, union
 from gpu_report.model import (
     STARVED_PCT,
@@ -181,6 +181,10 @@ class Context:
         waiting = {w.gpu for w in near if min(w.end_t_s, span[1]) - max(w.start_t_s, span[0]) > half_s}
         return sorted(set(mine) - waiting)
 
+    def work_in_waits(self, series: GpuSeries) -> Floats:
+        """Return the share (0 to 1) of work in each reading of a GPU that waits for another node; 0 elsewhere."""
+        return self.cached(_work_in_waits, series)
+
     def worked(self, span: Span) -> bool | None:
         """Tell whether a GPU of the run was used in a tenth of a stretch; None where none was read."""
         parts = [(series, series.between(*span)) for series in self.used_series]
@@ -290,6 +294,11 @@ def _is_busy_at_times(all_series: Sequence[GpuSeries], span: Span) -> bool:
 
 def _busy_waits(context: Context) -> IntervalIndex[Interval]:
     return IntervalIndex(context.busy_waits, lambda wait: wait.span)
+
+
+def _work_in_waits(context: Context, series: GpuSeries) -> Floats:
+    elsewhere = context.run.job.is_of_several_nodes
+    return work_in_waits(series, context.busy_waits) if elsewhere else np.zeros(len(series.t_s))
 
 
 def _gpu_memory(context: Context, series: GpuSeries) -> GpuMemory:

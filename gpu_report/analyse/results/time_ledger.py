@@ -73,7 +73,8 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
         elif len(series.t_s):
             idle, lost = idle_rows(context, series, findings, low), _lost(context, series)
             for part in parts(len(series.t_s)):
-                _book(_account(series, curve, idle, lost, part), seconds, joules, known_s)
+                worked = context.work_in_waits(series)[part]
+                _book(_account(series, curve, idle, lost, worked, part), seconds, joules, known_s)
         else:
             _book_phases(context, series.gpu, curve, findings, (seconds, joules, known_s))
     listed = {gpu.index for gpu in context.run.gpus} - not_ours
@@ -162,11 +163,17 @@ def _energy_of(curve: Energy, span: Span) -> tuple[float, float]:
     return float(np.nan_to_num(used_j)[0]), float(known_s[0])
 
 
-def _account(series: GpuSeries, curve: Energy, rows: IdleRows, lost: Mapping[str, Floats], part: slice) -> _Account:
-    """Return what is to be booked of some readings: all of a week's at once take hundreds of megabytes."""
+def _account(  # noqa: PLR0913, PLR0917 - what is known of a GPU, and which part of it
+    series: GpuSeries, curve: Energy, rows: IdleRows, lost: Mapping[str, Floats], worked: Floats, part: slice
+) -> _Account:
+    """Return what is to be booked of some readings: all of a week's at once take hundreds of megabytes.
+
+    `worked` is the share of each one's time that was work within a wait for another rank.
+    """
     t_s, weight_s, numbers = series.t_s[part], series.weight_s[part], rows.numbers[part]
     whole = np.isin(numbers, [rows.number(name) for name in WHOLE_ROWS])
-    work = np.where(whole, 0.0, series.util_pct[part].astype(float) / 100)
+    waits = numbers == rows.number(BUSY_WAIT)
+    work = np.where(waits, worked, np.where(whole, 0.0, series.util_pct[part].astype(float) / 100))
     used_j, known_s = curve.of_each(t_s, t_s + weight_s)
     known = np.divide(known_s, weight_s, out=np.zeros_like(known_s), where=weight_s > 0)
     lost = {cause: share[part] for cause, share in lost.items()}

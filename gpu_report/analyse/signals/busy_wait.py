@@ -2,12 +2,14 @@
 
 from collections.abc import Collection, Sequence
 from math import ceil
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import rows_before
+from gpu_report.analyse.timeseries.intervals import mask_in_any, rows_before
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK
 from gpu_report.model import Interval
@@ -48,6 +50,24 @@ def busy_waits(series: GpuSeries, usable: Bools, *, on_other_nodes: bool = False
     if not on_other_nodes or not _is_habit(series, usable, found):
         return longest
     return [wait for wait in found if _lasts(series, wait, 0.0)]
+
+
+def work_in_waits(series: GpuSeries, waits: Sequence[Interval]) -> Floats:
+    """Return the share (0 to 1) of each reading in waits for other nodes in which the GPU surely did work, else 0.
+
+    A step shorter than a reading lies in one row with the wait beside it (`_hardly_works`). What waits keeps a few SMs
+    busy, always the same, which are all that the least active rows show. SMs that are busy beyond these run the step.
+    A kernel seldom fills all SMs, so that this is the least that the step took. Where SM activity is not recorded,
+    nothing is known of it.
+    """
+    waiting = mask_in_any(series.t_s, [wait.span for wait in waits if wait.gpu == series.gpu])
+    sm_pct = series.samples["sm_active_pct"].to_numpy(dtype=float)
+    if not waiting.any() or not np.isfinite(sm_pct).any():
+        return np.zeros(len(series.t_s))
+    seen_pct = _in_next_row(series, sm_pct)
+    known = waiting & np.isfinite(seen_pct)
+    exchange_pct = float(np.percentile(seen_pct[known], th.EXCHANGE_SM_PERCENTILE)) if known.any() else 0.0
+    return np.where(known, np.clip(np.nan_to_num(seen_pct) - exchange_pct, 0.0, series.util_pct), 0.0) / 100
 
 
 def _stretches(series: GpuSeries, waits: Bools, usable: Bools) -> list[Interval]:
@@ -106,10 +126,10 @@ def _idle_power_w(series: GpuSeries) -> float | None:
     return float(np.percentile(rest_w, th.IDLE_POWER_PERCENTILE)) if len(rest_w) else None
 
 
-def _in_next_row(series: GpuSeries, rows: Bools) -> Bools:
+def _in_next_row(series: GpuSeries, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return what each reading's next sample is: its means are of the time before it."""
     next_row = np.minimum(rows_before(series.samples["t_s"].to_numpy(dtype=float), series.t_s), len(rows) - 1)
-    found: Bools = rows[next_row]
+    found: npt.NDArray[Any] = rows[next_row]
     return found
 
 

@@ -61,6 +61,7 @@ IDLE_TENSOR_PCT = 0.5  # tensor activity: 0 to 0.4 while two H100s waited, 1.6 a
 SPIN_POWER_FACTOR = 1.4
 SPIN_SM_PCT = 20.0
 SPIN_TENSOR_PCT = 1.0
+EXCHANGE_SM_PERCENTILE = 5.0  # of SM activity in such waits: what NCCL alone takes; a lower one may be a row at an edge
 BUSY_WAIT_HABIT_SHARE = 0.5  # of a training: then it waits in each epoch, and epochs may be shorter than LOW_AT_LEAST_S
 POWER_MEAN_S = 1.0  # that drivers average power over (reference/nvml.md): what comes so soon after work is no rest
 IDLE_POWER_RANGE = 1.5  # times it, that the GPU drew at some time: else its power tells nothing of its work

@@ -143,6 +143,19 @@ def test_a_lone_node_that_hardly_works_in_each_short_epoch_waits_for_a_rank_else
         assert findings(other, "waiting-for-peer") == []
 
 
+def test_a_step_within_a_wait_for_another_node_is_work_by_the_sms_beyond_the_exchange():
+    """NCCL alone keeps 1.5 % of SMs busy; a step within a reading is seen by what there is more of them."""
+    util = readings((0, 10), (100, 60), (0, 6))
+    sms = [0.0] * 10 + [1.5, 1.5, 1.5, 6.5] * 15 + [0.0] * 6
+    quantities = {"power_w": [121.0] * 10 + [140.0] * 60 + [121.0] * 6, "sm_active_pct": sms}
+    run = make_run(util, rows=[(1, 40), (2, 70)], quantities={**quantities, "tensor_active_pct": [0.2] * 76})
+    analysis = analyse(dataclasses.replace(run, job=JobPart(nodes=2, world_size=2, node_rank=0)))
+    ledger = {row.name: row.gpu_seconds for row in analysis.ledger}
+    assert ledger["work"] == pytest.approx(0.05 * 15, abs=0.06)
+    assert ledger["waiting-for-peer"] == pytest.approx(60 - 0.75, abs=2.1)
+    assert analysis.verdict.busy_pct == pytest.approx(100 * 0.75 / 60, abs=0.3)
+
+
 def test_ranks_that_wait_for_each_other_from_early_on_are_found_by_idle_power():
     util, power = readings((0, 10), (80, 6), (100, 104)), [120.0] * 10 + [400.0] * 6 + [125.0] * 104
     quantities = {"power_w": power}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.samples import OF_A_JOB, run_of
+from support.samples import run_of
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.job import analyse_job, node_run
@@ -51,7 +51,7 @@ def test_a_training_on_one_machine_is_of_one_node():
 
 
 def test_two_gpus_recorded_as_two_nodes_name_the_slow_loader_also_when_a_clock_is_off():
-    runs = [node_run(analyse(run_of(name))) for name in OF_A_JOB]
+    runs = [node_run(analyse(run_of(name))) for name in ("two-nodes-0", "two-nodes-1")]
     shifted = replace(runs[1], start_wall_s=runs[1].start_wall_s + 0.4)
     for second, ahead_s in ((runs[1], 0.0), (shifted, 0.4)):
         job = analyse_job([runs[0], second])
@@ -70,3 +70,12 @@ def test_the_straggler_of_two_recorded_nodes_is_named():
     assert (found.where[0].function, found.where[0].line) == ("read_slowly", 9)
     assert job.nodes[1].clock.residual_s < 0.05
     assert json.loads((NODES / "node-1" / "run.json").read_text())["job"]["node_rank"] == 1
+
+
+def test_of_two_healthy_nodes_nothing_is_found():
+    runs = [node_run(analyse(run_of(f"two-nodes-healthy-{number}"))) for number in (0, 1)]
+    job = analyse_job(runs)
+    assert job.findings == ()
+    assert job.verdict[0].text == ("No rank holds up the others. The GPUs of 2 nodes were busy 46 % of training time.")
+    assert (job.aligned, job.nodes[1].clock.residual_s < 0.01) == (True, True)
+    assert [row.last_share for row in job.ranks] == [0.0, 0.0]

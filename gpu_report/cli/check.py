@@ -11,6 +11,7 @@ from gpu_report.cli.common import analysed, option_of_run, options_of_analysis, 
 from gpu_report.cli.gate_options import gates_asked_for, options_of_gates
 from gpu_report.cli.gate_outputs import finish, options_of_outputs, redacted_comparison
 from gpu_report.cli.help_text import examples
+from gpu_report.cli.job_folders import refuse_job
 from gpu_report.cli.output_files import refuse_twice
 from gpu_report.terminal import ProgressLine
 
@@ -50,7 +51,8 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
 
     refuse_twice(paths.values())
     gates = gates_asked_for(fail_on, warn_on, config, baseline=False)
+    refuse_job(asked := run_of(run, named))
     with ProgressLine("starting ...") as progress:
-        analysis = analysed(run_of(run, named), drop_percent, drop_seconds, price_per_hour, progress)
+        analysis = analysed(asked, drop_percent, drop_seconds, price_per_hour, progress)
     comparison = compare_runs((), analysis, gates(analysis))
     finish(redacted_comparison(comparison) if redacted else comparison, paths)

@@ -19,6 +19,7 @@ from gpu_report.cli.common import (
     say,
 )
 from gpu_report.cli.help_text import examples
+from gpu_report.cli.job_folders import refuse_job
 from gpu_report.cli.tensorboard_folder import file_in, write_event_file
 from gpu_report.terminal import ProgressLine
 
@@ -72,7 +73,8 @@ def export(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     """
     _, folder = target
     with ProgressLine("starting ...") as progress:
-        source = folder_of(run_of(run, named))
+        refuse_job(asked := run_of(run, named))
+        source = folder_of(asked)
         path = file_in(folder)
         analysis = examined(read(source, progress), drop_percent, drop_seconds, price_per_hour, progress)
         progress.step(f"writing {path} ...")

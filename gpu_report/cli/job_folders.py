@@ -51,8 +51,10 @@ def nodes_of(runs: Sequence[Path]) -> list[Path]:
 
 def refuse_job(run: Path | None) -> None:
     """Raise InputError where a folder of nodes is named and a command is of one run."""
-    if run is not None and _nodes_in(run):
-        raise InputError(f"{run} holds the nodes of a job. To see them together: `gpu-report render job.html {run}`")
+    if run is not None and (nodes := _nodes_in(run)):
+        names = few_names([node.name for node in nodes], SHOWN)
+        together = f"to see them together: `gpu-report render job.html {run}`"
+        raise InputError(f"{run} holds the nodes of a job ({names}): name one of them, or {together}")
 
 
 def _nodes_in(folder: Path) -> list[Path]:

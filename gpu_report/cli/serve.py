@@ -11,6 +11,7 @@ import click
 
 from gpu_report.cli.common import CountRange, folder_of, option_of_price, say
 from gpu_report.cli.help_text import examples
+from gpu_report.cli.job_folders import refuse_job
 from gpu_report.cli.live_page import action_options, actions_of
 from gpu_report.errors import InputError, UsageError
 from gpu_report.live.listen import HOST, PORT, TOKEN_VARIABLE, address_of, check_installed, listen
@@ -77,6 +78,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
 
 def _folder(run: Path | None) -> Path:
     """Return the run folder, the newest one where none is named; InputError for what is none."""
+    refuse_job(run)
     folder = folder_of(run)
     if not folder.is_dir():
         raise InputError(f"{folder} is no run folder: name one that `gpu-report record` writes")

@@ -104,8 +104,12 @@ def test_a_folder_named_twice_is_said_and_one_that_does_not_exist_is_refused(tmp
 def test_a_folder_of_nodes_is_no_single_run(tmp_path):
     for number in (0, 1):
         of_job(tmp_path / "job" / f"node-{number}", "a")
-    with pytest.raises(InputError, match=r"holds the nodes of a job.*gpu-report render job.html"):
+    with pytest.raises(InputError, match=r"\(node-0, node-1\): name one of them, or .*gpu-report render job.html"):
         refuse_job(tmp_path / "job")
+    for words in (["summary"], ["check"], ["serve"], ["export", "--to", "tensorboard", str(tmp_path / "tb")]):
+        done = CliRunner().invoke(cli, [*words, str(tmp_path / "job")])
+        assert isinstance(done.exception, InputError)
+        assert "name one of them, or to see them together" in said(done)
     of_job(tmp_path / "job" / "other", None, nodes=1)
     with pytest.raises(InputError, match=r"nodes of a job \(node-0, node-1\) and runs that are none \(other\)"):
         nodes_of([tmp_path / "job"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import forkserver
 from typing import TYPE_CHECKING, Any
 
 from gpu_report import schema
@@ -124,8 +125,8 @@ def read_nodes(
 
     _refuse_several_jobs(folders)
     tasks = [(folder, options) for folder in folders]
-    processes = min(usable_cores(), len(folders), MOST_PROCESSES)
-    if redaction is None and processes > 1 and sum(map(_size, folders)) > WORTH_A_PROCESS:
+    processes = _worth(folders)
+    if redaction is None and processes > 1:
         with ProcessPoolExecutor(processes, mp_context=_processes()) as pool:
             found = _followed(pool.map(_node, tasks), folders, progress)
     else:
@@ -141,6 +142,18 @@ def read_nodes(
     for each in unread:
         say(f"note: {each.reason}")
     return nodes, unread
+
+
+def begin_processes(folders: Sequence[Path]) -> None:
+    """Have the processes' modules imported while this one imports its own, where nodes are read by several."""
+    if _worth(folders) > 1 and _processes().get_start_method() == "forkserver":
+        forkserver.ensure_running()
+
+
+def _worth(folders: Sequence[Path]) -> int:
+    """Return how many processes nodes are worth."""
+    is_much = sum(map(_size, folders)) > WORTH_A_PROCESS
+    return min(usable_cores(), len(folders), MOST_PROCESSES) if is_much else 1
 
 
 def _processes() -> BaseContext:

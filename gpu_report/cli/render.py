@@ -17,7 +17,7 @@ from gpu_report.cli.common import (
     run_of,
 )
 from gpu_report.cli.help_text import examples
-from gpu_report.cli.job_folders import nodes_of, read_nodes
+from gpu_report.cli.job_folders import begin_processes, nodes_of, read_nodes
 from gpu_report.cli.output_files import OutputFile, refuse_twice, write
 from gpu_report.cli.report_files import write_report
 from gpu_report.terminal import ProgressLine, with_command_lines, without_commands
@@ -111,6 +111,8 @@ def _render_run(run: Path | None, output: Path, json_path: Path | None, options:
 def _render_job(nodes: list[Path], output: Path, json_path: Path | None, options: Options, *, redacted: bool) -> str:
     """Write the report of a job of several nodes, and return its verdict."""
     with ProgressLine("starting ...") as progress:
+        if not redacted:
+            begin_processes(nodes)
         from gpu_report.analyse.job import analyse_job
         from gpu_report.render.job.job_json import render_job_json
         from gpu_report.render.job.page import render_job_html

@@ -23,7 +23,7 @@ from gpu_report.analyse.timeline.epoch_ends import EpochEnd, EpochEnds
 from gpu_report.analyse.timeline.phases import final_evaluations, usual_validations
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.steady_state import steady_phases, steady_spans, undisturbed_epochs
-from gpu_report.analyse.timeline.throughput import Throughput, throughput_by_gpu, throughput_of
+from gpu_report.analyse.timeline.throughput import Throughput, throughput_of
 from gpu_report.analyse.timeline.timeline import find_timeline
 from gpu_report.analyse.timeline.trainings import Training, away, begun_later, training_at
 from gpu_report.analyse.timeseries.energy import Energy, energy
@@ -269,7 +269,6 @@ def build_context(run: Run, options: Options) -> Context:
             first_epochs=timeline.epoch_ends.first_epochs,
             others=others,
             throughput=throughput,
-            throughput_by_gpu=throughput_by_gpu(run),
             used_gpus=activity.used_gpus,
         ),
         throughput=throughput,

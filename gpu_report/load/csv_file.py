@@ -200,7 +200,7 @@ def _has_truths(data: bytes) -> bool:
 
 def _small(values: npt.NDArray[np.float64], decimals: int) -> Floats:
     """Return values as float32 where that gives them back at so many decimals, else as they are."""
-    is_kept = _is_kept(values[:FEW], decimals) and _is_kept(values, decimals)
+    is_kept = (len(values) <= FEW or _is_kept(values[:FEW], decimals)) and _is_kept(values, decimals)
     return values.astype(np.float32) if is_kept else values
 
 
@@ -265,7 +265,7 @@ class _Table:
 
 def _is_all(values: Floats, only: Floats) -> bool:
     """Tell whether all values are one, or all are missing as it is."""
-    parts = (values[:FEW], values)
+    parts = (values[:FEW], values) if len(values) > FEW else (values,)
     return all(bool(((part == only) | (np.isnan(part) & np.isnan(only))).all()) for part in parts)
 
 

@@ -25,7 +25,7 @@ from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_
 from gpu_report.analyse.signals.stack_habits import StackHabits, stood_of
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
-from gpu_report.analyse.timeline.throughput import Throughput
+from gpu_report.analyse.timeline.throughput import Throughput, throughput_by_gpu
 from gpu_report.analyse.timeline.trainings import Training, training_at
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
@@ -69,14 +69,12 @@ class SignalsIndex:
         first_epochs: Sequence[Span] = (),
         others: Sequence[OtherProcess] = (),
         throughput: Throughput | None = None,
-        throughput_by_gpu: Mapping[int, Throughput] | None = None,
         used_gpus: Collection[int] | None = None,
     ) -> None:
         """Take what is known; nothing is worked out before it is asked for. `used_gpus` None is all."""
         self.steady = tuple(steady)
         self._run, self._series, self._trainings = run, series, trainings
         self._first_epochs, self._others, self._throughput = first_epochs, others, throughput
-        self._throughput_by_gpu = throughput_by_gpu or {}
         self._used = [each for each in series if used_gpus is None or each.gpu in used_gpus]
         self._all_phases = phases
         reported = (phase for phase in phases if phase.source == FROM_CALLBACKS)
@@ -148,6 +146,10 @@ class SignalsIndex:
                 start <= start_t_s and end_t_s <= end + th.PHASE_EDGE_S for start, end in self._first_epochs
             ),
         )
+
+    @cached_property
+    def _throughput_by_gpu(self) -> Mapping[int, Throughput]:
+        return throughput_by_gpu(self._run)
 
     def _data_wait_share(self, gpu: int, spans: Sequence[Span]) -> float | None:
         """Return the share of its training that the main process of a GPU waited for data, None where not known."""

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from gpu_report.model import Run
 
 AT_ONCE = 10_000  # looks: 3 MB
+
+# Of a run whose looks are few all of them, for several rules ask: pandas takes a while for each column.
+_few: WeakKeyDictionary[Run, list["Look"]] = WeakKeyDictionary()
 
 
 class Look(NamedTuple):
@@ -24,8 +28,17 @@ class Look(NamedTuple):
 def looks_of(run: Run, gpu: int | None = None) -> Iterator[Look]:
     """Yield the looks at the processes of a GPU, or of all, in order of time.
 
-    They are made anew each time, some at a time: all of a week of eight GPUs take hundreds of MB.
+    Many are made anew each time, some at a time: all of a week of eight GPUs take hundreds of MB.
     """
+    if len(run.processes) > AT_ONCE:
+        yield from _made(run, gpu)
+        return
+    if run not in _few:
+        _few[run] = list(_made(run, None))
+    yield from (look for look in _few[run] if gpu is None or look.gpu == gpu)
+
+
+def _made(run: Run, gpu: int | None) -> Iterator[Look]:
     columns = [run.processes[name].to_numpy() for name in Look._fields]
     if gpu is not None:
         mine = columns[Look._fields.index("gpu")] == gpu

@@ -72,13 +72,15 @@ def lines_of(data: bytes, clock: RunClock, end_t_s: float) -> tuple[list[Callbac
 
 def whole(value: object) -> int | None:
     """Return a whole number that may count something, None for anything else."""
-    number = value if type(value) is int else finite(value)
+    if type(value) is int:
+        return value if 0 <= value <= LARGEST_NUMBER else None
+    number = finite(value)
     return int(number) if number is not None and 0 <= number <= LARGEST_NUMBER and number == int(number) else None
 
 
 def seconds(value: object) -> float | None:
     """Return a length of time, None for anything else."""
-    number = finite(value)
+    number = value if type(value) is float else finite(value)
     return number if number is not None and 0 <= number < ABSURD_DISTANCE_S else None
 
 

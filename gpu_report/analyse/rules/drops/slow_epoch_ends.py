@@ -132,6 +132,8 @@ def _host_idle(context: Context) -> tuple[Floats, Bools, Bools] | None:
 def _runs(t_s: Floats, idle: Bools, span: Span) -> list[Span]:
     """Return the stretches within a span in which each reading says that nothing was done."""
     first, last = np.searchsorted(t_s, span, side="right")
+    if not idle[first:last].any():
+        return []
     edges = np.flatnonzero(np.diff(np.concatenate([[False], idle[first:last], [False]]).astype(np.int8)))
     begins = t_s[np.maximum(first + edges[::2] - 1, 0)]  # a row of the host is the mean since the row before
     ends = t_s[first + edges[1::2] - 1]

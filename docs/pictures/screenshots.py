@@ -97,7 +97,7 @@ def calls_of_a_model(page: Page) -> FloatRect:
 
 def groups_of_runs(page: Page) -> FloatRect:
     """Return the report of a fleet, down to its users."""
-    return top(page, until="#groups tbody tr:nth-of-type(7)")
+    return top(page, until="#groups tbody tr:nth-of-type(4)")
 
 
 def between(page: Page, first: str, last: str) -> FloatRect:

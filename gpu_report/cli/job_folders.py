@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import forkserver
 from typing import TYPE_CHECKING, Any
 
 from gpu_report import schema
@@ -13,7 +12,6 @@ from gpu_report.cli.common import say
 from gpu_report.errors import InputError
 from gpu_report.run_folder import read_json
 from gpu_report.usable_cores import usable_cores
-from gpu_report.wording import few_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,6 +51,8 @@ def nodes_of(runs: Sequence[Path]) -> list[Path]:
 def refuse_job(run: Path | None) -> None:
     """Raise InputError where a folder of nodes is named and a command is of one run."""
     if run is not None and (nodes := _nodes_in(run)):
+        from gpu_report.wording import few_names
+
         names = few_names([node.name for node in nodes], SHOWN)
         together = f"to see them together: `gpu-report render job.html {run}`"
         raise InputError(f"{run} holds the nodes of a job ({names}): name one of them, or {together}")
@@ -71,6 +71,8 @@ def _nodes_in(folder: Path) -> list[Path]:
         return found
     if len(nodes) < SEVERAL:
         return []
+    from gpu_report.wording import few_names
+
     names, others = ([path.name for path in found if (path in nodes) is among] for among in (True, False))
     raise InputError(
         f"{folder} holds nodes of a job ({few_names(names, SHOWN)}) and runs that are none "
@@ -147,6 +149,8 @@ def read_nodes(
 def begin_processes(folders: Sequence[Path]) -> None:
     """Have the processes' modules imported while this one imports its own, where nodes are read by several."""
     if _worth(folders) > 1 and _processes().get_start_method() == "forkserver":
+        from multiprocessing import forkserver
+
         forkserver.ensure_running()
 
 

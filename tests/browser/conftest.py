@@ -1,5 +1,5 @@
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -72,27 +72,78 @@ def write_report(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Analysis
     return write
 
 
-@pytest.fixture
-def open_report(browser: Browser, write_report: Callable[[Analysis], Path]) -> Iterator[Callable[..., Opened]]:
-    """A function that opens an analysis's report in a fresh page and waits until it is complete."""
-    contexts = []
+@dataclass
+class Tab:
+    """A page that is kept from test to test: a new one in a context of its own takes half of what a report takes."""
 
-    def opener(of: Analysis, address: str = "", **settings: object) -> Opened:
-        options = {"viewport": {"width": 1400, "height": 1000}, "timezone_id": "UTC", **settings}
-        contexts.append(browser.new_context(**options))
-        page = contexts[-1].new_page()
-        opened = Opened(page, write_report(of))
-        page.on("console", lambda message: opened.errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: opened.errors.append(str(error)))
-        page.on("dialog", lambda dialog: (opened.errors.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: opened.requests.append(request.url))
-        page.add_init_script(
+    page: Page
+    color_scheme: str | None
+    lent_to: Opened | None = None
+
+    @classmethod
+    def made(cls, browser: Browser, options: Mapping[str, object]) -> "Tab":
+        """Return a page in a context of its own, with everything told to the one who has it."""
+        tab = cls(browser.new_context(**options).new_page(), options.get("color_scheme"))
+        tab.page.on("console", lambda message: tab.tell(message.text) if message.type == "error" else None)
+        tab.page.on("pageerror", lambda error: tab.tell(str(error)))
+        tab.page.on("dialog", lambda dialog: (tab.tell(f"dialog: {dialog.message}"), dialog.dismiss()))
+        tab.page.on("request", lambda request: tab.lent_to and tab.lent_to.requests.append(request.url))
+        tab.page.add_init_script(
             "addEventListener('securitypolicyviolation', (e) => console.error('CSP', e.violatedDirective));"
         )
-        page.goto(opened.path.as_uri() + address)
-        page.wait_for_selector("html[data-ready=yes]", timeout=30_000)
-        return opened
+        return tab
+
+    def tell(self, wrong: str) -> None:
+        """Note what went wrong with the one who has the page."""
+        if self.lent_to:
+            self.lent_to.errors.append(wrong)
+
+    def open(self, path: Path, address: str) -> Opened:
+        """Open a report, and wait until it is complete."""
+        self.lent_to = Opened(self.page, path)
+        self.page.goto(path.as_uri() + address)
+        self.page.wait_for_selector("html[data-ready=yes]", timeout=30_000)
+        return self.lent_to
+
+    def clear(self) -> None:
+        """Take back what a test changed: what the page keeps, where the mouse is, the medium, permissions."""
+        self.page.evaluate("localStorage.clear()")
+        self.lent_to = None
+        self.page.mouse.move(0, 0)
+        self.page.goto("about:blank")
+        self.page.emulate_media(media="null", color_scheme=self.color_scheme or "light")
+        self.page.context.clear_permissions()
+
+
+@pytest.fixture(scope="session")
+def tabs() -> dict[str, Tab]:
+    """Pages that no test has now, by the settings of their contexts."""
+    return {}
+
+
+@pytest.fixture
+def open_report(
+    browser: Browser, tabs: dict[str, Tab], write_report: Callable[[Analysis], Path]
+) -> Iterator[Callable[..., Opened]]:
+    """A function that opens an analysis's report in a page as good as new and waits until it is complete.
+
+    `script` runs before those of the report, in a page that nobody has afterwards.
+    """
+    lent: list[tuple[str, Tab]] = []
+
+    def opener(of: Analysis, address: str = "", *, script: str = "", **settings: object) -> Opened:
+        options = {"viewport": {"width": 1400, "height": 1000}, "timezone_id": "UTC", **settings}
+        name = "" if script else repr(sorted(options.items()))
+        tab = tabs.pop(name, None) or Tab.made(browser, options)
+        if script:
+            tab.page.add_init_script(script)
+        lent.append((name, tab))
+        return tab.open(write_report(of), address)
 
     yield opener
-    for context in contexts:
-        context.close()
+    for name, tab in lent:
+        if name and name not in tabs and tab.page.url.startswith("file:"):
+            tab.clear()
+            tabs[name] = tab
+        else:
+            tab.page.context.close()

@@ -88,11 +88,8 @@ addEventListener("DOMContentLoaded", () => new MutationObserver((_, observer) =>
 
 
 def test_the_first_picture_shows_what_all_readings_show(open_report, day: Analysis) -> None:
-    opened = open_report(day)
+    opened = open_report(day, script=FIRST_PICTURE)
     page = opened.page
-    page.add_init_script(FIRST_PICTURE)
-    page.reload()
-    page.wait_for_selector("html[data-ready=yes]")
     first, last = (
         {(line["gpu"], line["quantity"]): line for line in lines if line.get("quantity")}
         for lines in (

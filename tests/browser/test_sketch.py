@@ -63,11 +63,8 @@ SHARES = """
 
 @pytest.mark.parametrize("settings", [{}, {"viewport": {"width": 390, "height": 800}, "device_scale_factor": 2}])
 def test_the_sketch_lies_where_plotly_draws(open_report, analysis: Analysis, settings: dict[str, object]) -> None:
-    opened = open_report(analysis, **settings)
+    opened = open_report(analysis, script=KEEP, **settings)
     page = opened.page
-    page.add_init_script(KEEP)
-    page.reload()
-    page.wait_for_selector("html[data-ready=yes]")
     kept = page.evaluate("(({ offset, before }) => ({ offset, before }))(window.sketched)")
     assert kept == {"offset": [0, 0], "before": True}
     shares = page.evaluate(SHARES)
@@ -79,9 +76,8 @@ def test_the_sketch_lies_where_plotly_draws(open_report, analysis: Analysis, set
 
 
 def test_without_plotly_no_sketch_stays_and_that_is_said(open_report, analysis: Analysis) -> None:
-    page = open_report(analysis).page
-    page.add_init_script("Object.defineProperty(window, 'Plotly', { get() { throw new Error('none'); } });")
-    page.reload()
+    none = "Object.defineProperty(window, 'Plotly', { get() { throw new Error('none'); } });"
+    page = open_report(analysis, script=none).page
     wait_until(page, "() => document.getElementById('chart')?.textContent.includes('could not be drawn')")
     assert page.locator("#sketch").count() == 0
     assert page.locator("#lane-heads, #strip").count() == 0
@@ -89,10 +85,7 @@ def test_without_plotly_no_sketch_stays_and_that_is_said(open_report, analysis: 
 
 
 def test_what_changes_before_plotly_is_there_changes_the_sketch(open_report, analysis: Analysis) -> None:
-    page = open_report(analysis).page
-    page.add_init_script(KEEP + TOGGLE)
-    page.reload()
-    page.wait_for_selector("html[data-ready=yes]")
+    page = open_report(analysis, script=KEEP + TOGGLE).page
     assert page.evaluate("window.toggled") == [True, True]
     folded = page.locator("#lane-heads button[aria-expanded=false]").all_text_contents()
     assert [words.startswith("Power") for words in folded] == [True]
@@ -101,11 +94,9 @@ def test_what_changes_before_plotly_is_there_changes_the_sketch(open_report, ana
 
 
 def test_a_sketch_that_fails_costs_nothing_but_itself(open_report, analysis: Analysis) -> None:
-    opened = open_report(analysis)
+    fails = "CanvasRenderingContext2D.prototype.setLineDash = () => { throw new Error('no'); };"
+    opened = open_report(analysis, script=fails)
     page = opened.page
-    page.add_init_script("CanvasRenderingContext2D.prototype.setLineDash = () => { throw new Error('no'); };")
-    page.reload()
-    page.wait_for_selector("html[data-ready=yes]")
     assert page.evaluate("document.documentElement.dataset.drawn") == "yes"
     assert page.evaluate("document.querySelector('.js-plotly-plot').data.length") > 10
     assert page.locator("#sketch").is_hidden()

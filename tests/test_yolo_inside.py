@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.yolo import IMAGES, MODEL, version
+from support.yolo import IMAGES, MODEL, SMALL_MODEL, version
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
@@ -28,7 +28,7 @@ args = dict(data="data.yaml", imgsz=64, batch=8, workers=0, device="cpu", plots=
             close_mosaic=0)
 
 def model():
-    return YOLO("{MODEL}")
+    return YOLO("{SMALL_MODEL}")
 """
 MANY = (
     PREAMBLE
@@ -329,7 +329,7 @@ def launched(yolo_home, offline):
         port = free.getsockname()[1]
     others = [str(yolo_home), os.environ.get("ULTRALYTICS_UNDER_TEST"), str(REPOSITORY)]  # the ranks import our trainer
     env = {**offline, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, others))}
-    return [yolo_home / "data.yaml", yolo_home / "runs", str(port), MODEL], env
+    return [yolo_home / "data.yaml", yolo_home / "runs", str(port), SMALL_MODEL], env
 
 
 def assert_both_ranks_told_theirs(run):

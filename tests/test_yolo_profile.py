@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from conftest import clean_environment, cli_command, wait_for
-from support.yolo import MODEL
+from support.yolo import SMALL_MODEL
 
 from gpu_report.load import load_run
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.yolo
 
 TRAIN = f"""
 from ultralytics import YOLO
-model = YOLO("{MODEL}")
+model = YOLO("{SMALL_MODEL}")
 shown = []
 model.add_callback("on_train_epoch_end", lambda trainer: shown.append(sum(map(len, hooks(trainer.model)))))
 hooks = lambda model: [each for m in model.modules() for each in (m._forward_hooks, m._forward_pre_hooks)]

@@ -25,8 +25,8 @@ def test_version_and_help(run_cli):
 
 
 @pytest.mark.parametrize("command", ["record", "render", "summary", "import", "doctor", "demo"])
-def test_every_command_has_help(run_cli, command):
-    done = run_cli(command, "--help")
+def test_every_command_has_help(run_warm, command):
+    done = run_warm(command, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"Usage: gpu-report {command}")
 
@@ -46,8 +46,8 @@ def test_every_command_has_help(run_cli, command):
         ["summary", STALLS, "--drop-seconds", "nan"],
     ],
 )
-def test_wrong_usage_is_exit_2(run_cli, arguments):
-    done = run_cli(*arguments)
+def test_wrong_usage_is_exit_2(run_warm, arguments):
+    done = run_warm(*arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 

@@ -14,7 +14,7 @@ from support.rendered import rendering_ahead
 pytestmark = pytest.mark.browser
 
 ALL = sorted(path for path in (REPOSITORY / "sample_runs").iterdir() if path.is_dir())
-IN_TURN = 5  # a fifth of them open in each CI, with all that have a picture; `make test-long` opens the rest
+IN_TURN = 8  # an eighth of them open in each CI, with all that have a picture; `make test-long` opens the rest
 ARTIFACTS = REPOSITORY / "test-artifacts"
 PICTURED = ("m-blocked", "m-ddp-stopped", "n-starved")
 RUNS = [path for number, path in enumerate(ALL) if path.name in PICTURED or number % IN_TURN == 0]
@@ -87,7 +87,7 @@ def look_at_the_middle(page: Page) -> None:
     page.keyboard.press("Escape")
 
 
-@pytest.mark.parametrize("name", PICTURED)
+@pytest.mark.parametrize("name", [PICTURED[0], *(pytest.param(name, marks=pytest.mark.long) for name in PICTURED[1:])])
 def test_pictures_are_kept_wide_and_narrow_light_and_dark(page: Page, reports: Reports, name: str) -> None:
     ARTIFACTS.mkdir(exist_ok=True)
     open_in(page, reports[name].result())

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache, partial
 
 import pandas as pd
 import pytest
@@ -46,12 +47,18 @@ def many(analysis: Analysis, count: int) -> Analysis:
     )
 
 
+@pytest.fixture(scope="module")
+def runs_of(analysis: Analysis) -> Callable[[int], Analysis]:
+    """A function that returns the run of so many GPUs, the same one each time: its report is rendered once."""
+    return cache(partial(many, analysis))
+
+
 @pytest.fixture
-def heat(open_report: Callable, analysis: Analysis) -> Callable[[int], Page]:
+def heat(open_report: Callable, runs_of: Callable[[int], Analysis]) -> Callable[[int], Page]:
     """A function that opens the report of so many GPUs at its timeline."""
 
     def opened(count: int) -> Page:
-        page = open_report(many(analysis, count)).page
+        page = open_report(runs_of(count)).page
         show_timeline(page)
         return page
 

@@ -200,10 +200,8 @@ def _lasting(
         )
     busy = _busy_shares(context, training, epochs)
     in_call = _share_in_call(cause, signals)
-    if not any(busy):
-        return None
-    if in_call is None:
-        return _limit(cause, now_s, now_s * max(busy), "GPU always at 100 %")
+    if in_call is None or not any(busy):
+        return _limit(cause, now_s, now_s * max(busy, default=0.0), "GPU always at 100 %")
     # a rank that waits for the one in that function shows as busy: the least busy GPU has waited for none
     return _limit(cause, now_s, now_s * max(1 - in_call, min(busy)), "without the time in one function")
 

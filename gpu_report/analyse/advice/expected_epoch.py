@@ -24,12 +24,12 @@ def expected_epoch(context: Context, training: Training | None, firsts: Sequence
 
 
 def _of_batches(context: Context, training: Training, spans: Sequence[Span]) -> EpochSummary | None:
-    """Return the epoch that its batches come to at the speed of some spans."""
+    """Return the epoch that its batches come to at the speed of some spans, where these are a few of them."""
     batches, seconds = whole(training.settings.get("batches")), length_s(spans)
     if context.throughput is None or not batches or seconds < SETTLED_AT_LEAST_S:
         return None
     rate, wait = context.throughput.batches_per_s(spans), context.throughput.data_wait_share(spans)
-    if not rate or wait is None:
+    if not rate or wait is None or rate * seconds < th.STEPS_LEAST:
         return None
     start_s, train_s = spans[0][0], batches / rate
     return EpochSummary(

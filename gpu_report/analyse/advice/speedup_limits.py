@@ -198,10 +198,21 @@ def _lasting(
             best_s,
             f"same work at {th.MOST_OCCUPANCY_PCT:.0f} % SM occupancy",
         )
-    busy = _busy_shares(context, training, epochs)
+    return _by_utilisation(cause, now_s, _busy_shares(context, training, epochs), signals)
+
+
+def _by_utilisation(
+    cause: str, now_s: float, busy: Sequence[float], signals: IntervalSignals | None
+) -> SpeedupLimit | None:
+    """Return the limit of a cause by what the GPUs were busy (0 to 1 each), or without the user's function that it is.
+
+    A debugging mode makes the GPU wait between kernels; how much of its gaps it makes, nothing tells.
+    """
     in_call = _share_in_call(cause, signals)
-    if in_call is None or not any(busy):
-        return _limit(cause, now_s, now_s * max(busy, default=0.0), "GPU always at 100 %")
+    if not any(busy) or (in_call is None and signals is not None and slowed_by_mode(signals) is not None):
+        return None
+    if in_call is None:
+        return _limit(cause, now_s, now_s * max(busy), "GPU always at 100 %")
     # a rank that waits for the one in that function shows as busy: the least busy GPU has waited for none
     return _limit(cause, now_s, now_s * max(1 - in_call, min(busy)), "without the time in one function")
 

@@ -18,3 +18,4 @@ BATCHES_AT_LEAST = 10  # of an epoch: fewer are a poor epoch for the loader and 
 
 READING_SHARE = 0.5  # of what workers do while they are waited for: with less of it a cache takes little away
 WARM_UP_SHARE = 0.1  # of a first epoch: with more of it warming up, it says little of the ones that follow
+STEPS_LEAST = 5  # of a training whose epoch is worked out by their pace: fewer say nothing of how even that is

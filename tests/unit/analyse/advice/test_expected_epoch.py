@@ -36,3 +36,11 @@ def test_without_callbacks_a_first_epoch_counts_that_is_long_against_its_warm_up
     first = EpochSummary(1, 1, 1, 10.0, 10.0 + train_s, None, None, None, {}, None, None, train_s=train_s)
     seen_from_outside = SimpleNamespace(undisturbed=(), throughput=None)
     assert expected_epoch(seen_from_outside, Training(1, (0.0, 2000.0)), [first]) == (first if counts else None)
+
+
+@pytest.mark.parametrize(("per_s", "epoch_s"), [(0.25, 4000.0), (0.05, None)])
+def test_an_epoch_is_worked_out_by_a_few_batches_and_by_no_fewer(per_s, epoch_s):
+    pace = SimpleNamespace(batches_per_s=lambda _: per_s, data_wait_share=lambda _: 0.1)
+    training = Training(1, (0.0, 60.0), settings={"batches": 1000})
+    found = expected_epoch(SimpleNamespace(undisturbed=[(10.0, 60.0)], throughput=pace), training, [])
+    assert (found and found.train_s) == epoch_s

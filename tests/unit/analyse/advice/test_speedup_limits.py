@@ -334,3 +334,12 @@ def test_an_epoch_that_time_cut_says_nothing_of_how_long_one_takes(batches, now_
     assert analysis.epoch_now.seconds == pytest.approx(now_s)
     assert [epoch.partial for epoch in analysis.epochs] == [False, False, batches == 10]
     assert ("cut short" in analysis.epoch_now.now_is) is (batches == 10)
+
+
+def test_what_unsetting_a_debugging_mode_wins_has_no_limit():
+    run = launch_bound_run()
+    settings = {**run.inside[0].settings, "slow_modes": ["launch_blocking"]}
+    analysis = analyse(dataclasses.replace(run, inside=(dataclasses.replace(run.inside[0], settings=settings),)))
+    assert [f.cause.name for f in analysis.findings if f.rule == "starved"] == ["main-process"]
+    assert analysis.speedup_limits == ()
+    assert "Unset `CUDA_LAUNCH_BLOCKING`" in analysis.verdict.text

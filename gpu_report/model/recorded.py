@@ -380,9 +380,10 @@ class Raised:
     """What an exception said of itself beside its type's name; `message` is one line, and hostile until escaped.
 
     `bases` are the types that it derives from. `code` is the fault's own name, where it has one: an error number's
-    (ENOSPC), CUDA's or one of its libraries' (cudaErrorAssert, CUDNN_STATUS_EXECUTION_FAILED). `loader_worker` is how a
-    worker of the loader went, of which it tells: the signal's name (SIGKILL), or `exited`. `raised_in` is the function
-    of ultralytics that it came from, as `module:function`. `frames` are those it came through, innermost first.
+    (ENOSPC), CUDA's or one of its libraries' (cudaErrorAssert, CUDNN_STATUS_EXECUTION_FAILED), or NAN_GRADIENT.
+    `loader_worker` is how a worker of the loader went, of which it tells: the signal's name (SIGKILL), or `exited`.
+    `raised_in` is the function of ultralytics that it came from, as `module:function`. `frames` are those it came
+    through, innermost first.
     """
 
     message: str = ""
@@ -391,6 +392,9 @@ class Raised:
     loader_worker: str | None = None
     raised_in: str | None = None
     frames: tuple[Frame, ...] = ()
+
+
+NAN_GRADIENT = "nan gradient"  # `code` of what autograd's anomaly detection raises, and nothing else
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from gpu_report.model import InsideRun, Raised
+from gpu_report.model import NAN_GRADIENT, InsideRun, Raised
 
 ExceptionKind = Literal[
     "interrupted",
@@ -15,6 +15,7 @@ ExceptionKind = Literal[
     "communication",
     "loader worker",
     "nan",
+    "nan gradient",
     "data set",
     "other",
 ]
@@ -58,5 +59,6 @@ _KINDS: tuple[tuple[ExceptionKind, Callable[[Types, Raised], bool]], ...] = (
     ("loader worker", lambda _, raised: raised.loader_worker is not None),
     ("cuda", _is_cuda),
     ("nan", lambda _, raised: raised.raised_in == NAN_RECOVERY),
+    ("nan gradient", lambda _, raised: raised.code == NAN_GRADIENT),
     ("data set", _is_of_data),
 )

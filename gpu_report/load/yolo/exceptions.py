@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gpu_report.load.yolo.callback_lines import text, whole
-from gpu_report.model import Frame, Raised
+from gpu_report.model import NAN_GRADIENT, Frame, Raised
 
 LONGEST_MESSAGE: Final = 300
 MOST_BASES: Final = 8
@@ -23,6 +23,8 @@ _SIGNALS: Final = {
     "Terminated": "SIGTERM",
     "Aborted": "SIGABRT",
 }
+# ... and a NaN gradient, for which autograd (engine.cpp) looks only while anomaly detection is on.
+_NAN_GRADIENT = re.compile(r"Function '\w{1,200}' returned nan values in its \d{1,4}th output\.?")
 _LIBRARY_CODE = re.compile(r"\b(?:CUDNN|CUBLAS|CUFFT|CUSPARSE|CUSOLVER)_STATUS_[A-Z_]{2,60}\b")
 _CUDA = re.compile(r"CUDA error: (?P<said>[^.\n]{1,100}?)(?:$|[.\n]| (?:CUDA kernel errors|Search for|Compile with))")
 ANY_CUDA_ERROR: Final = "cudaError"
@@ -51,7 +53,7 @@ def raised(ended: Mapping[str, Any]) -> Raised:
     return Raised(
         message=said,
         bases=tuple(name for name in names if name),
-        code=one_line(ended.get("errno")) or _cuda_code(whole(ended.get("cuda_error")), said),
+        code=one_line(ended.get("errno")) or _nan_code(said) or _cuda_code(whole(ended.get("cuda_error")), said),
         loader_worker=_SIGNALS.get(worker["signal"] or "", "exited") if worker else None,
         raised_in=one_line(ended.get("raised_in")) or None,
         frames=_frames(ended.get("frames")),
@@ -78,6 +80,10 @@ def one_line(value: object) -> str:
     """Return a text on one line, without what no terminal prints; empty where it is none."""
     words = " ".join((text(value) or "").split())
     return "".join(letter for letter in words if letter.isprintable())[:LONGEST_MESSAGE]
+
+
+def _nan_code(said: str) -> str | None:
+    return NAN_GRADIENT if _NAN_GRADIENT.fullmatch(said) else None
 
 
 def _cuda_code(number: int | None, said: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from gpu_report.analyse.rules.training_end.oom_owner import IN_MEMORY
 from gpu_report.analyse.timeline.exception_kinds import ExceptionKind, exception_kind
 from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.model import Advice, InsideRun
@@ -14,6 +15,7 @@ WHAT: Mapping[ExceptionKind, str] = {
     "communication": "communication between its processes failed",
     "loader worker": "a data-loader worker died",
     "nan": "the loss was NaN and did not recover",
+    "nan gradient": "anomaly detection was on and met a NaN gradient",
     "data set": "the data set could not be read",
 }
 AGAIN = "Run it again with `CUDA_LAUNCH_BLOCKING=1`: the traceback then names the operation that failed"
@@ -32,8 +34,13 @@ OF_CODE: Mapping[str, str] = {
     "cudaErrorECCUncorrectable": "The GPU's memory failed: let an administrator look at it, and train on another GPU",
     "cudaErrorDevicesUnavailable": "Another process holds the GPU (exclusive mode): `nvidia-smi` shows which",
 }
+# torch.amp.GradScaler leaves out a step whose gradients are not finite, and lowers its scale: with it they are usual.
+ANOMALY_OFF = "Turn off `torch.autograd.set_detect_anomaly`"
+SKIPPED = f"{ANOMALY_OFF}: with AMP, NaN gradients are usual, and such steps are skipped"
+NOT_SKIPPED = "Lower the learning rate (`lr0`) and look for broken labels: without AMP, a NaN gradient is a fault"
+KILLED = "SIGKILL"
 OF_WORKER: Mapping[str, str] = {
-    "SIGKILL": "Lower `workers` or leave out `cache=ram`: mostly the kernel killed it to free host memory",
+    KILLED: "Lower `workers`: mostly the kernel killed it to free host memory",
     "SIGBUS": "Give the container more shared memory (`--shm-size=8g` or `--ipc=host`), or lower `workers`",
 }
 
@@ -62,8 +69,24 @@ def exception_advice(process: InsideRun, args: Mapping[str, object]) -> tuple[Ad
     if exception_kind(process) == "gpu memory":
         return (gpu_memory_advice(process.settings, args),)
     raised, usual = process.raised, ADVICE.get(exception_kind(process), "")
-    text = OF_WORKER.get(raised.loader_worker or "") or OF_CODE.get(raised.code or "") or usual
+    text = _of_worker(process, args) or _of_nan(process) or OF_CODE.get(raised.code or "") or usual
     return (Advice(text, short=text),) if text else ()
+
+
+def _of_worker(process: InsideRun, args: Mapping[str, object]) -> str:
+    """Return what to do about a loader's worker that died; images in host memory are named where they are there."""
+    worker, cache = process.raised.loader_worker or "", process.settings.get("cache")
+    text = OF_WORKER.get(worker, "")
+    cached = str(args.get("cache") if cache is None else cache) in IN_MEMORY
+    return text.replace("`workers`", "`workers` or leave out `cache=ram`") if worker == KILLED and cached else text
+
+
+def _of_nan(process: InsideRun) -> str:
+    """Return what to do about a NaN gradient; `amp` is True where its gradients are scaled, else a name or False."""
+    if exception_kind(process) != "nan gradient":
+        return ""
+    amp = process.settings.get("amp")
+    return ANOMALY_OFF if amp is None else SKIPPED if amp is True else NOT_SKIPPED
 
 
 def gpu_memory_advice(settings: Mapping[str, object], args: Mapping[str, object]) -> Advice:

@@ -3,7 +3,7 @@
 import pytest
 
 from gpu_report.load.yolo.exceptions import LONGEST_MESSAGE, raised
-from gpu_report.model import Frame, Raised
+from gpu_report.model import NAN_GRADIENT, Frame, Raised
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,8 @@ from gpu_report.model import Frame, Raised
             "CUBLAS_STATUS_ALLOC_FAILED",
         ),
         ({"message": "cuDNN error: CUDNN_STATUS_EXECUTION_FAILED"}, "CUDNN_STATUS_EXECUTION_FAILED"),
+        ({"message": "Function 'ConvolutionBackward0' returned nan values in its 1th output."}, NAN_GRADIENT),
+        ({"message": "my Function 'ConvolutionBackward0' returned nan values in its 1th output."}, None),
         ({"message": "my own words about a CUDA error: out of memory"}, None),
         ({"cuda_error": "x", "message": ""}, None),
         ({}, None),

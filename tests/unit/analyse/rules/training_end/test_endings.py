@@ -16,6 +16,7 @@ from gpu_report.analyse.compare.gate_syntax import default_gates
 from gpu_report.analyse.rules.training_end.exit_signal import WHO_KILLED
 from gpu_report.catalogue import RULES
 from gpu_report.model import (
+    NAN_GRADIENT,
     Frame,
     Gpu,
     InsideEpoch,
@@ -392,6 +393,29 @@ def test_a_kill_of_something_else_is_not_the_trainings(fields, seen):
     events = [command(**fields), *seen.get("events", ())]
     (finding,) = ends(recorded(rank(), events=events, kernel=seen.get("kernel")))
     assert "OOM killer ended" not in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("amp", "advice"),
+    [
+        (True, "Turn off `torch.autograd.set_detect_anomaly`: with AMP"),
+        (None, "Turn off `torch.autograd.set_detect_anomaly`"),
+        ("bf16", "Lower the learning rate"),  # nothing scales its gradients
+        (False, "Lower the learning rate"),
+    ],
+)
+def test_a_nan_gradient_ends_a_training_only_as_anomaly_detection_is_on(amp, advice):
+    crashed = rank(ended="exception", error="RuntimeError", amp=amp)
+    (finding,) = ends(recorded(dataclasses.replace(crashed, raised=Raised(code=NAN_GRADIENT))))
+    assert finding.summary == "The training crashed: anomaly detection was on and met a NaN gradient (RuntimeError)"
+    assert [each.text.startswith(advice) for each in finding.advice] == [True]
+
+
+@pytest.mark.parametrize(("cache", "named"), [("ram", True), (True, True), ("disk", False), (None, False)])
+def test_a_killed_worker_is_told_of_cached_images_only_where_they_are(cache, named):
+    crashed = rank(ended="exception", error="RuntimeError", cache=cache)
+    (finding,) = ends(recorded(dataclasses.replace(crashed, raised=Raised(loader_worker="SIGKILL"))))
+    assert [("cache=ram" in each.text, "`workers`" in each.text) for each in finding.advice] == [(named, True)]
 
 
 def test_a_worker_that_was_killed_ends_its_trainer_with_an_exception():

@@ -12,6 +12,7 @@ UNEXPLAINED = "unexplained"  # an honest answer
 LOADER, OTHER_NODE = "the data loader", "a rank on another node"  # what a finding waited for
 WAITING_FOR_PEER = "waiting-for-peer"  # a rule and its cause
 ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its end takes
+STEADY_KEY = "steady_util_pct"  # of evidence: mean utilisation in the steady state
 USER_CODE_KEY = "user_code_pct"  # of evidence: the share of training time that a function of the user's takes
 SEVERITIES = ("critical", "warning", "info")  # worst first
 

@@ -6,6 +6,8 @@ from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.wording import length
 
+STEADY_APART = 0.2  # of the idle time: so much of it has another cause than the one that lasts
+
 Busy = tuple[float, float] | None  # mean utilisation in %, and the seconds that it is of
 
 
@@ -36,6 +38,15 @@ def busy_in_training(context: Context, training: Training | None = None, gpu: in
 def saw_training(context: Context) -> bool:
     """Tell whether any training was seen, and when it trained."""
     return any(phase.name == "train" for phase in context.phases)
+
+
+def steady_words(mean_pct: float, steady_pct: float | None) -> str:
+    """Return how busy the steady state was, where a cause that lasts is not what took most from all of training.
+
+    Drops and slow epochs took the rest, which has causes of its own; empty where that is little.
+    """
+    apart = steady_pct is not None and steady_pct - mean_pct >= STEADY_APART * (100 - mean_pct)
+    return f" ({steady_pct:.0f} % in the steady state)" if apart else ""
 
 
 def of_what_time(context: Context, seconds: float) -> str:

@@ -125,6 +125,12 @@ def trainer_cpu(signals: IntervalSignals) -> float | None:
     return None if main is None else main + (workers or 0.0)
 
 
+def others_cpu(signals: IntervalSignals) -> float | None:
+    """Return the CPU that others than the training used, in % of all cores; None where that is not known."""
+    cpu, trainer = signals.within("cpu_pct"), trainer_cpu(signals)
+    return None if cpu is None or trainer is None or not signals.cores else cpu - trainer / signals.cores
+
+
 def risen(value: float | None, typical: float | None, least: float) -> bool:
     """Tell whether a signal is at least `least` and well above what it usually is."""
     return value is not None and value >= least and value >= th.RISEN_FACTOR * (typical or 0.0)

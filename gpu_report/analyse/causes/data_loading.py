@@ -8,6 +8,7 @@ from gpu_report.analyse.causes.candidate import (
     loading_workers,
     main_waits,
     mostly_one_core,
+    others_cpu,
     risen,
     waits_for_loader,
     workers_have_time,
@@ -90,7 +91,7 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
     )
     noun = "data-loader worker" if busy == 1 else "data-loader workers"
     text = f"{busy} {noun} could not keep up" if are_full else "one data-loader worker at a time was full"
-    return Candidate("input-cpu", SUPPORTED if are_full else LIKELY, text, numbers)
+    return Candidate("input-cpu", SUPPORTED if are_full else LIKELY, text, numbers, _slow_images(signals))
 
 
 def loader_in_main(signals: IntervalSignals) -> Candidate | None:
@@ -105,7 +106,21 @@ def loader_in_main(signals: IntervalSignals) -> Candidate | None:
         ("CPU of the main process", main, "% of a core"),
     )
     text = "the main process loaded the data itself, without any worker"
-    return Candidate("input-cpu" if computes else "input-latency", SUPPORTED, text, numbers)
+    advice = _slow_images(signals) if computes else ()
+    return Candidate("input-cpu" if computes else "input-latency", SUPPORTED, text, numbers, advice)
+
+
+def _slow_images(signals: IntervalSignals) -> tuple[Advice, ...]:
+    """Return what to do about images that take long only now and then, where no other program had the cores.
+
+    A loader at its limit kept up before: what it loaded then takes longer. None of a limit that lasts.
+    """
+    if signals.is_lasting or (others_cpu(signals) or 0.0) >= th.OTHERS_CPU_PCT:
+        return ()
+    again = ". With `rect=True` images come by shape, so the same ones come together in each epoch"
+    short = "Find why the images loaded then took longer"
+    why = "large files, a slow format, or your own augmentation"
+    return (Advice(f"{short} ({why}){again if signals.is_rect else ''}", short=short),)
 
 
 def loader_idle(signals: IntervalSignals) -> Candidate | None:

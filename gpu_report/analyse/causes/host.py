@@ -1,10 +1,11 @@
 """Causes in the machine: memory or cores that the training did not get."""
 
 from gpu_report.analyse.causes import thresholds as th
-from gpu_report.analyse.causes.candidate import Candidate, risen, stood_elsewhere, trainer_cpu
+from gpu_report.analyse.causes.candidate import Candidate, others_cpu, risen, stood_elsewhere, trainer_cpu
 from gpu_report.analyse.causes.confidence import LIKELY, OWN_CORES, STRONG
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.model import Advice
 
 
 def memory_pressure(signals: IntervalSignals) -> Candidate | None:
@@ -23,12 +24,9 @@ def memory_pressure(signals: IntervalSignals) -> Candidate | None:
 
 def cores_taken(signals: IntervalSignals) -> Candidate | None:
     """Find that every core was busy most of the time, and not with this training."""
-    cpu, pressure, trainer = signals.within("cpu_pct"), signals.within("cpu_pressure_pct"), trainer_cpu(signals)
+    cpu, pressure, others = signals.within("cpu_pct"), signals.within("cpu_pressure_pct"), others_cpu(signals)
     full = signals.share_above("cpu_pct", th.ALL_CORES_PCT)
-    if cpu is None or trainer is None or full is None or not signals.cores or full < th.CORES_TAKEN_SHARE:
-        return None
-    others = cpu - trainer / signals.cores
-    if others < th.OTHERS_CPU_PCT:
+    if others is None or others < th.OTHERS_CPU_PCT or full is None or full < th.CORES_TAKEN_SHARE:
         return None
     numbers = evidence(
         ("CPU, all cores", cpu, "%"),
@@ -74,7 +72,9 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     text = f"the training used all {cores:g} CPU cores"
     if limited:
         text = f"training may use only {cores:g} of {signals.cores} CPU cores"
-    return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers)
+    more = "Give the training more CPU cores"  # nobody else had them
+    advice = () if limited or signals.is_lasting else (Advice(more, short=more),)
+    return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers, advice)
 
 
 def _usable(signals: IntervalSignals) -> float | None:

@@ -20,6 +20,7 @@ from gpu_report.catalogue import (
     UNEXPLAINED,
     USER_CODE_KEY,
     WAITING_FOR_PEER,
+    CauseRow,
     rule_words,
 )
 from gpu_report.model import Advice, CodeLocation, Finding, Frame, Projection, Sentence, SpeedupLimit
@@ -308,7 +309,7 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
         text = f"{advice.short}: it was on the GPU for {took}"
     elif advice is not None:
-        text = f"{advice.short}: {felt} for {took}"
+        text = f"{advice.short}: {felt} for {took}{_stood(at, row)}"
     elif _was_paused(worst):
         text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {felt} for {took}"
     elif cause == UNEXPLAINED or not row.once:
@@ -317,8 +318,12 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
         text = f"{times} took {took}; the cause is unknown"
     else:
         text = row.once.format(took=took, probably=sure, gpu=_gpu(worst))
-        text += "" if at is None else f". It stood in {place_words(at)}"
+        text += _stood(at, row)
     return Sentence(LOOK, f"{text}.", ids, cause, advice)
+
+
+def _stood(at: CodeLocation | None, row: CauseRow) -> str:
+    return f". It stood in {place_words(at)}" if at is not None and (row.is_input or not row.once) else ""
 
 
 def _gpu(finding: Finding) -> str:

@@ -1,9 +1,10 @@
 """The verdict's words on how busy the GPUs were in training, and why they were not where that is known."""
 
 from collections.abc import Iterator, Sequence
+from statistics import mean
 from typing import TypeGuard
 
-from gpu_report.analyse.busy_in_training import Busy, of_what_time, saw_training
+from gpu_report.analyse.busy_in_training import Busy, of_what_time, saw_training, steady_words
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
@@ -12,7 +13,7 @@ from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.intervals import as_array
-from gpu_report.catalogue import RULES
+from gpu_report.catalogue import RULES, STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Finding, Sentence
 from gpu_report.wording import counted, length, lower_first
 
@@ -59,6 +60,7 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT:
         busy = f"{busy} ({HEALTHY_PCT:.0f} % or more is good for YOLO)"
     (sure, cause), ids = _because(findings)
+    busy += steady_words(util, _steady_pct(findings)) if cause else ""
     joined = ", and" if util < HEALTHY_PCT else ", but"
     ends = _at_epoch_ends(findings, seconds)
     more = ends or ("" if cause else _shared(context))
@@ -116,6 +118,13 @@ def _because(findings: Sequence[Finding]) -> tuple[tuple[str, str], tuple[str, .
         return ("", ""), tuple(f.id for f in mine if not causes)
     sure = "" if mine[0].cause.confidence >= LIKELY else "probably "
     return (sure, mine[0].cause.explanation), tuple(f.id for f in mine)
+
+
+def _steady_pct(findings: Sequence[Finding]) -> float | None:
+    """Return mean utilisation in the steady state of the GPUs that waited all the time, None where it is not known."""
+    known = [each.value for f in findings if f.rule == "starved" for each in f.evidence if each.key == STEADY_KEY]
+    values = [value for value in known if value is not None]
+    return mean(values) if values else None
 
 
 def _data_wait_share(context: Context) -> float | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gpu_report.analyse.busy_in_training import Busy, busy_in_training, of_what_time
+from gpu_report.analyse.busy_in_training import Busy, busy_in_training, of_what_time, steady_words
 from gpu_report.analyse.causes import Explanation, explain
 from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
@@ -16,6 +16,7 @@ from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array
+from gpu_report.catalogue import STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Cause, Evidence, Finding, Severity
 
 ORDINARY = "without warm-up and slow epochs"  # what it is judged by; what is said first is over all training
@@ -89,14 +90,14 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
     explained = _explained(signals, waited)
     cause = explained.cause
     numbers = evidence(
-        (f"mean utilisation in the steady state ({ORDINARY})", mean_pct, "%"),
+        Evidence(f"mean utilisation in the steady state ({ORDINARY})", mean_pct, "%", key=STEADY_KEY),
         ("of the steady state, the training waited for data", None if waited is None else 100 * waited, "%"),
     )
     return context.finding(
         "starved",
         _severity(cause, mean_pct),
         span,
-        f"{_how_busy(context, signals.gpu, busy, waited)}: {cause.explanation}",
+        f"{_how_busy(context, signals.gpu, busy, low)}: {cause.explanation}",
         gpu=signals.gpu,
         evidence=(
             *numbers,
@@ -122,12 +123,14 @@ def _of_a_step(context: Context, span: Span) -> tuple[Evidence, ...]:
     )
 
 
-def _how_busy(context: Context, gpu: int, busy: Busy, waited: float | None) -> str:
+def _how_busy(context: Context, gpu: int, busy: Busy, low: _Low) -> str:
     if busy is None:
-        return f"The training on GPU {gpu} waited for data {100 * (waited or 0.0):.0f} % of the time in steady state"
+        waited_pct = 100 * (low.waited or 0.0)
+        return f"The training on GPU {gpu} waited for data {waited_pct:.0f} % of the time in steady state"
     mean_pct, seconds = busy
     only = "only " if mean_pct < HEALTHY_PCT else ""
-    return f"GPU {gpu} was busy {only}{mean_pct:.0f} % of {of_what_time(context, seconds)}"
+    steady = steady_words(mean_pct, low.mean_pct)
+    return f"GPU {gpu} was busy {only}{mean_pct:.0f} % of {of_what_time(context, seconds)}{steady}"
 
 
 def _severity(cause: Cause, mean_pct: float | None) -> Severity:

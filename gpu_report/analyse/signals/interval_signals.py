@@ -133,6 +133,7 @@ class IntervalSignals:
     `phases` are the shares of the interval (0 to 1) by what callbacks said that YOLO was doing, empty where none did.
     `tick_s` is the time that a row of the host stands for.
     `slow_modes` are what was switched on in the main process that slows it, by their names in its settings.
+    `is_rect` says that its training loads images in the order of their shape.
     `stood` is where the main process stood in its idle GPU time, None without its stacks.
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
     kept Python's lock.
@@ -163,6 +164,7 @@ class IntervalSignals:
     is_lasting: bool = False
     waits: bool = False
     slow_modes: frozenset[str] = frozenset()
+    is_rect: bool = False
     stood: Stood | None = None
     main_file_wait: FileWait | None = None
     worker_file_wait: FileWait | None = None

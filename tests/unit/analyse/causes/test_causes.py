@@ -437,3 +437,18 @@ def test_a_stopped_process_is_a_fact_and_nothing_is_second_to_it():
     assert explain(signals(IDLE, **beside)).cause.runner_up == "other-process"
     cause = explain(signals({**IDLE, "trainer_stopped": 1}, **beside)).cause
     assert (cause.name, cause.runner_up) == ("trainer-blocked", None)
+
+
+@pytest.mark.parametrize(
+    ("within", "fields", "said"),
+    [
+        ({}, {}, "Find why the images loaded then took longer (large files"),
+        ({}, {"is_rect": True}, "in each epoch"),
+        ({"cpu_pct": 80}, {}, None),  # others use most of the machine: the words of the cause say so
+        ({}, {"is_lasting": True}, None),  # nothing kept up before: an argument mends it
+    ],
+)
+def test_other_programs_are_named_for_slow_images_only_where_they_used_the_cpu(within, fields, said):
+    explained = explain(signals({**TOO_FEW, **within}, loader_workers=2, data_wait_share=0.9, **fields))
+    assert explained.cause.name == "input-cpu"
+    assert [said in each.text for each in explained.advice] == ([True] if said else [])

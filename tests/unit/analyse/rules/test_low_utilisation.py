@@ -10,6 +10,7 @@ from support.runs import make_run
 from support.samples import SAME_SETUP
 
 from gpu_report.analyse import analyse
+from gpu_report.analyse.busy_in_training import steady_words
 from gpu_report.analyse.causes.data_loading import loader_idle_at_times
 from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
 from gpu_report.analyse.signals.signals_index import SignalsIndex
@@ -80,3 +81,11 @@ def test_waits_of_five_seconds_are_a_habit_at_any_distance_of_rows(tick_s, rows,
 
 def test_it_is_asked_only_of_the_time_in_which_the_trainer_waited():
     assert loader_idle_at_times(signals(0, waits=False)) is None
+
+
+@pytest.mark.parametrize(
+    ("mean_pct", "steady_pct", "words"),
+    [(33.0, 52.0, " (52 % in the steady state)"), (50.0, 52.0, ""), (50.0, None, ""), (60.0, 50.0, "")],
+)
+def test_the_steady_state_is_told_where_drops_took_much_of_the_idle_time(mean_pct, steady_pct, words):
+    assert steady_words(mean_pct, steady_pct) == words

@@ -13,6 +13,7 @@ LOADER, OTHER_NODE = "the data loader", "a rank on another node"  # what a findi
 WAITING_FOR_PEER = "waiting-for-peer"  # a rule and its cause
 ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its end takes
 STEADY_KEY = "steady_util_pct"  # of evidence: mean utilisation in the steady state
+ENDS_EPOCHS_KEY = "epochs_compared"  # of evidence: how many epochs tell what their ends take
 USER_CODE_KEY = "user_code_pct"  # of evidence: the share of training time that a function of the user's takes
 SEVERITIES = ("critical", "warning", "info")  # worst first
 

@@ -225,15 +225,29 @@ def _momentary(findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epoc
 
 
 def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
-    """Yield how to make epochs longer, where most of the time goes into their ends."""
+    """Yield how to make epochs longer, where most of the time goes into their ends; else what takes that time."""
     for finding in findings:
         advice = next((each for each in finding.advice if each.gain_estimate), None)
         share = next((each.value or 0.0 for each in finding.evidence if each.key == ENDS_SHARE_KEY), 0.0)
-        if advice is None or share < 100 * th.HALF:  # else training takes most of it
+        if share < 100 * th.HALF:  # else training takes most of it
+            continue
+        if advice is None:
+            yield _costly_validation(finding, share / 100)
             continue
         gain = advice.gain_estimate or 0.0
         text = f"{advice.short} (about {1 / (1 - gain):.1f}\u00d7 faster): {lower_first(finding.summary)}"
         yield Lead(_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
+
+
+def _costly_validation(finding: Finding, share: float) -> Lead:
+    """Return the lead of ends of epochs that no longer epochs mend: its argument, but to validate at all comes last."""
+    set_ = [each for each in finding.advice if each.argument]
+    advice = next((each for each in set_ if each.argument != "val"), set_[0] if set_ else None)
+    text = f"{finding.summary}"
+    if advice is not None:
+        text = f"Set `{advice.argument}={advice.to_value}`{_now(advice)}: {lower_first(finding.summary)}"
+    gain = share if advice is None else advice.gain_at_most or 0.0
+    return Lead(_of(finding, FIX if advice else LOOK, text, advice), th.UNSURE * gain * finding.duration_s)
 
 
 def _in_steps(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:

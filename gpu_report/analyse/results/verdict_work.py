@@ -9,15 +9,13 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.time_ledger import others_work
-from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE
+from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.intervals import as_array
-from gpu_report.catalogue import RULES, STEADY_KEY
+from gpu_report.catalogue import ENDS_EPOCHS_KEY, RULES, STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Finding, Sentence
 from gpu_report.wording import counted, length, lower_first
-
-JUDGED = frozenset({"starved", "long-epoch-ends"})  # findings that say enough of a training that is short
 
 BOUND_WORDS = {
     "launch": ": launch-bound, the CPU is the limit",
@@ -35,7 +33,13 @@ def is_long(trained: Busy) -> TypeGuard[tuple[float, float]]:
 
 def is_judged(trained: tuple[float, float], findings: Sequence[Finding]) -> bool:
     """Tell whether there was training enough to judge it, or a finding says enough of it."""
-    return is_long(trained) or any(finding.rule in JUDGED for finding in findings)
+    return is_long(trained) or any(map(_says_enough, findings))
+
+
+def _says_enough(finding: Finding) -> bool:
+    """Tell whether a finding says enough of a training that is short; a long validation tells nothing of its steps."""
+    epochs = next((each.value or 0.0 for each in finding.evidence if each.key == ENDS_EPOCHS_KEY), 0.0)
+    return finding.rule == "starved" or epochs >= LONG_ENDS_LEAST
 
 
 def work_sentences(  # noqa: PLR0913 - what it is judged by

@@ -17,6 +17,7 @@ class TrainedEpoch:
 
     `validation_s` and `checkpoint_s` are what came after it, 0 where there was none. `from_callbacks` says that all of
     it was reported, not worked out of readings. `validated` has the parts of the validation, None where not known.
+    `batches` is how many it trained.
     `group` is what its epochs have in common that may be compared with each other: one process, one way to load images.
     `alike` is False for those that take longer by their nature: the first of a process, the one that closes the mosaic
     and makes its loader anew, one that was begun again, and one in which a profiler ran.
@@ -32,6 +33,7 @@ class TrainedEpoch:
     checkpoint_s: float = 0.0
     from_callbacks: bool = False
     validated: Validation | None = None
+    batches: int | None = None
 
 
 def length_of(parts: Sequence[Phase], name: str) -> float | None:
@@ -61,6 +63,7 @@ def trained_epochs(context: Context) -> list[TrainedEpoch]:
                 validation_s=length_of(parts, "validation") or 0.0,
                 checkpoint_s=length_of(parts, "checkpoint") or 0.0,
                 from_callbacks=epoch_end.from_callbacks,
+                batches=reported.batches if reported else None,
                 validated=next((phase.validated for phase in parts if phase.validated), None),
             )
         )

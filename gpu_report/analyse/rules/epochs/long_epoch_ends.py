@@ -20,7 +20,7 @@ from gpu_report.analyse.rules.epochs.validation_advice import ValidationAdvice
 from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.catalogue import ENDS_SHARE_KEY, RULES
+from gpu_report.catalogue import ENDS_EPOCHS_KEY, ENDS_SHARE_KEY, RULES
 from gpu_report.model import Advice, Cause, Evidence, Finding
 from gpu_report.wording import upper_first
 
@@ -68,7 +68,7 @@ class _Parts:
 def long_epoch_ends(context: Context, epochs: Sequence[TrainedEpoch], found: Sequence[Finding]) -> list[Finding]:
     """Report each training whose epochs' ends take ENDS_SHARE of it or more, less what other findings say of them.
 
-    Of their validations VALIDATION_SHARE is enough.
+    Of their validations VALIDATION_SHARE is enough. LONG_ENDS_LEAST epochs tell it, or any whose validation is long.
     """
     told = interval_cover(each.span for f in found if RULES[f.rule].at_epoch_ends for each in f.each)
     return [
@@ -83,10 +83,14 @@ def _of_training(
     found: Sequence[Finding],
     told: IntervalCover,
 ) -> Iterator[Finding]:
-    mine = [each for each in epochs if each.from_callbacks and each.alike and _lies_in(each, training)]
-    if len(mine) < th.LONG_ENDS_LEAST:
+    known = [each for each in epochs if each.from_callbacks and _lies_in(each, training)]
+    alike = [each for each in known if each.alike]
+    mine = alike if len(alike) >= th.LONG_ENDS_LEAST else known
+    if not mine:
         return
-    parts = _parts(mine, told)
+    parts = _parts(training, mine, told)
+    if mine is not alike and parts.validation_s < max(th.LONG_VALIDATION_S, parts.train_s):
+        return
     if parts.named(["validation"], ["checkpoint"]) and (parts.share >= th.ENDS_SHARE or parts.mostly_validates):
         starved = [f for f in found if f.rule == "starved" and f.severity != "info"]  # more is advised on its steps
         is_starved = any(context.training_at(f.start_t_s, f.gpu) is training for f in starved)
@@ -99,11 +103,18 @@ def _lies_in(epoch: TrainedEpoch, training: Training) -> bool:
     return same and training.span[0] <= epoch.span[0] < training.span[1]
 
 
-def _parts(epochs: Sequence[TrainedEpoch], told: IntervalCover) -> _Parts:
+def _whole_s(training: Training, epoch: TrainedEpoch) -> float:
+    """Return what an epoch takes to train as a whole: `time` cuts the last one."""
+    batches = training.quantity("batches")
+    cut = bool(batches and epoch.batches and epoch.batches < batches)
+    return epoch.train_s * (batches or 0.0) / (epoch.batches or 1) if cut else epoch.train_s
+
+
+def _parts(training: Training, epochs: Sequence[TrainedEpoch], told: IntervalCover) -> _Parts:
     validations = [(each.span[1], each.span[1] + each.validation_s) for each in epochs]
     checkpoints = [(end, end + each.checkpoint_s) for (_, end), each in zip(validations, epochs, strict=True)]
     return _Parts(
-        median(each.train_s for each in epochs),
+        median(_whole_s(training, each) for each in epochs),
         median(_untold_s(span, told) for span in validations),
         median(_untold_s(span, told) for span in checkpoints),
         len(epochs),
@@ -131,7 +142,7 @@ def _finding(
         ("checkpoint of an epoch (median)", parts.checkpoint_s or None, "s"),
         *(parts.typical.evidence if parts.typical else ()),
         Evidence("validation and checkpoint, of the time of an epoch", 100 * parts.share, "%", key=ENDS_SHARE_KEY),
-        ("epochs compared", parts.epochs, ""),
+        Evidence("epochs compared", parts.epochs, key=ENDS_EPOCHS_KEY),
     )
     last = epochs[-1]
     mostly = f"; {parts.typical.largest_words}" if parts.typical and parts.typical.largest_words else ""

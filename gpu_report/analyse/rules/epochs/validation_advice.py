@@ -19,6 +19,7 @@ from gpu_report.model import Advice
 from gpu_report.wording import amount
 
 DEFAULT_CONF = 0.001  # of a validation whose `conf` is not set (engine/validator.py of ultralytics)
+DEFAULT_BOXES = {"iou": 0.7, "max_det": 300}  # cfg/default.yaml: more of either keeps more boxes
 LOADERS = 2  # times as many workers as `workers` says load for a validation within a training
 
 
@@ -53,10 +54,27 @@ class ValidationAdvice:
         """Offer fewer boxes: NMS and metrics take as long as there are many."""
         asked, seconds = self.training.args.get("conf", ""), self.typical.of("postprocess", "metrics")
         conf = DEFAULT_CONF if asked is None else asked
+        more, gain = self._more_boxes(), seconds / self.epoch_s
+        text = f"Keep fewer boxes: NMS and metrics take {amount(seconds, 's')} a validation"
         if isinstance(conf, float) and 0 <= conf < th.ENOUGH_CONF:
-            text = f"Keep fewer boxes: NMS and metrics take {amount(seconds, 's')} a validation. mAP reads a bit lower"
-            gain = seconds / self.epoch_s
+            usual = f" (by default {DEFAULT_CONF:g})" if conf < DEFAULT_CONF else ""
+            too = "".join(
+                f". `{name}={now}` keeps more than its default ({least})" for name, (now, least) in more.items()
+            )
+            text = f"{text}{usual}. mAP reads a bit lower{too}"
             yield Advice(text, "conf", f"{conf:g}", f"{th.ENOUGH_CONF:g}", gain_at_most=gain)
+        else:
+            for name, (now, least) in more.items():
+                yield Advice(f"{text}. {least} is the default", name, now, least, gain_at_most=gain)
+
+    def _more_boxes(self) -> dict[str, tuple[str, str]]:
+        """Return the arguments that keep more boxes than their defaults do, each with its value and its default."""
+        asked = ((name, self.training.args.get(name), usual) for name, usual in DEFAULT_BOXES.items())
+        return {
+            name: (f"{value:g}", f"{usual:g}")
+            for name, value, usual in asked
+            if isinstance(value, int | float) and value > usual
+        }
 
     def _no_plots(self) -> Iterator[Advice]:
         """Offer to draw nothing. Most is drawn in the final evaluation, which counts, too."""

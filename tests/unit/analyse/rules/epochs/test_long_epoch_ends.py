@@ -226,3 +226,34 @@ def test_each_argument_advised_is_one_that_ultralytics_takes():
     assert set(advice) == {"val", "conf", "plots", "workers", "batch"}
     kinds = {"val": bool, "conf": float, "plots": bool, "workers": int, "batch": int}
     check({name: kinds[name](each.to_value != "False" and each.to_value) for name, each in advice.items()})
+
+
+@pytest.mark.parametrize(
+    ("train_s", "validation_s", "batches", "is_told"),
+    [
+        (6.0, 95.0, 10, True),
+        (6.0, 25.0, 10, False),  # as long as what a first validation may need besides
+        (60.0, 50.0, 10, False),  # training is the larger part
+        (20.0, 50.0, 100, False),  # ... of a whole epoch: `time` cut this one to a tenth
+    ],
+)
+def test_one_long_validation_is_told_of_however_few_the_epochs(train_s, validation_s, batches, is_told):
+    args = {"epochs": 300, "time": 0.02, "conf": 1e-05, "max_det": 3000, "iou": 0.7}
+    parts = {"inference": 0.1 * validation_s, "postprocess": 0.9 * validation_s}
+    run = trained(train_s, validation_s, count=1, args=args, settings={"batches": batches}, parts=parts)
+    assert [finding.summary for finding in ends(run)] == [
+        f"Validation takes {95 / 1.01:.0f} % of each epoch; 90 % of validation is postprocessing (NMS)"
+    ] * is_told
+    lead, *others = (each.text for each in analyse(run).verdict.sentences)
+    assert lead.startswith("Set `conf=0.01` (now 1e-05): validation takes") == is_told
+    if is_told:
+        assert others[0] == "The training itself is too short to judge: the GPU trained for only 6 s."
+        (advice,) = (each for finding in ends(run) for each in finding.advice if each.argument == "conf")
+        assert "`max_det=3000` keeps more than its default (300)" in advice.text
+
+
+def test_boxes_beyond_the_defaults_are_offered_where_conf_is_high():
+    args = {"epochs": 300, "time": 0.02, "conf": 0.1, "max_det": 3000, "iou": 0.95}
+    (finding,) = ends(trained(6.0, 95.0, count=1, args=args, parts={"postprocess": 95.0}))
+    offered = {advice.argument: (advice.from_value, advice.to_value) for advice in finding.advice}
+    assert offered == {"iou": ("0.95", "0.7"), "max_det": ("3000", "300")}

@@ -232,22 +232,19 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         if share < 100 * th.HALF:  # else training takes most of it
             continue
         if advice is None:
-            yield _costly_validation(finding, share / 100)
+            yield from _costly_validation(finding)
             continue
         gain = advice.gain_estimate or 0.0
         text = f"{advice.short} (about {1 / (1 - gain):.1f}\u00d7 faster): {lower_first(finding.summary)}"
         yield Lead(_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
 
 
-def _costly_validation(finding: Finding, share: float) -> Lead:
-    """Return the lead of ends of epochs that no longer epochs mend: its argument, but to validate at all comes last."""
-    set_ = [each for each in finding.advice if each.argument]
-    advice = next((each for each in set_ if each.argument != "val"), set_[0] if set_ else None)
-    text = f"{finding.summary}"
-    if advice is not None:
+def _costly_validation(finding: Finding) -> Iterator[Lead]:
+    """Yield the argument that mends ends of epochs where no longer epochs do; not to validate at all comes last."""
+    arguments = sorted((each for each in finding.advice if each.argument), key=lambda each: each.argument == "val")
+    for advice in arguments[:1]:
         text = f"Set `{advice.argument}={advice.to_value}`{_now(advice)}: {lower_first(finding.summary)}"
-    gain = share if advice is None else advice.gain_at_most or 0.0
-    return Lead(_of(finding, FIX if advice else LOOK, text, advice), th.UNSURE * gain * finding.duration_s)
+        yield Lead(_of(finding, FIX, text, advice), th.UNSURE * (advice.gain_at_most or 0.0) * finding.duration_s)
 
 
 def _in_steps(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
@@ -276,7 +273,8 @@ def _slow_starts(findings: Sequence[Finding]) -> Iterator[Lead]:
             continue
         at = _most(finding)
         if finding.severity != "info":
-            text = finding.summary if at is None else f"Look at {place_words(at)}. {finding.summary}"
+            look = finding.advice[0].short if finding.advice else f"Look at {place_words(at)}" if at else ""
+            text = f"{look}. {finding.summary}" if look else finding.summary
             yield Lead(_of(finding, LOOK, text), URGENT_S)
         elif at is not None and not at.is_yolo and not lasts:
             took_s = at.share * finding.duration_s

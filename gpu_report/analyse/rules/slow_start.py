@@ -1,16 +1,20 @@
 """Rule: a training that took long to begin, or never did: which part of its start-up, and in which lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.stack_notes import in_yolo
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
 from gpu_report.catalogue import LOADER
-from gpu_report.model import Cause, Finding, Phase
+from gpu_report.model import Advice, Cause, Finding, Phase
 
 FIRST_BATCH = "first batch"
 # What people call the parts of a start-up, as callbacks tell them.
@@ -23,6 +27,36 @@ WHAT = {
 }
 WAITED, WORKED = "waited for its first batch", "worked on its first batch"
 OTHERWISE = "was set up"
+
+
+class DataWork(NamedTuple):
+    """What YOLO does with a whole data set before it trains, in words, and what to do about it."""
+
+    words: str
+    advice: Advice
+
+
+_SCAN = DataWork(
+    "checking its images and labels",
+    Advice(
+        "YOLO opens each image once to check it, and writes what it found beside the labels (`*.cache`). "
+        "The next run reads that, where the folder can be written and the data stay as they are",
+        short="Let YOLO check the data set to its end once: the next run reads what it wrote",
+    ),
+)
+_CACHE = DataWork(
+    "filling its cache of images",
+    Advice(
+        "`cache=ram` decodes each image at every start. `cache=disk` writes them once, and later runs read them",
+        short="Set `cache=disk`, which later runs read, or leave out `cache`",
+    ),
+)
+# By the functions of YOLO (data/dataset.py, data/base.py) that do so with threads, for which the main one waits.
+DATA_WORK: Mapping[str, DataWork] = {
+    "cache_labels": _SCAN,
+    "verify_images": _SCAN,
+    "cache_images": _CACHE,
+}
 
 
 def slow_starts(context: Context) -> list[Finding]:
@@ -77,17 +111,20 @@ def _finding(context: Context, part: str, spans: Sequence[Span], took_s: float, 
         "over": "The training never began: it",
         "going on": "The training has not begun: it",
     }
+    work, share = _data_work(context, spans)
+    mostly = f", {100 * share:.0f} % of it {work.words}" if work else ""
     longest = max(spans, key=lambda span: span[1] - span[0])
     return context.finding(
         "slow-start",
         "warning" if state == "over" else "info",
         longest,
-        f"{text[state]} {what} for {took_s:.0f} s",
+        f"{text[state]} {what} for {took_s:.0f} s{mostly}",
         epoch=None,
         phase="startup",
         evidence=evidence((f"the training {what}", took_s, "s"), *_cpu(context, longest)),
         cause=Cause("startup", CERTAIN, f"it {what}"),
         waited_for=LOADER if in_loader else "",
+        advice=(work.advice,) if work and not _keeps(context, longest, work) else (),
     )
 
 
@@ -98,6 +135,33 @@ def _cpu(context: Context, span: Span) -> Iterator[tuple[str, float | None, str]
     yield "CPU of the main process", signals.within("main_cpu_pct"), "% of a core"
     yield "CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"
     yield "CPU, all cores", signals.within("cpu_pct"), "%"
+
+
+def _data_work(context: Context, spans: Sequence[Span]) -> tuple[DataWork | None, float]:
+    """Return what YOLO did with the data set for most of some spans, and for which share (0 to 1) of what was noted."""
+    by_work: dict[DataWork, float] = {}
+    noted_s = 0.0
+    for each in context.signals.idle_stacks:
+        if each.process.is_worker:
+            continue
+        rows, share = each.within(spans)
+        seconds = np.bincount(each.number[rows], each.seconds(rows) * share)
+        noted_s += float(seconds.sum())
+        for number in np.flatnonzero(seconds).tolist():
+            stack = each.process.stacks.get(number, ())
+            work = next((DATA_WORK[f.function] for f in stack if f.function in DATA_WORK and in_yolo(f)), None)
+            if work is not None:
+                by_work[work] = by_work.get(work, 0.0) + float(seconds[number])
+    most = max(by_work, key=lambda work: by_work[work], default=None)
+    if most is None or by_work[most] <= noted_s / 2:
+        return None, 0.0
+    return most, by_work[most] / noted_s
+
+
+def _keeps(context: Context, span: Span, work: DataWork) -> bool:
+    """Tell whether what fills a cache of images is kept for later runs already."""
+    training = context.training_at(span[0])
+    return work is _CACHE and training is not None and training.args.get("cache") == "disk"
 
 
 def _in_loader(context: Context, spans: Sequence[Span]) -> bool | None:

@@ -19,6 +19,8 @@ INTERPRETER = re.compile(
 )
 # What an installed package does is named by the line that calls it; YOLO's own lines its users can look up.
 INTEGRATIONS = re.compile(r"[\\/]ultralytics[\\/]utils[\\/]callbacks[\\/](?!base\.py)")
+# YOLO's progress bar passes on what another loop yields: who loops over it says more.
+PROGRESS_BAR = re.compile(r"[\\/]ultralytics[\\/]utils[\\/]tqdm\.py$")
 YOLO = re.compile(r"[\\/]ultralytics[\\/]")
 # What `torch.compile` writes itself is nobody's own code either: a file is named by 256 bits, as `c` and base 32, and
 # its folder by the first two of those letters (torch's codecache.py), wherever the cache lies.
@@ -56,6 +58,7 @@ def _of_files(pattern: re.Pattern[str]) -> Callable[[Frame], bool]:
 
 in_interpreter, in_package, in_yolo, in_torch = map(_of_files, (INTERPRETER, PACKAGE, YOLO, TORCH))
 in_integration, in_loader, in_step, in_no_step = map(_of_files, (INTEGRATIONS, LOADER, STEP, NO_STEP))
+in_progress_bar = _of_files(PROGRESS_BAR)
 passes_on = _of_files(STEPS)  # is of torch's between YOLO and an optimizer that it steps
 
 
@@ -208,8 +211,8 @@ def is_loader(frame: Frame) -> bool:
 
 
 def is_plumbing(frame: Frame) -> bool:
-    """Tell whether a frame is the interpreter's or an installed package's other than YOLO."""
-    return in_interpreter(frame) or in_package(frame)
+    """Tell whether a frame is the interpreter's, YOLO's progress bar's, or an installed package's other than YOLO."""
+    return in_interpreter(frame) or in_package(frame) or in_progress_bar(frame)
 
 
 def kind_of(frame: Frame) -> CodeKind:

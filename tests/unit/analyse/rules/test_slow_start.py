@@ -115,3 +115,32 @@ def test_what_comes_before_yolo_is_a_part_of_a_start(seconds, util, found):
     for finding in mine:
         assert finding.summary == f"The training ran imports and other code before YOLO for {seconds:.0f} s"
         assert (finding.severity, finding.where[0].file) == ("info", IMPORT.file)
+
+
+BAR = Frame("/site-packages/ultralytics/utils/tqdm.py", 379, "__iter__")
+WAIT = Frame("/usr/lib/python3.12/threading.py", 355, "wait")
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "words", "advice"),
+    [
+        ("dataset.py", "cache_labels", ", 100 % of it checking its images and labels", "Let YOLO check the data set"),
+        ("base.py", "cache_images", ", 100 % of it filling its cache of images", "Set `cache=disk`"),
+        ("base.py", "other", "", "Look at `other` (base.py:144)"),
+    ],
+)
+def test_what_a_slow_start_did_with_the_data_set_is_named_by_who_waits_for_it(file, function, words, advice):
+    caller = Frame(f"/site-packages/ultralytics/data/{file}", 144, function)
+    run = started([("data set", 30.0)], stacks=(process((0, 40, (WAIT, BAR, caller))),))
+    (finding,) = slow(run)
+    assert finding.summary == f"The training never began: it prepared its data set for 30 s{words}"
+    assert finding.where[0].function == function
+    assert analyse(run).verdict.sentences[0].text.startswith(f"{advice}")
+
+
+@pytest.mark.parametrize(("cache", "count"), [("ram", 1), ("disk", 0)])
+def test_a_cache_on_disk_is_not_advised_where_it_is_being_filled(cache, count):
+    caller = Frame("/site-packages/ultralytics/data/base.py", 335, "cache_images")
+    run = started([("data set", 30.0)], stacks=(process((0, 40, (WAIT, BAR, caller))),))
+    (finding,) = slow(dataclasses.replace(run, yolo_runs=(YoloRun(1, None, {"cache": cache}, "recorded", None),)))
+    assert len(finding.advice) == count

@@ -118,8 +118,11 @@ def _use_amp(context: Context, window: _Window, share: float, waits_for: str) ->
     """Return what to do, where a step gets shorter by `share` (0 to 1), unless it waits for something else anyway."""
     amp = _settings(context, window).get("amp")
     but = f"; it saves little while the GPU waits for {waits_for}" if waits_for else ""
+    training = context.training_at(window.profiled.window.start_t_s)
     if amp:
         return Advice(f"Find out why: `amp` is on, but convolutions run in 32 bits{but}")
+    if training is not None and training.args.get("amp") is True:
+        return Advice(f"See in the log why ultralytics turned `amp=True` off{but}")
     advice = Advice(f"Train with mixed precision: `amp=True`{but}", "amp", None if amp is None else "False", "True")
     if waits_for:
         return advice

@@ -93,10 +93,10 @@ def full_precision(context: Context, training: Training) -> SetupIssue | None:
     too_old = capability is not None and capability < TENSOR_CORES_FROM
     if training.settings.get("amp") is not False or not training.device.startswith("cuda") or too_old:
         return None
-    if _saw_precision(context, training):
+    asked = training.args.get("amp") is True
+    if not asked and _saw_precision(context, training):
         return None
     busy = busy_in_training(context, training)
-    asked = training.args.get("amp") is True
     is_limit = busy is not None and busy[0] >= HEALTHY_PCT and not asked
     text = "The training computed in 32 bits (`amp=False`)"
     do = Advice("Set `amp=True`, unless losses became NaN with it", "amp", "False", "True", short="Set `amp=True`")

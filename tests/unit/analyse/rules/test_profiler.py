@@ -11,7 +11,7 @@ from gpu_report.analyse.context import build_context
 from gpu_report.analyse.rules import profiler
 from gpu_report.analyse.rules.profiler import profiled_findings
 from gpu_report.load.trace import load_trace
-from gpu_report.model import InsideEpoch, InsideRun, Options, Phase, ProfilerWindow
+from gpu_report.model import InsideEpoch, InsideRun, Options, Phase, ProfilerWindow, YoloRun
 
 TRACES = Path(__file__).resolve().parents[3] / "data" / "traces"
 NAME = "12-1"
@@ -140,6 +140,15 @@ def test_32_bits_are_said_once(trace):
     said = [finding for finding in analysis.findings if "32 bits" in finding.summary]
     assert [finding.rule for finding in said] == ["full-precision" if trace else "environment"]
     assert analysis.verdict.text.count("`amp=True`") == 1
+
+
+def test_what_ultralytics_turned_off_is_not_asked_for_again():
+    run = run_with(load_trace(TRACES / "m-batch-64-amp-off.json.gz"), settings={"amp": False, "device": "cuda:0"})
+    asked = replace(run, yolo_runs=(YoloRun(1, None, {"amp": True}, "recorded", None),))
+    asked = replace(asked, inside=(replace(run.inside[0], run=1),))
+    said = [finding for finding in analyse(asked).findings if "32 bits" in finding.summary]
+    assert {finding.rule for finding in said} == {"full-precision", "environment"}
+    assert not any(advice.argument for finding in said for advice in finding.advice)
 
 
 def test_where_the_gpu_waits_for_the_cpu_amp_is_a_note():

@@ -1,6 +1,7 @@
 """Compiled templates, kept where Python keeps its compiled modules: to compile them takes 0.4 s of each report."""
 
 import contextlib
+import pickle
 import sys
 from hashlib import sha256
 from importlib.util import cache_from_source
@@ -14,7 +15,13 @@ from gpu_report import __version__
 
 
 class _WhereOneMay(FileSystemBytecodeCache):
-    """Files in a folder; a disk that is full or only to be read keeps nothing."""
+    """Files in a folder; a disk that is full or only to be read keeps nothing, and what cannot be read is made anew."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        try:
+            super().load_bytecode(bucket)
+        except (OSError, pickle.UnpicklingError, ValueError, EOFError):  # a file that was cut
+            bucket.reset()
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         with contextlib.suppress(OSError):

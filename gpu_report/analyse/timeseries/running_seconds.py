@@ -15,6 +15,7 @@ class RunningSeconds:
     def __init__(self, seconds: Floats, some: Bools) -> None:
         """Take what each reading stands for, and which of them count."""
         self._seconds, self._some, self._edges = seconds, some, [0.0]
+        self._asked: tuple[int, npt.NDArray[np.float64]] | None = None  # of the part that was asked for last
         for part in parts(len(seconds)):
             self._edges.append(float(self._within(part.start // ROWS_AT_ONCE)[-1]))
 
@@ -39,6 +40,9 @@ class RunningSeconds:
 
     def _within(self, part: int) -> npt.NDArray[np.float64]:
         """Return the seconds before each reading of a part, and before the next: added up one by one, as of all."""
+        if self._asked is not None and self._asked[0] == part:
+            return self._asked[1]
         rows = slice(part * ROWS_AT_ONCE, (part + 1) * ROWS_AT_ONCE)
         mine = np.where(self._some[rows], self._seconds[rows], 0.0)
-        return np.cumsum(np.concatenate([self._edges[part : part + 1], mine]))
+        self._asked = part, np.cumsum(np.concatenate([self._edges[part : part + 1], mine]))
+        return self._asked[1]

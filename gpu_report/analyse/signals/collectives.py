@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from gpu_report.analyse.signals.stack_notes import location_of
 from gpu_report.model import CodeLocation, Collective, RankTrace, Run, TracedGroup
 
+HELD_AT_LEAST_S = 10.0  # before the end: as a drop, below which nothing is called a stall; others may be on their way
 SEVERAL = 2  # ranks with a trace: one alone misses nobody
 
 
@@ -35,14 +36,17 @@ def traces_of_the_end(run: Run) -> tuple[RankTrace, ...]:
     worked_s = max((e.end_t_s for each in run.inside for e in each.epochs if e.end_t_s is not None), default=0.0)
     if any(each.task == "train" and each.ended == "finished" for each in run.inside) or run.recording.exit_code == 0:
         return ()
+    until_s = run.duration_s - HELD_AT_LEAST_S
     return tuple(
-        replace(trace, groups=tuple(_of_the_end(group, worked_s) for group in trace.groups))
+        replace(trace, groups=tuple(_of_the_end(group, worked_s, until_s) for group in trace.groups))
         for trace in run.nccl.traces
     )
 
 
-def _of_the_end(group: TracedGroup, worked_s: float) -> TracedGroup:
-    return replace(group, last=tuple(replace(c, completed=c.completed or c.t_s < worked_s) for c in group.last))
+def _of_the_end(group: TracedGroup, worked_s: float, until_s: float) -> TracedGroup:
+    """Return a group without the calls of the last moment, those before the end of an epoch as completed."""
+    last = tuple(replace(c, completed=c.completed or c.t_s < worked_s) for c in group.last if c.t_s <= until_s)
+    return replace(group, called=group.called - len(group.last) + len(last), last=last)
 
 
 def held_collective(traces: Sequence[RankTrace]) -> HeldCollective | None:
@@ -77,7 +81,7 @@ def _held(ranks: Sequence[int], of_rank: Mapping[int, TracedGroup]) -> HeldColle
         called={rank: call.name for rank, call in same.items()} if differ else {},
         untraced=tuple(sorted(set(ranks) - set(of_rank))),
         where=_lines(same[rank] for rank in waiting),
-        last_where=_lines(of_rank[rank].last[-1] for rank in missing),
+        last_where=_lines(of_rank[rank].last[-1] for rank in missing if of_rank[rank].last),
     )
 
 

@@ -17,7 +17,7 @@ from gpu_report.load.process_files import read_head
 from gpu_report.load.run_clock import RunClock
 from gpu_report.model import NcclProcess, NcclWarning
 
-MOST_BYTES: Final = 1 << 20  # of a file; what the recorder keeps has 256 KiB at most
+MOST_BYTES: Final = 4 << 20  # of a file; what the recorder keeps has 2 MiB at most
 MOST_PROCESSES: Final = 256
 MOST_WARNINGS: Final = 50  # of a process
 MOST_NAMES: Final = 16  # adapters, transports and settings of a process

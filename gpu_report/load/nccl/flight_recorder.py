@@ -19,13 +19,13 @@ from gpu_report.model import Collective, Frame, RankTrace, Stack, TracedGroup
 from gpu_report.ordinary_file import MIB, open_ordinary
 from gpu_report.run_folder import finite, stamp
 
-LARGEST: Final = 32 * MIB  # a trace of 2,000 collectives has 3 MiB with their stacks
-LARGEST_ALL: Final = 128 * MIB
+LARGEST: Final = 8 * MIB  # a trace of 2,000 collectives has 3 MiB with their stacks; as objects it takes ten times that
+LARGEST_ALL: Final = 64 * MIB
 MAJOR: Final = "2."
 MOST_GROUPS: Final = 64
 MOST_RANKS: Final = 100_000
 MOST_ENTRIES: Final = 20_000  # torch keeps 2,000 unless told otherwise
-LAST: Final = 16  # collectives that are kept of a group
+LAST: Final = 128  # collectives that are kept of a group
 COMPLETED: Final = "completed"
 _RANK = re.compile(r"(\d{1,6})\D*$")
 _NUMBER = re.compile(r"\d{1,6}")
@@ -75,11 +75,19 @@ def _groups(value: Json, clock: RunClock, duration_s: float) -> tuple[TracedGrou
         name = _group_of(entry)
         if name in ranks and (collective := _collective(entry, clock, duration_s)) is not None:
             called.setdefault(name, {})[collective.number] = collective
+    so_far = _called_so_far(value.get("pg_status"))
     return tuple(
-        TracedGroup(name, members, max(called[name]), tuple(called[name][at] for at in sorted(called[name])[-LAST:]))
+        TracedGroup(name, members, max(so_far.get(name, 0), *mine, 0), tuple(mine[at] for at in sorted(mine)[-LAST:]))
         for name, members in ranks.items()
-        if name in called
+        if (mine := called.get(name, {})) or name in so_far
     )
+
+
+def _called_so_far(status: object) -> dict[str, int]:
+    """Return how many collectives of each group were called: one that has none in a trace may not have begun."""
+    groups = list(status.items())[:MOST_GROUPS] if isinstance(status, dict) else []
+    last = {name: said.get("last_enqueued_collective") for name, said in groups if isinstance(said, dict)}
+    return {name: max(number, 0) for name, number in last.items() if isinstance(number, int)}
 
 
 def _ranks_of_groups(config: object) -> dict[str, tuple[int, ...]]:

@@ -79,7 +79,7 @@ def test_what_is_no_line_of_nccl_says_nothing(load):
 
 
 def test_a_flood_is_cut(load):
-    warned = "".join(f"h:{n}:1 [0] NCCL WARN {'x' * 900}\n" * 60 for n in range(40))
+    warned = "".join(f"h:{n}:1 [0] NCCL WARN {'x' * 900}\n" * 60 for n in range(90))
     nccl, problems = load(a_dot_log=warned)
     assert max(len(each.warnings) for each in nccl.processes) == 50
     assert max(len(w.text) for each in nccl.processes for w in each.warnings) == 300
@@ -116,6 +116,13 @@ def test_traces_that_are_none_are_said_and_left_out(load):
     assert [trace.rank for trace in nccl.traces] == [4]
     assert nccl.traces[0].groups == ()
     assert len(problems) == 3
+
+
+@pytest.mark.parametrize(("status", "called"), [({"0": {"last_enqueued_collective": -1}}, [0]), (None, [])])
+def test_a_group_without_entries_counts_where_the_trace_says_how_many_were_called(load, status, called):
+    trace = {"version": "2.10", "pg_config": {"0": {"ranks": "[0, 1]"}}, "pg_status": status, "entries": []}
+    nccl, _ = load(a1_dot_json=json.dumps(trace))
+    assert [group.called for group in nccl.traces[0].groups] == called
 
 
 def test_pickles_are_never_read(load, tmp_path):

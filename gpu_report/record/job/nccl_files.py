@@ -29,6 +29,7 @@ HEAD_BYTES, TAIL_BYTES = 4 * MIB, MIB  # of a log: connections are made at its b
 MOST_LINES, LONGEST_LINE = 2000, 1000
 LARGEST_TRACE = 32 * MIB
 LAST_ENTRIES = 128  # of a trace: collectives before them tell nothing of where ranks stopped
+WITH_STACKS = 16  # the last of them: secrets are looked for in each name
 ENTRY = (
     *("record_id", "process_group", "collective_seq_id", "profiling_name", "time_created_ns", "state", "frames"),
     "is_p2p",
@@ -53,8 +54,6 @@ def keep_nccl_files(
     """
     until_s = time.monotonic() + LONGEST_S
     given = {**env, **_given_to(command)}
-    for path in _written(_pattern(given.get(DEBUG_FILE, "")), since_wall_s, until_s):
-        _put(folder, path, ".log", _log(path))
     prefix = next((given[name] for name in TRACES if given.get(name)), "")
     pickles = 0
     for path in _written(glob.escape(prefix) + "[0-9]*" if prefix else "", since_wall_s, until_s):
@@ -65,6 +64,8 @@ def keep_nccl_files(
         place = folder / schema.NCCL_DIR
         place.mkdir(exist_ok=True)
         write_text(place / schema.NCCL_PICKLES, f"{pickles}\n")
+    for path in _written(_pattern(given.get(DEBUG_FILE, "")), since_wall_s, until_s):
+        _put(folder, path, ".log", _log(path, until_s))
 
 
 def _given_to(command: Sequence[str]) -> dict[str, str]:
@@ -87,13 +88,20 @@ def _pattern(name: str) -> str:
 
 
 def _written(pattern: str, since_wall_s: float, until_s: float) -> Iterator[Path]:
-    """Yield the ordinary files of a pattern that were written since a time, the first ones by name; no links."""
-    if not pattern:
-        return
-    for name in sorted(glob.glob(pattern))[:MOST_FILES]:  # noqa: PTH207 - of an absolute path pathlib has none
+    """Yield MOST_FILES files of a pattern that were written since a time, the first ones by name; no links."""
+    found = sorted(_new(pattern, since_wall_s, until_s)) if pattern else []
+    for path in found[:MOST_FILES]:
+        if time.monotonic() < until_s:
+            yield path
+
+
+def _new(pattern: str, since_wall_s: float, until_s: float) -> Iterator[Path]:
+    for name in glob.iglob(pattern):  # noqa: PTH207 - of an absolute path pathlib has none
+        if time.monotonic() >= until_s:
+            return
         with contextlib.suppress(OSError):
             path = Path(name)
-            if time.monotonic() < until_s and not path.is_symlink() and path.stat().st_mtime >= since_wall_s:
+            if not path.is_symlink() and path.stat().st_mtime >= since_wall_s:
                 yield path
 
 
@@ -112,23 +120,25 @@ def _put(folder: Path, path: Path, suffix: str, text: str) -> None:
         return
     place = folder / schema.NCCL_DIR
     place.mkdir(exist_ok=True)
-    name = _ODD.sub("_", path.name.removesuffix(suffix))[:100]
+    name = _ODD.sub("_", path.name.removesuffix(suffix))[-100:]  # at its end it has the rank
     write_text(place / f"{name}{suffix}", text)
 
 
-def _log(path: Path) -> str:
+def _log(path: Path, until_s: float) -> str:
     """Return the lines of a log that say something, each connection once, below the zone of their times."""
-    kept: dict[bytes, bytes] = {}
+    said: list[bytes] = []
+    connections: set[bytes] = set()
     for line in _lines(path):
-        if _SAYS_SOMETHING.search(line):
-            kept.setdefault(_CHANNEL.sub(rb"\1", line), line)
-    if not kept:
+        if _SAYS_SOMETHING.search(line) and (connection := _CHANNEL.sub(rb"\1", line)) not in connections:
+            said.append(line)
+            if connection != line:
+                connections.add(connection)
+    if not said:
         return ""
     zone = time.strftime("%z")
-    said = [*kept.values()]
     if len(said) > MOST_LINES:
         said = said[: MOST_LINES // 2] + said[-MOST_LINES // 2 :]
-    lines = [safe_text(line.decode("utf-8", "replace")) for line in said]
+    lines = [safe_text(line.decode("utf-8", "replace")) for line in said if time.monotonic() < until_s]
     return "\n".join([f"# kept by gpu-report; times are UTC{zone[:3]}:{zone[3:5]}", *lines]) + "\n"
 
 
@@ -159,9 +169,15 @@ def _trace(data: bytes) -> str:
     entries = value.get("entries")
     last = entries[-LAST_ENTRIES:] if isinstance(entries, list) else []
     kept: dict[str, Any] = {name: value[name] for name in OF_TRACE if name in value}
-    kept["entries"] = [_entry(each) for each in last if isinstance(each, dict)]
-    return json.dumps(hide_in_values(kept)) + "\n"
+    stackless = len(last) - WITH_STACKS
+    kept["entries"] = [
+        _entry(each, has_stack=at >= stackless) for at, each in enumerate(last) if isinstance(each, dict)
+    ]
+    try:
+        return json.dumps(hide_in_values(kept)) + "\n"
+    except RecursionError:
+        return ""
 
 
-def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: entry[name] for name in ENTRY if name in entry}
+def _entry(entry: Mapping[str, Any], *, has_stack: bool) -> dict[str, Any]:
+    return {name: entry[name] for name in ENTRY if name in entry and (has_stack or name != "frames")}

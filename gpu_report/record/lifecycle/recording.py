@@ -105,10 +105,10 @@ class OpenRecording:
         seen = {"yolo": self._yolo.as_json(), "oom_kills": session.oom_kills, "job": job}
         self._journal.describe({**run_json.at_end(at, end.ended_by, ended, recorder), **seen})
         # after all else is safe on the disk: who ends us now may not wait
-        self._keep_nccl_files()
         if ended is not None and (left := session.left_behind()) is not None:
             self._journal.event("left_behind", at, left)
             self._say(announcement.left_behind(left["pids"]))
+        self._keep_nccl_files()
         self._journal.close()
 
     def _keep_nccl_files(self) -> None:

@@ -81,3 +81,28 @@ def test_traces_in_json_are_kept_and_pickles_only_counted(folders):
     trace = json.loads(kept(run)["fr_0.json"])
     assert trace["entries"][-1]["collective_seq_id"] == 13
     assert trace["entries"][-1]["frames"][2] == {"name": "train_step", "filename": "/tmp/t.py", "line": 10}
+
+
+def test_files_of_earlier_runs_take_no_place_of_this_ones(folders):
+    run, out = folders
+    for number in range(70):
+        (out / f"log.{number}").write_text("NCCL version 2.27.3\n")
+        os.utime(out / f"log.{number}", (SINCE_WALL_S - 1, SINCE_WALL_S - 1))
+    (out / "log.99").write_text("NCCL version 2.28.9\n")
+    keep_nccl_files(run, SINCE_WALL_S, (), {"NCCL_DEBUG_FILE": f"{out}/log.%p"})
+    assert list(kept(run)) == ["log.99.log"]
+
+
+def test_a_warning_is_kept_as_often_as_it_was_given(folders):
+    run, out = folders
+    (out / "log").write_text("h:1:2 [0] NCCL WARN the same\n" * 5)
+    keep_nccl_files(run, SINCE_WALL_S, (), {"NCCL_DEBUG_FILE": f"{out}/log"})
+    assert kept(run)["log.log"].count("the same") == 5
+
+
+def test_a_trace_that_nests_too_deep_costs_no_other(folders):
+    run, out = folders
+    (out / "fr_0").write_text('{"version": "2.10", "pg_config": ' + "[" * 900 + "]" * 900 + "}")
+    (out / "fr_1").write_text('{"version": "2.10", "entries": []}')
+    keep_nccl_files(run, SINCE_WALL_S, (), {"TORCH_FR_DUMP_TEMP_FILE": f"{out}/fr_"})
+    assert "fr_1.json" in kept(run)

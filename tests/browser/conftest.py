@@ -21,6 +21,7 @@ CHROMIUM_ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+COMPLETE = "html[data-ready=yes]"
 BUILDER = Path(__file__).parents[1] / "unit" / "render" / "analysis_builder.py"
 
 
@@ -98,11 +99,11 @@ class Tab:
         if self.lent_to:
             self.lent_to.errors.append(wrong)
 
-    def open(self, path: Path, address: str) -> Opened:
-        """Open a report, and wait until it is complete."""
+    def open(self, path: Path, address: str, complete: str) -> Opened:
+        """Open a report, and wait until it has what it has when it is complete."""
         self.lent_to = Opened(self.page, path)
         self.page.goto(path.as_uri() + address)
-        self.page.wait_for_selector("html[data-ready=yes]", timeout=30_000)
+        self.page.wait_for_selector(complete, timeout=30_000)
         return self.lent_to
 
     def clear(self) -> None:
@@ -127,18 +128,20 @@ def open_report(
 ) -> Iterator[Callable[..., Opened]]:
     """A function that opens an analysis's report in a page as good as new and waits until it is complete.
 
-    `script` runs before those of the report, in a page that nobody has afterwards.
+    `script` runs before those of the report, in a page that nobody has afterwards. `complete` selects what is awaited.
     """
     lent: list[tuple[str, Tab]] = []
 
-    def opener(of: Analysis, address: str = "", *, script: str = "", **settings: object) -> Opened:
+    def opener(
+        of: Analysis, address: str = "", *, script: str = "", complete: str = COMPLETE, **settings: object
+    ) -> Opened:
         options = {"viewport": {"width": 1400, "height": 1000}, "timezone_id": "UTC", **settings}
         name = "" if script else repr(sorted(options.items()))
         tab = tabs.pop(name, None) or Tab.made(browser, options)
         if script:
             tab.page.add_init_script(script)
         lent.append((name, tab))
-        return tab.open(write_report(of), address)
+        return tab.open(write_report(of), address, complete)
 
     yield opener
     for name, tab in lent:

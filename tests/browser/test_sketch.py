@@ -77,7 +77,7 @@ def test_the_sketch_lies_where_plotly_draws(open_report, analysis: Analysis, set
 
 def test_without_plotly_no_sketch_stays_and_that_is_said(open_report, analysis: Analysis) -> None:
     none = "Object.defineProperty(window, 'Plotly', { get() { throw new Error('none'); } });"
-    page = open_report(analysis, script=none).page
+    page = open_report(analysis, script=none, complete="#chart").page
     wait_until(page, "() => document.getElementById('chart')?.textContent.includes('could not be drawn')")
     assert page.locator("#sketch").count() == 0
     assert page.locator("#lane-heads, #strip").count() == 0

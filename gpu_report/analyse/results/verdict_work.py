@@ -64,13 +64,13 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT:
         busy = f"{busy} ({HEALTHY_PCT:.0f} % or more is good for YOLO)"
     (sure, cause), ids = _because(findings)
-    busy += steady_words(util, _steady_pct(findings)) if cause else ""
+    steady = steady_words(util, _steady_pct(findings)) if cause else ""
     joined = ", and" if util < HEALTHY_PCT else ", but"
     ends = _at_epoch_ends(findings, seconds)
     more = ends or ("" if cause else _shared(context))
     compute = f"{joined} {more}" if more else LIMIT if util > th.COMPUTE_BOUND_PCT else ""
-    if before and cause:
-        yield Sentence("work", f"{busy}{compute}.")
+    if cause and (before or steady):  # in one it were too long
+        yield Sentence("work", f"{busy}{steady}{compute}.")
         yield Sentence("starved", f"Cause: {sure}{cause}.", ids)
     else:
         yield Sentence("work", f"{busy}{compute or (cause and f', {sure}because {cause}')}.", ids)

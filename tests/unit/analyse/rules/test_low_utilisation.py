@@ -85,7 +85,7 @@ def test_it_is_asked_only_of_the_time_in_which_the_trainer_waited():
 
 @pytest.mark.parametrize(
     ("mean_pct", "steady_pct", "words"),
-    [(33.0, 52.0, " (52 % in the steady state)"), (50.0, 52.0, ""), (50.0, None, ""), (60.0, 50.0, "")],
+    [(33.0, 52.0, " (52 % in steady state)"), (50.0, 52.0, ""), (50.0, None, ""), (60.0, 50.0, "")],
 )
 def test_the_steady_state_is_told_where_drops_took_much_of_the_idle_time(mean_pct, steady_pct, words):
     assert steady_words(mean_pct, steady_pct) == words

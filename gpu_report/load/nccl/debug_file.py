@@ -37,10 +37,10 @@ _DEVICE = re.compile(r"/\d{1,4}(?:\(\d{1,4}\))?(?=/|$)")
 _ADAPTERS = re.compile(r"^NET/(?P<net>\w{1,30}) ?: Using (?P<list>\[\d.*)$")
 _ADAPTER = re.compile(r"\[\d{1,3}\](?P<name>[\w.\-]{1,40})")
 _SETTING = re.compile(
-    r"^(?P<name>NCCL_(?:IB_DISABLE|P2P_DISABLE|SHM_DISABLE|NET|SOCKET_IFNAME)) set(?: by environment)? to "
+    rf"^(?P<name>{schema.NCCL_SETTINGS}) set(?: by environment)? to "
     r"(?P<value>[\w.,^=:\-]{1,60}?)\.?$"
 )
-_ZONE = re.compile(r"^# kept by gpu-report; times are UTC(?P<sign>[+-])(?P<hours>\d\d):(?P<minutes>\d\d)$")
+_ZONE = re.compile(rf"^{re.escape(schema.NCCL_ZONE)}(?P<sign>[+-])(?P<hours>\d\d):(?P<minutes>\d\d)$")
 
 
 @dataclass

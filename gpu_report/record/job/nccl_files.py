@@ -39,7 +39,8 @@ PICKLE = b"\x80"  # how one of protocol 2 or later begins
 
 _SAYS_SOMETHING = re.compile(
     rb"NCCL WARN|NCCL version|Using network|comm 0x[0-9a-f]+ rank|(?:Channel|Ring) \d.* via |NET/\w+ ?: |"
-    rb"NCCL_(?:IB_DISABLE|P2P_DISABLE|SHM_DISABLE|NET|SOCKET_IFNAME) set"
+    + schema.NCCL_SETTINGS.encode()
+    + rb" set"
 )
 _CHANNEL = re.compile(rb"((?:Channel|Ring)) \d+(?:/\d+)?")
 _ODD = re.compile(r"[^\w.\-]")
@@ -139,7 +140,7 @@ def _log(path: Path, until_s: float) -> str:
     if len(said) > MOST_LINES:
         said = said[: MOST_LINES // 2] + said[-MOST_LINES // 2 :]
     lines = [safe_text(line.decode("utf-8", "replace")) for line in said if time.monotonic() < until_s]
-    return "\n".join([f"# kept by gpu-report; times are UTC{zone[:3]}:{zone[3:5]}", *lines]) + "\n"
+    return "\n".join([f"{schema.NCCL_ZONE}{zone[:3]}:{zone[3:5]}", *lines]) + "\n"
 
 
 def _lines(path: Path) -> list[bytes]:

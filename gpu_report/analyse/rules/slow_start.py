@@ -9,10 +9,11 @@ from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.stack_notes import in_yolo
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.ranks import RankGroup
-from gpu_report.analyse.timeseries.intervals import Span, length_s, union
+from gpu_report.analyse.timeseries.intervals import Floats, Indices, Span, length_s, union
 from gpu_report.catalogue import LOADER
 from gpu_report.model import Advice, Cause, Finding, Phase
 
@@ -141,11 +142,8 @@ def _data_work(context: Context, spans: Sequence[Span]) -> tuple[DataWork | None
     """Return what YOLO did with the data set for most of some spans, and for which share (0 to 1) of what was noted."""
     by_work: dict[DataWork, float] = {}
     noted_s = 0.0
-    for each in context.signals.idle_stacks:
-        if each.process.is_worker:
-            continue
-        rows, share = each.within(spans)
-        seconds = np.bincount(each.number[rows], each.seconds(rows) * share)
+    for each, rows, noted in _noted_of_mains(context, spans):
+        seconds = np.bincount(each.number[rows], noted)
         noted_s += float(seconds.sum())
         for number in np.flatnonzero(seconds).tolist():
             stack = each.process.stacks.get(number, ())
@@ -167,10 +165,15 @@ def _keeps(context: Context, span: Span, work: DataWork) -> bool:
 def _in_loader(context: Context, spans: Sequence[Span]) -> bool | None:
     """Tell whether stacks show the main process in its loader for most of some spans, None where there are none."""
     waited_s = noted_s = 0.0
+    for each, rows, seconds in _noted_of_mains(context, spans):
+        noted_s += float(seconds.sum())
+        waited_s += float(seconds[each.waits[rows]].sum())
+    return waited_s > noted_s / 2 if noted_s > 0 else None
+
+
+def _noted_of_mains(context: Context, spans: Sequence[Span]) -> Iterator[tuple[IdleStacks, Indices, Floats]]:
+    """Yield each main process, the pieces of its notes in some spans, and how long it stood in each there (s)."""
     for each in context.signals.idle_stacks:
         if not each.process.is_worker:
             rows, share = each.within(spans)
-            seconds = each.seconds(rows) * share
-            noted_s += float(seconds.sum())
-            waited_s += float(seconds[each.waits[rows]].sum())
-    return waited_s > noted_s / 2 if noted_s > 0 else None
+            yield each, rows, each.seconds(rows) * share

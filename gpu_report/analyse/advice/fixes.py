@@ -103,9 +103,9 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
 def _launches(signals: IntervalSignals) -> bool:
     """Tell whether a full main process can have been launching: in the loader, or in a user's function, it is not."""
     stood = signals.stood
-    if stood is None or stood.is_partly_in_call:
-        return stood is None
-    return max(stood.in_loader, stood.call_share, stood.own_share) < STOOD_SHARE
+    if stood is None:
+        return True
+    return not stood.is_partly_in_call and max(stood.in_loader, stood.call_share, stood.own_share) < STOOD_SHARE
 
 
 Offer = Callable[[RunSettings, SpeedupLimit, IntervalSignals], Fix | None]

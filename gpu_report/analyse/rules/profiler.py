@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Advice, FamilyName, Finding, ProfiledSteps, Severity, TraceAnalysis
 from gpu_report.wording import amount, counted
@@ -116,9 +117,8 @@ def _full_precision(context: Context, window: _Window) -> Iterator[Finding]:
 
 def _use_amp(context: Context, window: _Window, share: float, waits_for: str) -> Advice:
     """Return what to do, where a step gets shorter by `share` (0 to 1), unless it waits for something else anyway."""
-    amp = _settings(context, window).get("amp")
+    amp, training = _settings(context, window).get("amp"), _training(context, window)
     but = f"; it saves little while the GPU waits for {waits_for}" if waits_for else ""
-    training = context.training_at(window.profiled.window.start_t_s)
     if amp:
         return Advice(f"Find out why: `amp` is on, but convolutions run in 32 bits{but}")
     if training is not None and training.args.get("amp") is True:
@@ -130,8 +130,12 @@ def _use_amp(context: Context, window: _Window, share: float, waits_for: str) ->
     return replace(advice, gain_at_most=most, gain_estimate=min(share, most))
 
 
+def _training(context: Context, window: _Window) -> Training | None:
+    return context.training_at(window.profiled.window.start_t_s)
+
+
 def _settings(context: Context, window: _Window) -> Mapping[str, object]:
-    training = context.training_at(window.profiled.window.start_t_s)
+    training = _training(context, window)
     return training.rank_group.main.settings if training is not None and training.rank_group else {}
 
 

@@ -14,6 +14,7 @@ WAITING_FOR_PEER = "waiting-for-peer"  # a rule and its cause
 ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its end takes
 STEADY_KEY = "steady_util_pct"  # of evidence: mean utilisation in the steady state
 ENDS_EPOCHS_KEY = "epochs_compared"  # of evidence: how many epochs tell what their ends take
+GROWTH_KEY = "grown_by_the_end_s"  # of evidence: what an epoch takes longer by the end than at the beginning
 USER_CODE_KEY = "user_code_pct"  # of evidence: the share of training time that a function of the user's takes
 SEVERITIES = ("critical", "warning", "info")  # worst first
 

@@ -11,6 +11,7 @@ MIB_PER_GIB = 1024
 JOULE_PER_WATT_HOUR = 3600
 RATIO_FROM = 1.5  # a time that changed by more is said to be so many times as long: +322 % is hard to picture
 ROUND_FROM = 9.95  # what would read 10.0 reads 10
+TENTHS_UNDER_S = 59.95  # an epoch under it is given to a tenth of a second: 12.1 s, not 12
 MILLISECONDS_UNDER = 0.0995  # s: hundredths of a second would hide that 18 ms became 22 ms
 SMALLEST_MONEY, WHOLE_MONEY_FROM = 0.005, 1000  # less than half a cent is not nothing
 LONGEST_SHOWN = 160  # characters of an exception's own words in a sentence: an error of NCCL has hundreds
@@ -143,6 +144,11 @@ def length(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def epoch_length(seconds: float) -> str:
+    """Return an epoch's length as the tables have it: to a tenth of a second under a minute."""
+    return f"{seconds:.1f} s" if seconds < TENTHS_UNDER_S else length(seconds)
 
 
 def about_length(seconds: float) -> str:

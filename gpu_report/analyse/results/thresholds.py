@@ -7,7 +7,6 @@ SHARED_PCT = 5.0  # of a GPU's work: less of another process's is not worth a wo
 WORTH_LEADING_SHARE = 0.01  # of the training: what costs less is said later, and is nothing to fix first
 UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
 HALF = 0.5  # of all GPUs: where so many were not used, nothing else costs as much
-TENTHS_UNDER_S = 59.95  # an epoch under it is given to a tenth of a second, as in the tables: 12.1 s, not 12
 
 # Of a drop: so much of it reported as one wait between batches, and it is that wait. A trainer stopped within a batch
 # has next to none of it (0 to 2 s of 12 to 15, on labelled H200 runs), one between two has all (13 and 18 s).

@@ -1,6 +1,7 @@
 """What a run comes to, in sentences: what to change first, then what happened."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from gpu_report.analyse.busy_in_training import Busy, busy_in_training, saw_training
@@ -11,7 +12,7 @@ from gpu_report.analyse.results.inference_verdict import inference_sentences, le
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict_drops import MergedDrop, drop_sentences, merged_drops, waiting_sentence
 from gpu_report.analyse.results.verdict_end import ended_badly, interrupted, led_to, lost, stopped_early
-from gpu_report.analyse.results.verdict_lead import FIX, LOOK, URGENT_S, Lead, epoch_length, leads
+from gpu_report.analyse.results.verdict_lead import FIX, LOOK, URGENT_S, Lead, leads
 from gpu_report.analyse.results.verdict_work import (
     is_judged,
     is_long,
@@ -20,7 +21,16 @@ from gpu_report.analyse.results.verdict_work import (
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
-from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, cause_words, row_words
+from gpu_report.catalogue import (
+    CAUSES,
+    GROWTH_KEY,
+    OTHER_NODE,
+    RULES,
+    UNEXPLAINED,
+    WAITING_FOR_PEER,
+    cause_words,
+    row_words,
+)
 from gpu_report.model import (
     HEALTHY_PCT,
     STARVED_PCT,
@@ -34,7 +44,7 @@ from gpu_report.model import (
     Verdict,
     epoch_now_s,
 )
-from gpu_report.wording import about_length, length, lower_first, money_words, upper_first
+from gpu_report.wording import about_length, epoch_length, length, lower_first, money_words, upper_first
 
 SEVERAL = 2  # epochs: of fewer the epoch itself says all
 
@@ -69,7 +79,12 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_against(lead),
         *_of_all_nodes(findings),
         *work_sentences(
-            context, trained, unseen, () if first else findings, is_lead=is_lead, marred=_is_marred(findings)
+            context,
+            trained,
+            unseen,
+            () if first else _lasting(findings, lead),
+            is_lead=is_lead,
+            marred=_is_marred(findings),
         ),
         *_unnamed(context, lead, findings),
         *_guessed(context, findings),
@@ -121,8 +136,16 @@ def _of_all_nodes(findings: Sequence[Finding]) -> Iterator[Sentence]:
 
 
 def _is_said(finding: Finding, lead: Lead | None) -> bool:
-    """Tell whether the lead has said of a wait for another node what there is to say."""
-    return lead is not None and finding.waited_for == OTHER_NODE and finding.id in lead.sentence.findings
+    """Tell whether the lead has said of a wait for another node, or of what grows, what there is to say."""
+    says_all = finding.waited_for == OTHER_NODE or any(each.key == GROWTH_KEY for each in finding.evidence)
+    return lead is not None and says_all and finding.id in lead.sentence.findings
+
+
+def _lasting(findings: Sequence[Finding], lead: Lead | None) -> Sequence[Finding]:
+    """Return the findings without what holds steps up all the time, where steps that get slower lead: it grew."""
+    said = lead.sentence.findings if lead is not None else ()
+    gets_slower = any(finding.rule == "epochs-slowing" and finding.id in said for finding in findings)
+    return [replace(f, cause=None) if f.rule == "starved" else f for f in findings] if gets_slower else findings
 
 
 def _guessed(context: Context, findings: Sequence[Finding]) -> Iterator[Sentence]:

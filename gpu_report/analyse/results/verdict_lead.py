@@ -15,6 +15,7 @@ from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import (
     CAUSES,
     ENDS_SHARE_KEY,
+    GROWTH_KEY,
     OTHER_NODE,
     RULES,
     UNEXPLAINED,
@@ -24,7 +25,15 @@ from gpu_report.catalogue import (
     rule_words,
 )
 from gpu_report.model import Advice, CodeLocation, Finding, Frame, Projection, Sentence, SpeedupLimit
-from gpu_report.wording import about_length, counted, length, lower_first, place_words, shown_ratio, upper_first
+from gpu_report.wording import (
+    about_length,
+    counted,
+    epoch_length,
+    lower_first,
+    place_words,
+    shown_ratio,
+    upper_first,
+)
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
 LAUNCH_BOUND = "launch-bound"
@@ -49,6 +58,7 @@ def leads(
         *_setting(context, findings, projection),
         *_lasting(context, findings, limits, projection),
         *_user_code(context, findings),
+        *_growing(findings, _epochs(context)),
         *_momentary(findings, limits, _epochs(context)),
         *_long_epoch_ends(findings),
         *_in_steps(context, findings),
@@ -160,6 +170,15 @@ def _user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             before = told.get((at.file, at.function), lead)
             told[at.file, at.function] = max(before, lead, key=lambda each: each.saves_s)
     yield from told.values()
+
+
+def _growing(findings: Sequence[Finding], epochs: int) -> Iterator[Lead]:
+    """Yield where to look for what makes epochs longer and longer: it saves what it takes by the end, in each."""
+    for finding in findings:
+        more_s = next((each.value for each in finding.evidence if each.key == GROWTH_KEY), None)
+        if more_s is not None:
+            text = f"{finding.advice[0].short}. {finding.summary}"
+            yield Lead(_of(finding, LOOK, text), more_s * epochs)
 
 
 def _is_full(finding: Finding, findings: Sequence[Finding]) -> bool:
@@ -358,8 +377,3 @@ def _unused(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             text = f"Set `{advice.argument}={advice.to_value}`: {text}"
         sentence = _of(finding, FIX if advice else LOOK, text, advice)
         yield Lead(sentence, th.HALF * context.run.duration_s * gpus)
-
-
-def epoch_length(seconds: float) -> str:
-    """Return an epoch's length as the tables have it: to a tenth of a second under a minute."""
-    return f"{seconds:.1f} s" if seconds < th.TENTHS_UNDER_S else length(seconds)

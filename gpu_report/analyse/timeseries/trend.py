@@ -2,29 +2,40 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
 from gpu_report.analyse.timeseries.gpu_series import Floats
 
-# Fewer epochs show no trend: with 10 the test's normal approximation holds, and a third has three.
-TREND_EPOCHS = 10
+TREND_EPOCHS = 5  # four that rise from one to the next do so by chance once in 24 times, five once in 120
+NORMAL_EPOCHS = 10  # from so many on the test's normal approximation holds; of fewer all orders are counted
 TREND_P = 0.01  # one-sided; of epochs without any trend one run in a hundred passes, and must then also pass the lines
+STEP_SHARE = 0.5  # of a rise, in one step: most of it came at once
 TREND_MOST = 300  # values compared in pairs; more are taken together in blocks
 
 
 @dataclass(frozen=True)
 class Trend:
-    """What values came to in the first and in the last third of them (medians), in their unit."""
+    """What values came to in the first and in the last third of them (medians), in their unit.
+
+    `is_gradual` says that they went on rising, and did not change once.
+    """
 
     first: float
     last: float
+    is_gradual: bool = True
 
     @property
     def grown(self) -> float:
         """Return by how much they rose."""
         return self.last - self.first
+
+    @property
+    def by_the_end(self) -> float:
+        """Return by how much they rose in all: on a line, medians of thirds lie two thirds of them apart."""
+        return self.grown / (2 / 3) if self.is_gradual else self.grown
 
 
 def mann_kendall_rise(values: Sequence[float]) -> Trend | None:
@@ -33,8 +44,16 @@ def mann_kendall_rise(values: Sequence[float]) -> Trend | None:
         return None
     series = np.array(values, dtype=float)
     third = len(series) // 3
+    blocks = _blocks(series)
     found = Trend(float(np.median(series[:third])), float(np.median(series[-third:])))
-    return found if found.grown > 0 and p_of_no_rise(_blocks(series)) <= TREND_P else None
+    found = replace(found, is_gradual=_is_gradual(blocks, found.grown))
+    return found if found.grown > 0 and p_of_no_rise(blocks) <= TREND_P else None
+
+
+def _is_gradual(values: Floats, grown: float) -> bool:
+    """Tell whether no single step makes STEP_SHARE of a rise; running medians of three drop single outliers."""
+    steps = np.diff(np.median(np.lib.stride_tricks.sliding_window_view(values, 3), axis=1))
+    return float(steps.max(initial=0.0)) < STEP_SHARE * grown
 
 
 def p_of_no_rise(values: Floats) -> float:
@@ -42,17 +61,30 @@ def p_of_no_rise(values: Floats) -> float:
 
     H. B. Mann, Econometrica 13 (1945); M. G. Kendall, Rank Correlation Methods (1975); as in R. O. Gilbert, Statistical
     Methods for Environmental Pollution Monitoring (1987), p. 208 to 213. S counts the pairs that rise less those that
-    fall; its variance is corrected for ties, and S by 1 for being discrete. With 10 values the normal distribution is
-    close enough to that of S (the test of this function holds it against permutations).
+    fall; its variance is corrected for ties, and S by 1 for being discrete. With NORMAL_EPOCHS values the normal
+    distribution is close enough to that of S (the test of this function holds it against permutations). Of fewer their
+    orders are counted, as if none were equal: equal ones add nothing to S.
     """
     count = len(values)
     score = float(sum(np.sign(values[i + 1 :] - values[i]).sum() for i in range(count - 1)))
+    if count < NORMAL_EPOCHS:
+        pairs, orders = count * (count - 1) // 2, _orders(count)
+        return sum(orders[: math.floor((pairs - score) / 2) + 1]) / sum(orders)
     _, ties = np.unique(values, return_counts=True)
     variance = (_triples(count) - sum(_triples(int(tie)) for tie in ties)) / 18
     if variance <= 0:
         return 1.0
     z = (score - np.sign(score)) / math.sqrt(variance)
     return 0.5 * math.erfc(z / math.sqrt(2))
+
+
+@cache
+def _orders(count: int) -> tuple[int, ...]:
+    """Return in how many orders of so many values 0, 1, 2 ... pairs fall (D. E. Knuth, TAOCP 3, section 5.1.1)."""
+    orders = [1]
+    for size in range(2, count + 1):
+        orders = [sum(orders[max(n - size + 1, 0) : n + 1]) for n in range(len(orders) + size - 1)]
+    return tuple(orders)
 
 
 def _triples(count: int) -> int:

@@ -79,7 +79,24 @@ def groups(epochs: Sequence[TrainedEpoch]) -> Iterator[list[TrainedEpoch]]:
     yield from (siblings for siblings in found.values() if len(siblings) >= OUTLIER_SIBLINGS)
 
 
-def undisturbed(epochs: Sequence[TrainedEpoch], held_up: IntervalCover) -> list[TrainedEpoch]:
-    """Return the epochs of which so little was disturbed that they tell of a trend."""
-    lost = held_up.seconds_in_each([epoch.span for epoch in epochs]).tolist()
-    return [each for each, lost_s in zip(epochs, lost, strict=True) if lost_s < th.DISTURBED_SHARE * each.train_s]
+@dataclass(frozen=True)
+class HeldUp:
+    """When something else is known to have held up training: `others`, and `drops` in which a GPU was hardly used."""
+
+    drops: IntervalCover
+    others: IntervalCover
+
+    def seconds_in(self, span: Span) -> float:
+        """Return how much of a span was held up, at most all of it."""
+        return min(self.drops.seconds_in(span) + self.others.seconds_in(span), span[1] - span[0])
+
+    def undisturbed(self, epochs: Sequence[TrainedEpoch], *, by_drops: bool = True) -> list[TrainedEpoch]:
+        """Return the epochs of which so little was disturbed that they tell of a trend.
+
+        Without `by_drops` drops disturb nothing: a GPU that is used less and less falls below its level in the end, and
+        that is the trend.
+        """
+        spans = [epoch.span for epoch in epochs]
+        lost = self.others.seconds_in_each(spans) + (self.drops.seconds_in_each(spans) if by_drops else 0.0)
+        kept = zip(epochs, lost.tolist(), strict=True)
+        return [each for each, lost_s in kept if lost_s < th.DISTURBED_SHARE * each.train_s]

@@ -5,21 +5,18 @@ from collections.abc import Sequence
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import changed
-from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch, groups, undisturbed
-from gpu_report.analyse.timeseries.interval_cover import IntervalCover
+from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
+from gpu_report.analyse.rules.epochs.growth import advice_on_growth, risen
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
+from gpu_report.catalogue import GROWTH_KEY
 from gpu_report.model import Evidence, Finding
+from gpu_report.wording import epoch_length
 
 
-def data_wait_growing(context: Context, epochs: Sequence[TrainedEpoch], held_up: IntervalCover) -> list[Finding]:
+def data_wait_growing(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
     """Report data waits that rise over the run and cost some seconds: caches that fill, a disk that others load."""
-    found: list[Finding] = []
-    for siblings in groups(epochs):
-        steady = undisturbed(siblings, held_up)
-        grown = waits_grow(steady)
-        if grown is not None:
-            found.append(_finding(context, steady, grown))
-    return found
+    found = (risen(siblings, held_up, waits_grow) for siblings in groups(epochs))
+    return [_finding(context, *each) for each in found if each is not None]
 
 
 def waits_grow(epochs: Sequence[TrainedEpoch]) -> Trend | None:
@@ -41,13 +38,15 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         "data-wait-growing",
         "warning",
         (epochs[0].span[0], epochs[-1].span[1]),
-        f"Waiting for data grew from {grown.first:.1f} s to {grown.last:.1f} s an epoch",
+        f"Waiting for data grew from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch",
         evidence=(
             Evidence("waited for data in an epoch of the first third (median)", grown.first, "s"),
             Evidence("in the last third", grown.last, "s"),
             Evidence("lost against the first third", lost_s, "s"),
+            Evidence("more than at the beginning, by the end", grown.by_the_end, "s", key=GROWTH_KEY),
             *changed(context, epochs[:third], epochs[-third:], ("at first", "at last")),
         ),
+        advice=(advice_on_growth(context, epochs, grown, "Find what grows in the data loader"),),
         epoch=None,
         phase=None,
     )

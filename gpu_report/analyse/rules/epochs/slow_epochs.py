@@ -11,15 +11,17 @@ from gpu_report.analyse.causes.confidence import HINTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
-from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch, groups, undisturbed
+from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
 from gpu_report.analyse.rules.epochs.data_wait import waits_grow
-from gpu_report.analyse.timeseries.interval_cover import IntervalCover
+from gpu_report.analyse.rules.epochs.growth import advice_on_growth, risen
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
+from gpu_report.catalogue import GROWTH_KEY
 from gpu_report.model import Cause, Evidence, Finding
+from gpu_report.wording import epoch_length
 
 
-def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: IntervalCover) -> list[Finding]:
+def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
     """Report epochs that stand out in the length of their training and that no other finding explains.
 
     The first epoch of a process and the one that closes the mosaic take longer by their nature and are never reported.
@@ -37,17 +39,17 @@ def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: Inter
     return [_slow(context, *each) for each in sorted(found, key=_begin)]
 
 
-def epochs_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: IntervalCover) -> list[Finding]:
+def epochs_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
     """Report training that takes longer from epoch to epoch, unless that is because it waits longer for data."""
-    found: list[Finding] = []
-    for siblings in groups(epochs):
-        steady = undisturbed(siblings, held_up)
-        grown = mann_kendall_rise([epoch.train_s for epoch in steady])
-        waits = waits_grow(steady)
-        by_waiting = waits is not None and grown is not None and waits.grown >= th.EXPLAINED_SHARE * grown.grown
-        if grown is not None and not by_waiting and _matters(steady, grown):
-            found.append(_slowing(context, steady, grown))
-    return found
+    found = (risen(siblings, held_up, _trainings_grow) for siblings in groups(epochs))
+    return [_slowing(context, *each) for each in found if each is not None]
+
+
+def _trainings_grow(epochs: Sequence[TrainedEpoch]) -> Trend | None:
+    """Return how training times rose, None where they did not, or too little to matter, or by waiting for data."""
+    grown, waits = mann_kendall_rise([epoch.train_s for epoch in epochs]), waits_grow(epochs)
+    by_waiting = waits is not None and grown is not None and waits.grown >= th.EXPLAINED_SHARE * grown.grown
+    return grown if grown is not None and not by_waiting and _matters(epochs, grown) else None
 
 
 def _outliers(siblings: Sequence[TrainedEpoch]) -> list[TrainedEpoch]:
@@ -131,19 +133,29 @@ def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
 
 def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     third = len(epochs) // 3
-    percent = 100 * grown.grown / grown.first
+    percent, lost_s = 100 * grown.grown / grown.first, sum(epoch.train_s - grown.first for epoch in epochs)
     return context.finding(
         "epochs-slowing",
         "warning",
         (epochs[0].span[0], epochs[-1].span[1]),
-        f"Epochs got slower: training went from {grown.first:.1f} s to {grown.last:.1f} s an epoch "
+        f"Epochs got slower: training went from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch "
         f"({percent:.0f} % more)",
         evidence=(
             Evidence("training of an epoch in the first third (median)", grown.first, "s"),
             Evidence("in the last third", grown.last, "s"),
-            Evidence("lost against the first third", sum(epoch.train_s - grown.first for epoch in epochs), "s"),
+            Evidence("lost against the first third", lost_s, "s"),
+            Evidence("more than at the beginning, by the end", grown.by_the_end, "s", key=GROWTH_KEY),
             *changed(context, epochs[:third], epochs[-third:], ("at first", "at last")),
         ),
+        advice=(advice_on_growth(context, epochs, grown, _look(context, epochs, grown)),),
         epoch=None,
         phase=None,
     )
+
+
+def _look(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> str:
+    """Return where to look for what grows: on the GPU where that was busy for longer, else in the main process."""
+    third = len(epochs) // 3
+    busy_s = [_busy_s(context, part) for part in (epochs[:third], epochs[-third:])]
+    on_gpu = None not in busy_s and (busy_s[1] or 0.0) - (busy_s[0] or 0.0) >= th.EXPLAINED_SHARE * grown.grown
+    return "Find what makes the GPU's work longer" if on_gpu else "Find what grows in the main process"

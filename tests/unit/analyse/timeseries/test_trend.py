@@ -9,9 +9,10 @@ RISING = [10.0, 10.4, 10.1, 11.0, 11.2, 10.9, 12.1, 12.0, 12.6, 13.0]
 
 
 @pytest.mark.parametrize(
-    "values", [RISING, [*RISING[:5], *RISING[:5]], [*RISING, *RISING[::-1]], [1.0] * 6 + [2.0] * 6]
+    "values",
+    [RISING, [*RISING[:5], *RISING[:5]], [*RISING, *RISING[::-1]], [1.0] * 6 + [2.0] * 6, RISING[:5], RISING[2:9]],
 )
-def test_the_normal_approximation_is_close_to_permutations(values):
+def test_the_probability_is_close_to_that_of_permutations(values):
     random, series = np.random.default_rng(0), np.array(values)
 
     def score(of):
@@ -26,10 +27,29 @@ def test_a_rise_is_told_by_the_medians_of_its_thirds():
     assert (found.first, found.last, found.grown) == (10.1, 12.6, pytest.approx(2.5))
 
 
-@pytest.mark.parametrize("values", [[], RISING[:9], RISING[::-1], [5.0] * 20, [10.0, 11.0] * 10])
+@pytest.mark.parametrize(
+    "values", [[], RISING[5:8] + RISING[9:], RISING[:5], RISING[::-1], [5.0] * 20, [10.0, 11.0] * 10]
+)
 def test_no_rise_is_told_of_too_few_values_or_of_what_falls_or_stays(values):
-    assert len(RISING[:9]) == TREND_EPOCHS - 1
     assert mann_kendall_rise(values) is None
+
+
+def test_five_that_rise_from_one_to_the_next_are_enough_and_four_are_not():
+    assert mann_kendall_rise(range(1, TREND_EPOCHS + 1)).grown == TREND_EPOCHS - 1
+    assert mann_kendall_rise(range(1, TREND_EPOCHS)) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "is_gradual"),
+    [
+        (RISING, True),
+        ([1.0] * 8 + [2.0] * 8, False),
+        ([*[5.0] * 5, *range(5, 12)], True),
+        ([*range(5), *[5.0] * 9], True),
+    ],
+)
+def test_a_rise_that_goes_on_is_told_from_one_step(values, is_gradual):
+    assert mann_kendall_rise(values).is_gradual is is_gradual
 
 
 def test_single_outliers_make_no_rise():

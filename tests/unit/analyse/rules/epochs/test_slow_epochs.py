@@ -245,7 +245,7 @@ def test_data_waits_that_grow_are_told_instead_of_the_epochs_that_they_slow():
     [
         ([3.0, *(1.0 + 0.1 * n for n in range(12))], 20.0),  # by 0.8 s an epoch
         ([3.0, *(1.0 + 0.5 * n for n in range(12))], 200.0),  # 2 % of it
-        (WAITS[:10], 20.0),
+        (WAITS[:5], 20.0),
         (WAITS[::-1], 20.0),
         ([3.0, *([1.0, 5.0] * 6)], 20.0),
     ],
@@ -258,3 +258,36 @@ def test_data_waits_that_nobody_told_are_not_known():
     rows = [(number, 10.0 + 22 * number) for number in range(1, 14)]
     run = make_run([0.0] * 10 + [90.0] * 290, rows=rows)
     assert findings(run, "data-wait-growing") == []
+
+
+# --- what grows leads
+
+GROWING = [40.0, *(20.0 + 4.0 * n for n in range(12))]  # 20 s to 64 s, as a list that is searched in each step makes it
+
+
+def grown(lengths, waits=None):
+    """Return a run whose GPU works as much in each epoch: it is used less and less."""
+    starts = [start_of(n, lengths) for n in range(1, len(lengths) + 1)]
+    util = [(start, start + length, 90.0 * 20 / length) for start, length in zip(starts, lengths, strict=True)]
+    return analyse(trained(lengths, waits, busy=util))
+
+
+def test_what_grows_leads_even_where_the_gpu_falls_below_its_level_in_the_end():
+    analysis = grown(GROWING)
+    assert analysis.verdict.text.startswith(
+        "Find what grows in the main process. Epochs got slower: training went from 26.0 s to 58.0 s an epoch"
+    )
+    assert analysis.verdict.text.count("got slower") == 1
+    assert "because" not in analysis.verdict.text  # what was as it is from the beginning is not why
+
+
+def test_waits_for_data_that_grow_lead():
+    waits = [length - 20.0 for length in GROWING]
+    assert grown(GROWING, waits).verdict.text.startswith(
+        "Find what grows in the data loader. Waiting for data grew from"
+    )
+
+
+def test_what_changed_once_is_no_growth():
+    text = grown([40.0, *[20.0] * 6, *[50.0] * 6]).verdict.text
+    assert "Find what grows" not in text

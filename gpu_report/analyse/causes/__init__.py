@@ -8,7 +8,7 @@ practice).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu_report.analyse.causes.candidate import Candidate, stood_elsewhere
 from gpu_report.analyse.causes.confidence import CERTAIN
@@ -86,6 +86,9 @@ CAUSES: tuple[Scorer, ...] = (
     phase_itself,
 )
 
+# What may keep a loader from keeping up.
+LOADING: tuple[Scorer, ...] = (memory_pressure, input_storage, mapped_files, workers_wait_for_file, *DATA)
+
 # What may be short while the main process stands in a line of its own code: what it does there is the cause then.
 WHILE_WAITED_FOR = frozenset({input_storage, mapped_files, *DATA, slowed_by_mode, launch_bound})
 
@@ -121,6 +124,19 @@ def explain(signals: IntervalSignals, *, expected: Cause | None = None, kernel_w
         return Explanation(expected)
     unread = "" if kernel_was_read else "; the kernel log was not read"
     return Explanation(Cause(UNEXPLAINED, 0.0, f"{NOTHING}{unread}"))
+
+
+def explain_waiting(waiting: IntervalSignals) -> Explanation | None:
+    """Return why its loader did not keep up while the trainer waited for it; None where nothing shows that.
+
+    `waiting` are the signals of those moments alone (`IntervalSignals.while_waiting`).
+    """
+    waiting = replace(waiting, data_wait_share=1.0)
+    found = [candidate for scorer in LOADING if (candidate := scorer(waiting)) is not None]
+    best = max(found, key=lambda candidate: candidate.confidence, default=None) or waited_for_data(waiting)
+    if best is None:
+        return None
+    return Explanation(Cause(best.name, best.confidence, best.explanation, None), best.evidence, best.advice)
 
 
 def _outranks(candidate: Candidate, expected: Cause) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpu_report.analyse.busy_in_training import Busy, busy_in_training, of_what_time, steady_words
-from gpu_report.analyse.causes import Explanation, explain
+from gpu_report.analyse.causes import Explanation, explain, explain_waiting
 from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
@@ -142,12 +142,18 @@ def _severity(cause: Cause, mean_pct: float | None) -> Severity:
 
 
 def _explained(signals: IntervalSignals, waited: float | None) -> Explanation:
-    """Return the cause of a whole training; where its means show none, that of the time in which it waited for data."""
+    """Return the cause of a whole training; where its means show none, that of the time in which it waited for data.
+
+    Where steps are small and data is waited for between them, too, they follow the loader: with larger or faster
+    ones the training would wait for as many images a second.
+    """
     explained = explain(signals)
-    if explained.cause.confidence > 0 or waited is None or waited < th.WAITING_SHARE:
+    is_known, waited = explained.cause.confidence > 0, waited or 0.0
+    follows = explained.cause.name == "launch-bound" and waited >= th.DATA_WAIT_SHARE
+    waits = signals.while_waiting() if follows or (not is_known and waited >= th.WAITING_SHARE) else None
+    if waits is None:
         return explained
-    waits = signals.while_waiting()
-    return explained if waits is None else explain(waits)
+    return (explain_waiting(waits) if is_known else explain(waits)) or explained
 
 
 def _data_wait(context: Context, training: Training) -> float | None:

@@ -11,12 +11,14 @@ from support.samples import SAME_SETUP
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.busy_in_training import steady_words
+from gpu_report.analyse.causes import Explanation, explain_waiting
 from gpu_report.analyse.causes.data_loading import loader_idle_at_times
+from gpu_report.analyse.rules import low_utilisation
 from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
 from gpu_report.analyse.signals.signals_index import SignalsIndex
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.load import load_run
-from gpu_report.model import Finding
+from gpu_report.model import Cause, Finding
 
 
 @cache
@@ -89,3 +91,20 @@ def test_it_is_asked_only_of_the_time_in_which_the_trainer_waited():
 )
 def test_the_steady_state_is_told_where_drops_took_much_of_the_idle_time(mean_pct, steady_pct, words):
     assert steady_words(mean_pct, steady_pct) == words
+
+
+def test_why_a_loader_does_not_keep_up_is_asked_of_the_loader_alone():
+    waiting = signals(700.0)
+    full = {**waiting.host.columns, "main_cpu_pct": np.full(60, 100.0), "busiest_worker_cpu_pct": np.full(60, 95.0)}
+    waiting = replace(waiting, host=SignalTable(waiting.host.t_s, full, waiting.host.steady))
+    assert explain_waiting(waiting).cause.name == "input-cpu"
+
+
+def test_small_steps_that_also_wait_for_data_follow_the_loader(monkeypatch):
+    """Larger steps would wait for as many images a second: it is the loader that is to be made faster."""
+    busy = waiting = replace(signals(700.0), data_wait_share=0.25)
+    found = Explanation(Cause("launch-bound", 0.8, "each step was too small for the GPU", None))
+    monkeypatch.setattr(low_utilisation, "explain", lambda _: found)
+    monkeypatch.setattr(IntervalSignals, "while_waiting", lambda _: waiting)
+    assert low_utilisation._explained(busy, 0.25).cause.name.startswith("input-")
+    assert low_utilisation._explained(busy, 0.15) is found

@@ -36,8 +36,14 @@ class Throughput:
         return self._share(self.images, spans)
 
     def batches_per_s(self, spans: Sequence[Span]) -> float | None:
-        """Return batches a second of training within spans, None where nothing was trained there."""
-        return self._share(self.batches, spans)
+        """Return batches a second of training within spans, None where none was done there.
+
+        The time from the last one that was counted to the end of its epoch is none of theirs: a batch that `time=`
+        breaks off is never counted, and may have taken most of that time.
+        """
+        counted = np.diff(self.batches, prepend=0.0) > 0
+        seconds = self._grown(np.cumsum(np.where(counted, np.diff(self.trained_s, prepend=0.0), 0.0)), spans)
+        return self._grown(self.batches, spans) / seconds if seconds > 0 else None
 
     def data_wait_share(self, spans: Sequence[Span]) -> float | None:
         """Return the share of training within spans that waited for data, 0 to 1, None where nothing was trained.

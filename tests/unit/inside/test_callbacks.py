@@ -194,6 +194,15 @@ def test_a_wait_is_from_the_end_of_a_batch_to_the_beginning_of_the_next(folder):
     assert line["longest_wait_s"] == pytest.approx(0.1, abs=0.03)
 
 
+def test_the_batch_after_which_the_time_is_up_counts(folder):
+    trainer = Trainer(folder)
+    start(trainer)
+    call(trainer, "on_train_epoch_start", "on_train_batch_start", "on_train_batch_end", "on_train_batch_start")
+    call(trainer, "on_train_epoch_end")  # `time=` leaves the loop after the step and before the callback
+    (line,) = written(folder, "epoch")
+    assert (line["batches"], line["images"]) == (2, 16)
+
+
 def test_callbacks_of_the_user_are_no_wait_for_data(folder):
     trainer = Trainer(folder)
     names = (

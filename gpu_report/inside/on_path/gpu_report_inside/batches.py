@@ -35,6 +35,11 @@ class Batches:
         self.wait = self.longest = self.first = 0.0
         self.due = float("-inf")
 
+    def end(self) -> None:
+        """End an epoch's training: a batch that was begun is done, for `time=` leaves the loop before its callback."""
+        if len(self.starts) > len(self.ends):
+            self.ends.append(time.monotonic())
+
     def totals(self) -> dict[str, float]:
         """Return the epoch's totals so far."""
         self._fold()

@@ -99,6 +99,7 @@ class ReportedTraining(ReportedRun):
         """Sum up the training part of an epoch. Ranks other than 0 read no loss: that would wait for their GPU."""
         end = now()
         seconds = end[1] - self._begun[1]
+        BATCHES.end()
         totals = BATCHES.totals()
         images = min(BATCHES.count * trainer.batch_size, len(trainer.train_loader.dataset))
         fields = {

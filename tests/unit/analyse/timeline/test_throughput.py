@@ -32,6 +32,15 @@ def test_only_seconds_of_training_count():
     assert throughput.images_per_s([(31.0, 39.0)]) is None
 
 
+def test_the_end_of_an_epoch_whose_last_batch_was_broken_off_is_no_part_of_its_steps():
+    cut = (dataclasses.replace(EPOCHS[0], batches=2, images=20),)  # `time=` leaves the loop before the batch's callback
+    throughput = throughput_of(run_of((15.0, 1), (20.0, 2), epochs=cut))
+    assert throughput.batches_per_s([(10.0, 30.0)]) == pytest.approx(1 / 5)
+    assert throughput.batches_per_s([(15.0, 30.0)]) == pytest.approx(1 / 5)
+    assert throughput.batches_per_s([(22.0, 30.0)]) is None
+    assert throughput.images_per_s([(10.0, 30.0)]) == pytest.approx(1)
+
+
 def test_a_count_beyond_the_epochs_own_is_not_believed():
     assert throughput_of(run_of((20.0, 5000))).images_per_s([(10.0, 20.0)]) == pytest.approx(50)
 

@@ -15,6 +15,7 @@ ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its
 STEADY_KEY = "steady_util_pct"  # of evidence: mean utilisation in the steady state
 ENDS_EPOCHS_KEY = "epochs_compared"  # of evidence: how many epochs tell what their ends take
 GROWTH_KEY = "grown_by_the_end_s"  # of evidence: what an epoch takes longer by the end than at the beginning
+BUSY_THREAD_KEY = "busy_thread_pct"  # of evidence: the share of time that a thread beside the main one ran Python
 USER_CODE_KEY = "user_code_pct"  # of evidence: the share of training time that a function of the user's takes
 SEVERITIES = ("critical", "warning", "info")  # worst first
 

@@ -149,7 +149,7 @@ LEDGER = (
 LOCATIONS = (
     RUN,
     Column("name", "string", "the row of the ledger"),
-    Column("process", "string", "main, rank N, or workers of a data loader"),
+    Column("process", "string", "main, rank N, workers of a data loader, or thread (beside the main thread)"),
     Column("function", "string", "the function"),
     Column("file", "string", "its file"),
     Column("line", "int64", "the line in which the process was"),

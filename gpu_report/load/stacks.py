@@ -17,7 +17,7 @@ from gpu_report.load.process_files import process_files, read_head
 from gpu_report.load.run_clock import RunClock
 from gpu_report.load.stack_tables import MOST_NUMBER, StackTables, first_number, numbers, unpacked
 from gpu_report.load.yolo.callback_lines import text, whole
-from gpu_report.model import LockHeld, Probes, ProcessStacks, Stack, ThreadStacks
+from gpu_report.model import BusyThreads, LockHeld, Probes, ProcessStacks, Stack, ThreadStacks
 from gpu_report.run_folder import finite, parse_events
 
 KIND: Final = "stacks"
@@ -26,6 +26,8 @@ LONGEST_BLOCK_S: Final = 600.0  # one that a stopped process wrote late is of th
 MOST_STEP_MS: Final = 60_000
 MOST_THREAD: Final = 64  # a process notes 16 at a time
 NOTES_AT_ONCE: Final = 100_000  # are worked out together: an hour of a main process, which takes 10 MB on the way
+LEFT: Final = 2  # numbers in a note of a thread that is gone
+FEWEST: Final = 5  # numbers in a look at the CPU of threads: of one of them
 GONE: Final = -1  # in the place of a stack's number
 ROLE: Final = re.compile(r"main|(?:rank|worker) [0-9]{1,6}")
 
@@ -74,6 +76,7 @@ class _Process:
         self._probes: list[tuple[Floats, Bools]] = []
         self._threads: dict[str, _ThreadNotes] = {}
         self._held: list[LockHeld] = []
+        self._busy: list[_Busy] | None = None  # not known
         self._role = ""
         self._parent: int | None = None
 
@@ -100,6 +103,9 @@ class _Process:
             thread = self._threads.setdefault(self._known.thread(name), _ThreadNotes([], [], [], []))
             thread.take([at_s for at_s, _ in notes], [self._number(stack) for _, stack in notes], end_s)
         self._held += _held(content.get("held"), begin_s, step_s, end_s)
+        if isinstance(content.get("cpu"), list):
+            looks = _busy(content["cpu"], content.get("threads"), begin_s, step_s, end_s)
+            self._busy = [*(self._busy or []), *(look._replace(number=self._at(look.number)) for look in looks)]
         return True
 
     def _work_out(self) -> None:
@@ -120,7 +126,12 @@ class _Process:
         at_s, ran = (np.concatenate([each[i] for each in self._probes]) for i in (0, 1))
         order = np.argsort(at_s, kind="stable")
         probes = Probes(at_s[order], ran[order]) if len(order) else None
-        return ProcessStacks(pid, self._role, *stays, self._stacks, told, tuple(held), probes, self._parent)
+        busy = _busy_threads(self._busy) if self._busy is not None else None
+        return ProcessStacks(pid, self._role, *stays, self._stacks, told, tuple(held), probes, self._parent, busy)
+
+    def _at(self, written: int) -> int:
+        """Return the number under which the stack of a thread is told, 0 where it is not known."""
+        return self._number(written) if written > 0 else 0
 
     def _number(self, written: int) -> int:
         """Return the number under which a stack is told: 0 where nothing is known of it, GONE of a thread that went."""
@@ -293,6 +304,47 @@ def _held(told: object, begin_s: float, step_s: float, end_s: float) -> Iterator
                 start_s = begin_s + at * step_s
                 if start_s < end_s:
                     yield LockHeld(start_s, min(start_s + held_ms / 1000, end_s), min(cpu_ms, held_ms) / 1000)
+
+
+class _Busy(NamedTuple):
+    """A look at a thread that used the CPU: a row of `BusyThreads`, with the stack's number as it is written."""
+
+    start_s: float
+    end_s: float
+    cpu_s: float
+    main_cpu_s: float
+    number: int
+
+
+def _busy(told: Sequence[object], threads: object, begin_s: float, step_s: float, end_s: float) -> Iterator[_Busy]:
+    """Yield the looks at threads that used the CPU; `threads` is where they stood."""
+    moved = sorted((n for n in (threads if isinstance(threads, list) else ()) if _is_of_thread(n)), key=lambda n: n[0])
+    now: dict[int, int] = {}
+    at = 0
+    for look in filter(_is_of_cpu, told):
+        assert isinstance(look, list)  # noqa: S101 - for mypy: it is
+        step, over_ms, main_ms, *others = look
+        while at < len(moved) and moved[at][0] <= step:
+            now[moved[at][1]] = moved[at][3] if len(moved[at]) > LEFT else 0
+            at += 1
+        until_s = min(begin_s + step * step_s, end_s)
+        for place, cpu_ms in zip(others[::2], others[1::2], strict=True):
+            since_s = until_s - over_ms / 1000
+            yield _Busy(since_s, until_s, cpu_ms / 1000, main_ms / 1000, now.get(place, 0))
+
+
+def _is_of_cpu(look: object) -> bool:
+    """Tell whether a look says when it was, over how long, what the main thread used, and of others who and what."""
+    if not isinstance(look, list) or len(look) < FEWEST or len(look) % 2 == 0 or set(map(type, look)) != {int}:
+        return False
+    return len(look) <= FEWEST + 2 * MOST_THREAD and all(0 <= each <= MOST_NUMBER for each in look) and look[1] > 0
+
+
+def _busy_threads(looks: Sequence[_Busy]) -> BusyThreads:
+    """Return looks in order of time, as columns."""
+    rows = np.array(sorted(looks), dtype=np.float64).reshape(-1, len(_Busy._fields))
+    start_s, end_s, cpu_s, main_cpu_s, number = rows.T
+    return BusyThreads(start_s, end_s, cpu_s, main_cpu_s, number.astype(np.int32))
 
 
 def _probes(content: Mapping[str, Any]) -> tuple[list[int], str]:

@@ -99,6 +99,7 @@ from gpu_report.model.nccl import Collective, Nccl, NcclProcess, NcclWarning, Ra
 from gpu_report.model.recorded import (
     NAN_GRADIENT,
     VALIDATION_PARTS,
+    BusyThreads,
     EpochRow,
     Frame,
     Gpu,

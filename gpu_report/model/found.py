@@ -307,7 +307,8 @@ class Projection:
 class CodeLocation:
     """A line in which a process stood while the GPU had nothing to do, and its share (0 to 1) of that time.
 
-    `process` is `main`, `rank N`, or `workers` for those of a loader together. `dumps` is how many dumps by py-spy a
+    `process` is `main`, `rank N`, or `workers` for those of a loader together; `thread` is one beside the main thread,
+    its share that of all time. `dumps` is how many dumps by py-spy a
     share was estimated from; None where notes of our own hook, 20 a second, say it.
     """
 

@@ -290,6 +290,21 @@ class ThreadStacks:
 
 
 @dataclass(frozen=True, eq=False)
+class BusyThreads:
+    """Looks at which another thread of a process had used a tenth of a core or more, in order of time.
+
+    From `start_s` to `end_s` (s of the run; about a second) it used `cpu_s`, the main thread meanwhile `main_cpu_s`,
+    both seconds. In the end it stood in the process's stack of that `number`, 0 where that is not known.
+    """
+
+    start_s: npt.NDArray[np.float64]
+    end_s: npt.NDArray[np.float64]
+    cpu_s: npt.NDArray[np.float64]
+    main_cpu_s: npt.NDArray[np.float64]
+    number: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
 class Probes:
     """Looks, for 2 ms each, at whether a main thread used the CPU where it stood: when (s, in order), and whether."""
 
@@ -303,8 +318,8 @@ class ProcessStacks:
 
     `role` is `main`, `rank N` or `worker N` (of a loader). Of stack 0 nothing is known. A line in which the thread
     stood when C code kept the interpreter's lock (`lock_held`) is the one that had called that code. `probes` are of a
-    main process or rank, None in recordings from before there were any. `parent` is the pid of the process that a
-    worker loads for, as far as it is known.
+    main process or rank, None in recordings from before there were any; so are `busy_threads`. `parent` is the pid of
+    the process that a worker loads for, as far as it is known.
     """
 
     pid: int
@@ -317,6 +332,7 @@ class ProcessStacks:
     lock_held: tuple[LockHeld, ...] = ()
     probes: Probes | None = None
     parent: int | None = None
+    busy_threads: BusyThreads | None = None
 
     @property
     def is_worker(self) -> bool:

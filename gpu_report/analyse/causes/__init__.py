@@ -35,6 +35,7 @@ from gpu_report.analyse.causes.host import cores_taken, held_on_few_cores, memor
 from gpu_report.analyse.causes.kernel_log import kernel_said
 from gpu_report.analyse.causes.main_process import (
     launch_bound,
+    lock_kept_busy,
     main_process_bound,
     partly_in_call,
     trainer_blocked,
@@ -75,6 +76,7 @@ CAUSES: tuple[Scorer, ...] = (
     *DATA,
     trainer_stopped,
     trainer_blocked,
+    lock_kept_busy,
     slowed_by_mode,
     main_process_bound,
     launch_bound,

@@ -17,6 +17,7 @@ from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
+from gpu_report.catalogue import BUSY_THREAD_KEY
 from gpu_report.model import Advice, Evidence
 
 SEVERAL = 2
@@ -24,6 +25,9 @@ SEVERAL = 2
 PROFILE = Advice(
     "Record it again with `--profile`: it names the operations of a step",
     short="Record it again with `--profile`, which names the operations of a step",
+)
+LET_IT_WAIT = Advice(
+    "Let that thread wait for its work (`queue.get()`, `Event.wait()`, `time.sleep()`), or move it to another process"
 )
 OF_A_CALL = frozenset({"trainer-blocked", "main-process"})  # causes that a function of the user's can be
 
@@ -61,6 +65,31 @@ def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
     if blocked:
         text = f"the main process waited in one {where}, using little CPU there"
     return Candidate("trainer-blocked", STRONG if elsewhere else LIKELY, text, numbers)
+
+
+def lock_kept_busy(signals: IntervalSignals) -> Candidate | None:
+    """Find another thread of the main process that ran Python nearly always, so that the main one could not.
+
+    Where its CPU was not noted, as in old recordings, only a step that launches cannot explain says so: the thread may
+    wait in a line that calls nothing.
+    """
+    thread, waited = signals.busy_thread, signals.waited_share or 0.0
+    if thread is None or waited >= STOOD_SHARE or stood_elsewhere(signals):
+        return None
+    if thread.main_share is None and not launches_too_much(signals):
+        return None
+    numbers = evidence(
+        Evidence("another thread ran Python", 100 * thread.share, "% of the time", key=BUSY_THREAD_KEY),
+        (
+            "CPU of the main thread meanwhile",
+            None if thread.main_share is None else 100 * thread.main_share,
+            "% of a core",
+        ),
+        ("a training step took", signals.step_s, "s"),
+    )
+    text = "another thread kept Python's lock (GIL), and the main thread waited for it"
+    sure = LIKELY if thread.main_share is None else STRONG
+    return Candidate("main-process", sure, text, numbers, (LET_IT_WAIT,))
 
 
 def partly_in_call(signals: IntervalSignals) -> Candidate | None:

@@ -10,11 +10,11 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.dump_locations import dump_locations
 from gpu_report.analyse.results.time_ledger import WHOLE_ROWS, IdleRows, idle_rows
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
-from gpu_report.analyse.signals.stack_notes import MAIN, WORKERS, kind_of
+from gpu_report.analyse.signals.stack_notes import MAIN, THREAD, WORKERS, kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, parts
-from gpu_report.catalogue import CAUSES, LOADER, RULES, WAITING_FOR_PEER
+from gpu_report.catalogue import BUSY_THREAD_KEY, CAUSES, LOADER, RULES, WAITING_FOR_PEER
 from gpu_report.model import CodeLocation, Finding, Frame, Interval, LedgerRow
 
 SHOWN = 4  # locations of a finding: what comes after them is seldom what held it up
@@ -37,7 +37,7 @@ def with_locations(context: Context, finding: Finding) -> Finding:
     if finding.cause is not None and finding.cause.name in OF_THE_GPU:
         return finding
     spans = _spans(context, finding)
-    found: list[CodeLocation] = []
+    found = _of_a_thread(context, finding, spans)
     roles = (WORKERS, MAIN) if finding.waited_for == LOADER else _roles(finding.cause.name if finding.cause else "")
     own_first = finding.cause is not None and finding.cause.name in {*OF_A_CALL, WAITING_FOR_PEER}
     for role in roles:
@@ -45,6 +45,16 @@ def with_locations(context: Context, finding: Finding) -> Finding:
         found += _locations(role, [_weighted(each, spans) for each in processes], own_first=own_first)
     where = tuple(found[:SHOWN]) or dump_locations(context, finding, spans, SHOWN)
     return replace(finding, where=where)
+
+
+def _of_a_thread(context: Context, finding: Finding, spans: Sequence[Span]) -> list[CodeLocation]:
+    """Return the line of the thread that kept Python busy, of a finding that says so."""
+    if finding.gpu is None or not any(each.key == BUSY_THREAD_KEY for each in finding.evidence):
+        return []
+    thread = context.signals.busy_thread(finding.gpu, spans)
+    if thread is None:
+        return []
+    return [CodeLocation(THREAD, thread.line.function, thread.line.file, thread.line.line, thread.share)]
 
 
 def with_row_locations(

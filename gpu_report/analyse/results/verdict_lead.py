@@ -9,7 +9,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict_drops import merged_drops
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
-from gpu_report.analyse.signals.stack_notes import kind_of
+from gpu_report.analyse.signals.stack_notes import THREAD, kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import (
@@ -195,6 +195,8 @@ def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> str:
     place = place_words(at) if len(lines) == 1 else f"{place_words(at)[:-1]} and other lines)"
     who = "data-loader workers were" if at.process == "workers" else "the training was"
     share, always = f"{100 * at.share:.0f} % of the time that the GPU waited", CAUSES[cause].always
+    if at.process == THREAD:
+        return f"Look at {place}: this thread kept Python busy {100 * at.share:.0f} % of the time"
     if at.is_yolo:
         return always and f"{always}. {upper_first(who)} in {place} {share}"
     return f"Look at {place}: {f'{who} in it' if at.process == 'workers' else 'it took'} {share}"

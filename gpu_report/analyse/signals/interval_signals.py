@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
+from gpu_report.analyse.signals.busy_thread import BusyThread
 from gpu_report.analyse.signals.loader_work import LoaderWork
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.process_waits import FileWait, LockKept
@@ -137,6 +138,7 @@ class IntervalSignals:
     `stood` is where the main process stood in its idle GPU time, None without its stacks.
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
     kept Python's lock.
+    `busy_thread` is another thread of the main process that kept Python busy in most of it.
     `loader` is what the workers did in it, or in all of its training, while that waited; None where it was not noted.
     `is_lasting` says that it is all of a training's steady state, with nothing else to compare it with, and
     `waits` that its host rows are only those of an interval in which the trainer waited.
@@ -170,6 +172,7 @@ class IntervalSignals:
     worker_file_wait: FileWait | None = None
     lock_kept: LockKept | None = None
     loader: LoaderWork | None = None
+    busy_thread: BusyThread | None = None
 
     @property
     def span(self) -> Span:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu_report import schema
 from gpu_report.analyse.signals import thresholds as th
+from gpu_report.analyse.signals.busy_thread import BusyThread, ThreadHabits
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, idle_stacks
 from gpu_report.analyse.signals.interval_signals import (
     NO_SIGNALS,
@@ -143,6 +144,7 @@ class SignalsIndex:
             worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", interval),
             lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), interval),
             loader=self._loader_work(gpu, within),
+            busy_thread=self.busy_thread(gpu, within),
             in_first_epoch=any(
                 start <= start_t_s and end_t_s <= end + th.PHASE_EDGE_S for start, end in self._first_epochs
             ),
@@ -172,6 +174,15 @@ class SignalsIndex:
     def _loader_work(self, gpu: int, spans: Sequence[Span]) -> LoaderWork | None:
         """Return what the workers for a GPU did while they were waited for, None where too little was noted of them."""
         return loader_work([each for each in self.idle_stacks if gpu in each.gpus], spans)
+
+    def busy_thread(self, gpu: int, spans: Sequence[Span]) -> BusyThread | None:
+        """Return the thread beside the main one that kept Python busy in the process of a GPU, None without one."""
+        found = [each.within(spans) for gpus, each in self._thread_habits if gpu in gpus]
+        return max((each for each in found if each is not None), key=lambda each: each.share, default=None)
+
+    @cached_property
+    def _thread_habits(self) -> list[tuple[tuple[int, ...], ThreadHabits]]:
+        return [(each.stacks.gpus, ThreadHabits(each.stacks.process)) for each in self._habits]
 
     def cpu_in_call(self, gpu: int, call: Frame, spans: Sequence[Span]) -> float | None:
         """Return the CPU (% of a core) that a main process used in a function of the user's, None where not known."""

@@ -8,7 +8,8 @@ from itertools import takewhile
 
 from gpu_report.model import CodeKind, Frame, ProcessStacks, Stack
 
-MAIN, WORKERS = "main", "workers"  # whose lines: the processes that train, and those that load their data
+# Whose lines: the processes that train, those that load their data, and another thread of a process that trains.
+MAIN, WORKERS, THREAD = "main", "workers", "thread"
 
 # Where a loader's worker begins: what lies further out is of the process that it was forked from.
 WORKER_LOOP = "_worker_loop"

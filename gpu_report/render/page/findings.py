@@ -205,11 +205,14 @@ def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
     return (*facts, _place(finding)) if is_placed else tuple(facts)
 
 
+WHO = {"workers": "Data-loader workers were", "thread": "Another thread was"}
+
+
 def _where(finding: Finding) -> Iterator[Fact]:
     """Yield the lines of code in which the main process and the loader's workers stood."""
     for process in dict.fromkeys(location.process for location in finding.where):
         mine = [where_words(location) for location in finding.where if location.process == process]
-        who = "Data-loader workers were" if process == "workers" else "The main process was"
+        who = WHO.get(process, "The main process was")
         rank = f"{upper_first(process)} (the training process of a GPU) was"
         yield Fact(f"{rank if process.startswith('rank') else who} in", ", ".join(mine))
 

@@ -220,6 +220,64 @@ def test_looks_at_the_cpu_are_told_with_the_block(read):
     assert read(block.block("worker 0", 11.0)).probes is None
 
 
+def test_the_cpu_of_other_threads_is_told_where_one_used_much(read):
+    block = notes.Notes(0.05)
+    block.note(block.known.stack(here()), 10.0)
+    assert read(block.block("main", 10.5)).busy_threads is None  # nobody has looked
+    exporter = block.known.thread("exporter"), block.known.stack(sys._getframe())
+    block.threads({0: exporter}, 10.0)
+    block.cpu(11.0, 1.0, 0.9, {})
+    assert len(read(block.block("main", 11.0)).busy_threads.start_s) == 0
+    block.cpu(12.0, 1.0, 0.02, {0: 0.98})
+    first = block.block("main", 12.0)
+    block.end(12.0)
+    block.cpu(13.0, 1.0, 0.03, {0: 0.97})
+    process = read(first, block.block("main", 13.0))
+    busy = process.busy_threads
+    assert (busy.start_s.tolist(), busy.end_s.tolist()) == ([11.0, 12.0], [12.0, 13.0])
+    assert (busy.cpu_s.tolist(), busy.main_cpu_s.tolist()) == ([0.98, 0.97], [0.02, 0.03])
+    me = "test_the_cpu_of_other_threads_is_told_where_one_used_much"
+    assert [process.stacks[number][0].function for number in busy.number] == [me, me]
+
+
+@pytest.mark.parametrize(
+    "look", [5, [1, 2, 3], [1, 0, 3, 0, 5], [1, 1000, 3, 0, -5], [1, 1000, "3", 0, 5], [1, 1000, 3, 0, 5, 1]]
+)
+def test_a_look_at_the_cpu_that_makes_no_sense_is_left_out(read, look):
+    block = notes.Notes(0.05)
+    block.note(block.known.stack(here()), 10.0)
+    block._cpu = [look, [20, 1000, 3, 7, 500]]
+    busy = read(block.block("main", 12.0)).busy_threads
+    assert (busy.cpu_s.tolist(), busy.number.tolist()) == ([0.5], [0])  # of a thread that nobody has heard of
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's word")
+def test_a_thread_that_runs_python_without_a_pause_is_told_from_one_that_waits():
+    ends, block, main = threading.Event(), notes.Notes(0.05), threads.MainThread()
+    others = threads.OtherThreads(block, main)
+
+    def spins():
+        while not ends.is_set():
+            pass
+
+    started = [threading.Thread(target=spins, name="spins"), threading.Thread(target=ends.wait, name="waits")]
+    for each in started:
+        each.start()
+    block.note(block.known.stack(here()), 9.9)
+    for at_s in (10.0, 10.3):
+        others.note(sys._current_frames(), at_s)
+        others.note_cpu(at_s)
+        time.sleep(0.3)
+    ends.set()
+    for each in started:
+        each.join()
+    ((_, over_ms, main_ms, place, cpu_ms),) = block._cpu
+    names = {place: name for place, (name, _) in block._threads_now.items()}
+    assert names[place] == block.known.names.number("spins")
+    assert over_ms == 300
+    assert main_ms < 100 < 3 * cpu_ms
+
+
 def test_a_block_of_a_worker_says_who_started_it(read):
     block = notes.Notes(0.2)
     block.note(0, 10.0)

@@ -178,6 +178,7 @@ class Notes:
         self._probed: list[tuple[int, bool]] = []
         self._threads: list[list[int]] = []
         self._threads_now: dict[int, tuple[int, int]] = {}
+        self._cpu: list[list[int]] | None = None  # not known
         self._last: int | None = None
         self.changed = False  # since it was last written
 
@@ -210,6 +211,14 @@ class Notes:
                 self._threads.append([at, place, *now.get(place, ())])
         self._threads_now, self.changed = now, True
 
+    def cpu(self, mono_s: float, over_s: float, main_s: float, of_others: dict[int, float]) -> None:
+        """Take in the CPU (s) that the main thread, and others by their numbers, used in the `over_s` up to now."""
+        self._cpu = [] if self._cpu is None else self._cpu
+        if of_others:  # without one, who needs to know
+            told = (each for place, cpu_s in sorted(of_others.items()) for each in (place, round(1000 * cpu_s)))
+            self._cpu.append([self._step(mono_s), round(1000 * over_s), round(1000 * main_s), *told])
+            self.changed = True
+
     def seconds(self, mono_s: float) -> float:
         """Return for how long it has been taking notes."""
         return mono_s - self._begun[1] if self._begun[1] else 0.0
@@ -233,6 +242,7 @@ class Notes:
         self._begun = (time.time(), mono_s)
         self._at = [] if self._last is None else [(0, self._last)]
         self._held, self._probed = [], []
+        self._cpu = None if self._cpu is None else []
         self._threads = [[0, place, *now] for place, now in self._threads_now.items()]
 
     def _content(self) -> dict[str, Any]:
@@ -249,7 +259,8 @@ class Notes:
         probed = list(self._probed)
         looks = {"probes": distances([step for step, _ in probed]), "ran": "".join(["01"[ran] for _, ran in probed])}
         extra = {"held": self._held, "threads": self._threads, **looks}
-        return {**self.known.new(), **told, **{name: each for name, each in extra.items() if each}}
+        cpu = {} if self._cpu is None else {"cpu": list(self._cpu)}
+        return {**self.known.new(), **told, **cpu, **{name: each for name, each in extra.items() if each}}
 
     def _step(self, mono_s: float) -> int:
         return max(round((mono_s - self._begun[1]) / self._step_s), 0) if self._begun[1] else 0

@@ -48,7 +48,7 @@ class Sampler:
     def _begin(self) -> None:
         self._main = MainThread()
         self._notes = Notes(PERIOD_S)
-        self._others = OtherThreads(self._notes, self._main.ident)
+        self._others = OtherThreads(self._notes, self._main)
         self._written_s = time.monotonic()
         self._unprobed = 0  # notes since the last look at the CPU
         self._probed_s = 0.0  # CPU that the main thread used in it
@@ -79,6 +79,8 @@ class Sampler:
                 if looks:
                     self._others.note(frames, now_s)
                 del frames  # what stands in them must not live on because we looked
+            if looks and self._period_s < WORKER_PERIOD_S:
+                self._others.note_cpu(now_s)
             self._notes.note(number, due_s if held else now_s)  # whoever held the lock went on in no other line
             if held and late_s is not None:
                 self._notes.held(due_s, late_s, ran_s)

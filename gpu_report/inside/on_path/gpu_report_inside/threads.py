@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import threading
 import time
@@ -21,6 +22,7 @@ except ImportError:  # not Linux
 OURS = "gpu-report"  # how our own threads' names begin
 THREADS_EVERY_S = 1.0  # the other threads: who loads to pinned memory, logs or plots
 MOST_THREADS = 16  # of those: a process that has hundreds runs none of them in Python
+BUSY_SHARE = 0.1  # of a core, since the look before: a thread that used less CPU kept nobody waiting
 HELD_SHARE = 0.5  # of the times that a thread asks for the interpreter's lock: so many, and it waited for that
 
 
@@ -51,11 +53,11 @@ class MainThread:
 
     def is_runnable(self) -> bool:
         """Tell whether it runs, or would if it had a core; False where the kernel does not say."""
-        try:
-            with open(self._path, "rb", buffering=0) as file:  # noqa: PTH123 - four times a second
-                return file.read(200).rpartition(b")")[2].split()[0] == b"R"
-        except (OSError, IndexError):  # not Linux, or a sandbox
-            return False
+        return _stat(self._path)[:1] == [b"R"]
+
+    def cpu_s(self) -> float:
+        """Return how much CPU it has used in all."""
+        return time.clock_gettime(self._clock)
 
     def ran_s(self) -> float:
         """Return how much CPU it has used since it was last asked for."""
@@ -64,12 +66,15 @@ class MainThread:
 
 
 class OtherThreads:
-    """The other threads of Python, but not ours: of each its name and its stack, by their numbers."""
+    """The other threads of Python, but not ours: of each its name, its stack, by their numbers, and the CPU it used."""
 
-    def __init__(self, notes: Notes, main: int) -> None:
-        self._notes, self._main = notes, main
+    def __init__(self, notes: Notes, main: MainThread) -> None:
+        self._notes, self._main, self._main_thread = notes, main.ident, main
         self._due_s = 0.0
         self._places: dict[int, int] = {}  # a small number for each thread that goes on
+        self._looked_s = 0.0
+        self._main_cpu_s = 0.0
+        self._cpu_s: dict[int, float] = {}  # of each thread at the look before, by the kernel's number of it
 
     def due(self, mono_s: float) -> bool:
         """Tell whether to look again."""
@@ -82,6 +87,18 @@ class OtherThreads:
         now = {self._places[ident]: (known.thread(name), known.stack(frames[ident])) for ident, name in named.items()}
         self._notes.threads(now, mono_s)
         self._due_s = mono_s + THREADS_EVERY_S
+
+    def note_cpu(self, mono_s: float) -> None:
+        """Take in how much CPU each has used since the look before, and the main one; the kernel counts in 10 ms."""
+        active = getattr(threading, "_active", {})
+        natives = {getattr(active.get(ident), "native_id", None): place for ident, place in self._places.items()}
+        now = {native: cpu_s for native in natives if native and (cpu_s := _cpu_s(native)) is not None}
+        used = {natives[native]: cpu_s - self._cpu_s[native] for native, cpu_s in now.items() if native in self._cpu_s}
+        main_s, over_s = self._main_thread.cpu_s(), mono_s - self._looked_s
+        if self._looked_s and (used or not natives):
+            busy = {place: each_s for place, each_s in used.items() if each_s >= BUSY_SHARE * over_s}
+            self._notes.cpu(mono_s, over_s, main_s - self._main_cpu_s, busy)
+        self._looked_s, self._main_cpu_s, self._cpu_s = mono_s, main_s, now
 
     def _named(self, frames: dict[int, FrameType]) -> dict[int, str]:
         threads = getattr(threading, "_active", {})  # without the lock that `enumerate` takes
@@ -96,3 +113,21 @@ class OtherThreads:
         for ident in named:
             if ident not in self._places:
                 self._places[ident] = next(free)
+
+
+def _stat(path: str) -> list[bytes]:
+    """Return what the kernel says of a thread, its state first; nothing where it does not, as in a sandbox."""
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - four times a second
+            return file.read(400).rpartition(b")")[2].split()
+    except OSError:  # not Linux, or the thread is gone
+        return []
+
+
+def _cpu_s(native: int) -> float | None:
+    """Return the CPU that a thread has used by itself, `utime` and `stime` of proc(5); None where nobody says."""
+    fields = _stat(f"/proc/self/task/{native}/stat")
+    try:
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (IndexError, ValueError, OSError):
+        return None

@@ -7,6 +7,7 @@ import pytest
 
 from gpu_report.analyse.causes import CAUSES, explain
 from gpu_report.analyse.causes.slow_modes import SLOW_MODES
+from gpu_report.analyse.signals.busy_thread import BusyThread
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals, SignalTable
 from gpu_report.analyse.signals.loader_work import LoaderWork
 from gpu_report.analyse.signals.other_processes import OtherProcess
@@ -452,3 +453,36 @@ def test_other_programs_are_named_for_slow_images_only_where_they_used_the_cpu(w
     explained = explain(signals({**TOO_FEW, **within}, loader_workers=2, data_wait_share=0.9, **fields))
     assert explained.cause.name == "input-cpu"
     assert [said in each.text for each in explained.advice] == ([True] if said else [])
+
+
+EXPORTER = BusyThread(LINE, 0.97, 0.04)
+ONE_FULL_CORE = {**ONE_CORE, "main_cpu_pct": 101}
+
+
+def test_a_thread_that_kept_pythons_lock_is_why_launching_is_slow():
+    found = explain(signals(ONE_FULL_CORE, stood=LAUNCHES, step_s=0.3, busy_thread=EXPORTER))
+    assert (found.cause.name, found.cause.explanation.split(",")[0]) == (
+        "main-process",
+        "another thread kept Python's lock (GIL)",
+    )
+    assert [(each.key, each.value) for each in found.evidence if each.key] == [("busy_thread_pct", 97.0)]
+    assert "queue.get()" in found.advice[0].text
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"stood": ELSEWHERE, "step_s": 9.0},  # a callback of the user's: that is named
+        {"stood": LAUNCHES, "step_s": 9.0, "data_wait_share": 0.8},
+        {"stood": LAUNCHES, "step_s": 0.3, "busy_thread": dataclasses.replace(EXPORTER, main_share=None)},
+    ],
+)
+def test_it_is_not_where_the_main_thread_waits_for_something_else(fields):
+    found = explain(signals(ONE_FULL_CORE, **{"busy_thread": EXPORTER, **fields}))
+    assert not any(each.key == "busy_thread_pct" for each in found.evidence)
+
+
+def test_without_its_cpu_a_step_that_no_launching_explains_speaks_for_it():
+    unmeasured = dataclasses.replace(EXPORTER, main_share=None)
+    found = explain(signals(ONE_FULL_CORE, stood=LAUNCHES, step_s=23.5, busy_thread=unmeasured))
+    assert found.cause.explanation.startswith("another thread kept Python's lock")

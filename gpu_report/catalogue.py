@@ -15,7 +15,10 @@ ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its
 STEADY_KEY = "steady_util_pct"  # of evidence: mean utilisation in the steady state
 ENDS_EPOCHS_KEY = "epochs_compared"  # of evidence: how many epochs tell what their ends take
 GROWTH_KEY = "grown_by_the_end_s"  # of evidence: what an epoch takes longer by the end than at the beginning
+# Of evidence: what a function of the user's cost a batch at first and in the end, and what it adds to each epoch.
+GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY = "grown_from_s", "grown_to_s", "grows_on_s"
 BUSY_THREAD_KEY = "busy_thread_pct"  # of evidence: the share of time that a thread beside the main one ran Python
+USER_CODE_IDLE_KEY = "user_code_idle_pct"  # of evidence: the share of training time that the GPU was idle in it
 USER_CODE_KEY = "user_code_pct"  # of evidence: the share of training time that a function of the user's takes
 SEVERITIES = ("critical", "warning", "info")  # worst first
 

@@ -15,9 +15,10 @@ from gpu_report.analyse.causes.candidate import (
 from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, POSSIBLE, STRONG
 from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
+from gpu_report.analyse.signals.call_growth import CallGrowth
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
-from gpu_report.catalogue import BUSY_THREAD_KEY
+from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY
 from gpu_report.model import Advice, Evidence
 
 SEVERAL = 2
@@ -214,3 +215,14 @@ def _main_cpu(signals: IntervalSignals) -> tuple[str, float | None, str]:
     if stood_elsewhere(signals) and signals.stood and signals.stood.cpu_pct is not None:
         return "CPU of the main process there", signals.stood.cpu_pct, "% of a core"
     return "CPU of the main process", signals.within("main_cpu_pct"), "% of a core"
+
+
+def of_growth(growth: CallGrowth | None) -> tuple[Evidence, ...]:
+    """Return the numbers of a function of the user's that takes ever longer, none where it does not."""
+    if growth is None:
+        return ()
+    first = Evidence("in it, a batch at first", growth.first_s, "s", key=GROWN_FROM_KEY)
+    last = Evidence("in it, a batch in the end", growth.last_s, "s", key=GROWN_TO_KEY)
+    if growth.grows_on_s is None:
+        return first, last
+    return first, last, Evidence("each epoch will take longer by at least", growth.grows_on_s, "s", key=GROWS_ON_KEY)

@@ -15,10 +15,14 @@ from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import (
     CAUSES,
     ENDS_SHARE_KEY,
+    GROWN_FROM_KEY,
+    GROWN_TO_KEY,
+    GROWS_ON_KEY,
     GROWTH_KEY,
     OTHER_NODE,
     RULES,
     UNEXPLAINED,
+    USER_CODE_IDLE_KEY,
     USER_CODE_KEY,
     WAITING_FOR_PEER,
     CauseRow,
@@ -27,6 +31,7 @@ from gpu_report.catalogue import (
 from gpu_report.model import Advice, CodeLocation, Finding, Frame, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import (
     about_length,
+    brief_seconds,
     counted,
     epoch_length,
     lower_first,
@@ -38,6 +43,7 @@ from gpu_report.wording import (
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
 LAUNCH_BOUND = "launch-bound"
 URGENT_S = float("inf")  # nothing is worth more
+OUTGROWS_S = 1e12  # of what makes each epoch longer than the one before: in time nothing that stays as it is costs more
 
 
 @dataclass(frozen=True)
@@ -152,7 +158,9 @@ def _lasting(
         if text and not (cause.name == LAUNCH_BOUND and _is_full(finding, findings)):  # no larger batch fits
             sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
             saves_s = max(sure * at_most_s, th.WORTH_LEADING_SHARE * _trained_s(context))
-            yield Lead(Sentence(LOOK, f"{text}.", (finding.id,), cause.name), saves_s)
+            grown = _grown(finding) if looks else ""
+            saves_s = OUTGROWS_S if grown and _number(finding, GROWS_ON_KEY) else saves_s
+            yield Lead(Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name), saves_s)
 
 
 def _user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
@@ -165,8 +173,10 @@ def _user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
         at = _most(finding, OWN_SHARE) if finding.rule == "user-code" else None
         if at is not None:
             share_pct = next(each.value or 0.0 for each in finding.evidence if each.key == USER_CODE_KEY)
-            text = f"Look at {place_words(at)}: it took {share_pct:.0f} % of training time"
-            lead = Lead(_of(finding, LOOK, text), share_pct / 100 * _trained_s(context))
+            text = f"Look at {place_words(at)}: it took {share_pct:.0f} % of training time{_grown(finding)}"
+            saves_s = (_number(finding, USER_CODE_IDLE_KEY) or 0.0) / 100 * _trained_s(context)
+            saves_s = OUTGROWS_S if _number(finding, GROWS_ON_KEY) else saves_s
+            lead = Lead(_of(finding, LOOK, text), saves_s)
             before = told.get((at.file, at.function), lead)
             told[at.file, at.function] = max(before, lead, key=lambda each: each.saves_s)
     yield from told.values()
@@ -175,10 +185,25 @@ def _user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
 def _growing(findings: Sequence[Finding], epochs: int) -> Iterator[Lead]:
     """Yield where to look for what makes epochs longer and longer: it saves what it takes by the end, in each."""
     for finding in findings:
-        more_s = next((each.value for each in finding.evidence if each.key == GROWTH_KEY), None)
+        more_s = _number(finding, GROWTH_KEY)
         if more_s is not None:
             text = f"{finding.advice[0].short}. {finding.summary}"
             yield Lead(_of(finding, LOOK, text), more_s * epochs)
+
+
+def _number(finding: Finding, key: str) -> float | None:
+    return next((each.value for each in finding.evidence if each.key == key), None)
+
+
+def _grown(finding: Finding) -> str:
+    """Return how the function of a finding grew, as the end of a sentence, empty where it did not."""
+    first_s, last_s, more_s = (_number(finding, key) for key in (GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY))
+    if first_s is None or last_s is None:
+        return ""
+    grown = f", and grew from {brief_seconds(first_s)} to {brief_seconds(last_s)} a batch"
+    if more_s is None:
+        return grown
+    return f"{grown}. If it goes on so, each epoch takes at least {about_length(more_s)} longer than the one before"
 
 
 def _is_full(finding: Finding, findings: Sequence[Finding]) -> bool:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from gpu_report.analyse.busy_in_training import Busy, busy_in_training, of_what_time, steady_words
 from gpu_report.analyse.causes import Explanation, explain, explain_waiting
+from gpu_report.analyse.causes.main_process import OF_A_CALL, of_growth
 from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
@@ -103,6 +104,7 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
             *numbers,
             *_of_a_step(context, span),
             *(each for each in explained.evidence if each.key != "gpu_util_pct"),
+            *_of_its_call(context, training, signals, cause),
         ),
         cause=cause,
         advice=explained.advice,
@@ -121,6 +123,15 @@ def _of_a_step(context: Context, span: Span) -> tuple[Evidence, ...]:
         ("GPU work of a step, by PyTorch's profiler", within[-1].steps.busy_s, "s"),
         ("a step without the profiler", within[-1].typical_step_s, "s"),
     )
+
+
+def _of_its_call(context: Context, training: Training, signals: IntervalSignals, cause: Cause) -> tuple[Evidence, ...]:
+    """Return how the function of the user's grew that is why the GPU waits."""
+    stood = signals.stood
+    if cause.name not in OF_A_CALL or stood is None or stood.call is None:
+        return ()
+    is_why = stood.is_in_call or stood.is_partly_in_call
+    return of_growth(context.signals.call_growth(signals.gpu, stood.call, training)) if is_why else ()
 
 
 def _how_busy(context: Context, gpu: int, busy: Busy, low: _Low) -> str:

@@ -4,26 +4,34 @@ from dataclasses import dataclass, replace
 
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.candidate import stood_elsewhere
-from gpu_report.analyse.causes.main_process import OF_A_CALL
+from gpu_report.analyse.causes.main_process import OF_A_CALL, of_growth
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.call_growth import CallGrowth
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.catalogue import USER_CODE_KEY
+from gpu_report.catalogue import USER_CODE_IDLE_KEY, USER_CODE_KEY
 from gpu_report.model import HEALTHY_PCT, Evidence, Finding, Frame
+from gpu_report.wording import brief_seconds
 
 
 @dataclass(frozen=True)
 class _Own:
-    """A function of the user's, and its shares (0 to 1) of the time that the GPU was idle and of all of it."""
+    """A function of the user's, and its shares (0 to 1) of the time that the GPU was idle and of all training time.
+
+    All of the second holds training up: while the GPU still works on the step before, the next one is not launched.
+    `lost` is the share of training time that the GPU was idle in it: so much at least is won without it.
+    """
 
     function: Frame
     of_idle: float
     of_all: float
+    lost: float
+    is_call: bool
 
 
 def user_code(context: Context) -> list[Finding]:
@@ -47,20 +55,32 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     explained = explain(replace(signals, stood=alone))
     if explained.cause.name not in OF_A_CALL:
         return None
+    growth = context.signals.call_growth(gpu, own.function, training, is_call=own.is_call)
+    into = f"{own.function.function}{_grown_words(growth)}"
     taken = Evidence("of training time, it took", 100 * own.of_all, "%", key=USER_CODE_KEY)
     idle = ("of the time that the GPU was idle, it took", 100 * own.of_idle, "%")
+    lost = Evidence("of training time, the GPU was idle in it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
+    numbers = evidence(lost, idle, ("CPU of the main process there", cpu_pct, "% of a core"))
     return context.finding(
         "user-code",
         "warning",
         span,
-        f"{100 * own.of_all:.0f} % of training time on GPU {gpu} went into {own.function.function}",
+        f"{100 * own.of_all:.0f} % of training time on GPU {gpu} went into {into}",
         gpu=gpu,
         epoch=None,
         phase=None,
-        evidence=(taken, *evidence(idle, ("CPU of the main process there", cpu_pct, "% of a core"))),
+        evidence=(taken, *numbers, *of_growth(growth)),
         cause=explained.cause,
         advice=explained.advice,
     )
+
+
+def _grown_words(growth: CallGrowth | None) -> str:
+    """Return how a function grew, as the end of a sentence; empty where it did not."""
+    if growth is None:
+        return ""
+    first, last = brief_seconds(growth.first_s), brief_seconds(growth.last_s)
+    return f", which took {first} a batch at first and {last} in the end"
 
 
 def _own(signals: IntervalSignals) -> _Own | None:
@@ -68,12 +88,12 @@ def _own(signals: IntervalSignals) -> _Own | None:
     stood, util_pct = signals.stood, signals.gpu_within("gpu_util_pct")
     if stood is None or util_pct is None:
         return None
-    function, share = stood.call, stood.call_share
+    function, share, of_all, is_call = stood.call, stood.call_share, stood.call_of_all, True
     if share < OWN_SHARE and stood.line is not None and kind_of(stood.line) == "own":
-        function, share = stood.line, stood.share
-    of_all = share * (1 - util_pct / 100)
-    is_much = share >= OWN_SHARE and of_all >= th.USER_CODE_SHARE
-    return _Own(function, share, of_all) if function is not None and is_much else None
+        function, share, of_all, is_call = stood.line, stood.share, stood.line_of_all, False
+    lost = share * (1 - util_pct / 100)
+    is_much = share >= OWN_SHARE and lost >= th.USER_CODE_SHARE
+    return _Own(function, share, of_all, lost, is_call) if function is not None and is_much else None
 
 
 def _is_told(signals: IntervalSignals) -> bool:

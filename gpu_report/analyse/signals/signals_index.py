@@ -11,6 +11,7 @@ import numpy as np
 from gpu_report import schema
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.busy_thread import BusyThread, ThreadHabits
+from gpu_report.analyse.signals.call_growth import CallGrowth, call_growth
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, idle_stacks
 from gpu_report.analyse.signals.interval_signals import (
     NO_SIGNALS,
@@ -27,7 +28,7 @@ from gpu_report.analyse.signals.stack_habits import StackHabits, stood_of
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.throughput import Throughput, throughput_by_gpu
-from gpu_report.analyse.timeline.trainings import Training, training_at
+from gpu_report.analyse.timeline.trainings import Training, training_at, whole
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
@@ -188,6 +189,15 @@ class SignalsIndex:
         """Return the CPU (% of a core) that a main process used in a function of the user's, None where not known."""
         habits = [each for each in self._habits if gpu in each.stacks.gpus]
         return next((cpu for each in habits if (cpu := each.cpu_in_call(call, spans)) is not None), None)
+
+    def call_growth(self, gpu: int, place: Frame, training: Training, *, is_call: bool = True) -> CallGrowth | None:
+        """Return how a function of the user's, else a line, grew dearer in a training, None where it did not."""
+        throughput, steady = self._throughput_by_gpu.get(gpu) or self._throughput, self.steady_of(training)
+        habits = next((each for each in self._habits if gpu in each.stacks.gpus), None)
+        if throughput is None or habits is None or not steady:
+            return None
+        there = habits.when_in(place, is_call=is_call)
+        return call_growth(there, throughput, (steady[0][0], steady[-1][1]), whole(training.settings.get("batches")))
 
     def longest_call(self, gpu: int, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, and its seconds there."""

@@ -14,6 +14,7 @@ from gpu_report.analyse.signals.cpu_there import cpu_there
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
+from gpu_report.analyse.timeseries.distinct import PlaceOf
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, parts
@@ -35,7 +36,8 @@ class Stood:
     launched the kernels of training steps. `share` is that of `line`, the one of most of the rest; `usual` is the share
     that this line has of the GPU's work in the same phases outside the interval, None where too little of that was
     noted. `call_share` is that of `call`, the user's function that YOLO called, such as a callback, in which it was
-    longest; a training that nothing holds up stands in none. `call_of_all` is what it took of all time, busy or idle.
+    longest; a training that nothing holds up stands in none. `call_of_all` is what it took of all time, busy or idle,
+    `line_of_all` what `line` did.
     `own_share` is that of all code of the user's but a
     model's blocks, whoever called it. `is_alone` says that the host's reading of a main process is of this one, and not
     of the busiest of several ranks.
@@ -54,6 +56,7 @@ class Stood:
     own_share: float = 0.0
     is_alone: bool = True
     launching: float = 0.0
+    line_of_all: float = 0.0
 
     @property
     def is_in_call(self) -> bool:
@@ -97,19 +100,26 @@ class StackHabits:
             usual,
             call,
             call_s / total,
-            self._share_of_all(call, rows, share),
+            self._share_of_all(call, self.stacks.calls, rows, share),
             own_share=float(by_line[own].sum()) / total,
             is_alone=len(self._host.t_s) > 0,
             launching=float(idle[launches].sum()) / total,
+            line_of_all=self._share_of_all(lines[most], self.stacks.lines, rows, share),
         )
         return replace(stood, cpu_pct=self._cpu_pct(stood, spans))
 
-    def _share_of_all(self, call: Frame | None, rows: Rows, share: Floats) -> float:
-        """Return the share of all time that was noted in some pieces in which a call of the user's lasted."""
-        calls, call_of = self.stacks.calls
+    def _share_of_all(
+        self, place: Frame | None, places: tuple[list[Frame | None], PlaceOf], rows: Rows, share: Floats
+    ) -> float:
+        """Return the share of all time that was noted in some pieces in which it stood in a place, of all `places`."""
+        names, place_of = places
         seconds = self.stacks.seconds(rows) * share
-        mine = np.array([each is not None and each == call for each in calls], dtype=np.bool_)
-        return float(seconds[mine[call_of[rows]]].sum() / seconds.sum()) if call is not None else 0.0
+        mine = np.array([each is not None and each == place for each in names], dtype=np.bool_)
+        return float(seconds[mine[place_of[rows]]].sum() / seconds.sum()) if place is not None else 0.0
+
+    def when_in(self, place: Frame, *, is_call: bool) -> IntervalCover:
+        """Return when the process stood in a function of the user's that YOLO called, else in a line."""
+        return self._cover(place, is_call=is_call)
 
     def longest_call(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, idle or not, and for how long."""

@@ -22,6 +22,10 @@ from .writer import DraftFile, Writer
 FOLDER = "stacks"
 OFF_VARIABLE = "GPU_REPORT_STACKS"  # "0": no notes
 PERIOD_S = 0.05  # of a main process: a callback of a tenth of a second is seen
+UNIT_S = 0.01  # in which times are told
+# Notes at even steps would meet steps of training that last a whole number of them at the same places for ever. So
+# each lies elsewhere within its period: multiples of the golden section less whole numbers spread most evenly.
+GOLDEN = 0.6180339887498949
 WORKER_PERIOD_S = 0.2  # of a loader's worker, of which there are many
 BLOCK_S = 20.0  # of notes on a line: in shorter ones its head, and what is repeated in each, take the room
 # What has changed is written so often, over what the block said before: so much is lost with a process that is killed.
@@ -47,7 +51,7 @@ class Sampler:
 
     def _begin(self) -> None:
         self._main = MainThread()
-        self._notes = Notes(PERIOD_S)
+        self._notes = Notes(UNIT_S)
         self._others = OtherThreads(self._notes, self._main)
         self._written_s = time.monotonic()
         self._unprobed = 0  # notes since the last look at the CPU
@@ -68,6 +72,7 @@ class Sampler:
 
     def _sample(self) -> None:
         lock, due_s, number = Lock(), time.monotonic(), 0
+        grid_s, count = due_s, 0
         while True:
             now_s = time.monotonic()
             late_s = now_s - due_s if now_s - due_s > LATE_PERIODS * self._period_s else None
@@ -87,7 +92,8 @@ class Sampler:
             self._probe(now_s, ran_s, due=not held)
             if not self._write(now_s):
                 return
-            due_s = max(due_s + self._period_s, now_s)  # one that comes late is not made up for
+            grid_s, count = max(grid_s + self._period_s, now_s), count + 1  # one that comes late is not made up for
+            due_s = grid_s + later(count) * self._period_s
             time.sleep(max(due_s - time.monotonic(), 0.001))
 
     def _probe(self, now_s: float, ran_s: float, *, due: bool) -> None:
@@ -144,6 +150,11 @@ class Sampler:
                 self._writer.drain()  # with the lock: nothing may follow
         except Exception as error:  # noqa: BLE001 - the process is ending
             report("stacks", error)
+
+
+def later(number: int) -> float:
+    """Return how far (0 to 1) into its period a note lies, by its number."""
+    return number * GOLDEN % 1
 
 
 def start() -> None:

@@ -18,8 +18,11 @@ BEGINS_S, EPOCHS, EPOCH_S = 10.0, 4, 30.0
 OVER_S = BEGINS_S + EPOCHS * EPOCH_S
 
 
-def trained(logs_share, *, util=30.0, computes=False):
-    """Return a training whose steps launch, and whose callback takes a share of each second; its GPU is idle there."""
+def trained(logs_share, *, util=30.0, computes=False, grown=0.0):
+    """Return a training whose steps launch, and whose callback takes a share of each second; its GPU is idle there.
+
+    The share grows evenly by `grown` up to the end.
+    """
     phases = [Phase("startup", None, 0.0, BEGINS_S, "callbacks", "first batch")]
     epochs, stays = [], [(0.0, BEGINS_S, STEP)]
     for number in range(EPOCHS):
@@ -27,7 +30,8 @@ def trained(logs_share, *, util=30.0, computes=False):
         phases.append(Phase("train", number + 1, start_s, start_s + EPOCH_S, "callbacks"))
         epochs.append(InsideEpoch(number + 1, 1, start_s, start_s + EPOCH_S, 1000, 100, 0.0, 0.0, 0.0))
     for second in np.arange(BEGINS_S, OVER_S):
-        stays += [(second, second + logs_share, LOGS), (second + logs_share, second + 1, STEP)]
+        share = logs_share + grown * (second - BEGINS_S) / (OVER_S - BEGINS_S)
+        stays += [(second, second + share, LOGS), (second + share, second + 1, STEP)]
     looks = np.arange(BEGINS_S, OVER_S) + logs_share / 2
     probes = Probes(looks, np.full(len(looks), 1.0 if computes else 0.0))
     notes = dataclasses.replace(process(*[stay for stay in stays if stay[1] > stay[0]]), probes=probes)
@@ -43,7 +47,9 @@ def trained(logs_share, *, util=30.0, computes=False):
         4.0,
     )
     host["busiest_worker_cpu_pct"] = 10.0
-    inside = InsideRun(1, 0, 1, "train", {"batch": 32, "workers": 4}, tuple(phases), tuple(epochs), "finished")
+    inside = InsideRun(
+        1, 0, 1, "train", {"batch": 32, "workers": 4, "batches": 100}, tuple(phases), tuple(epochs), "finished"
+    )
     yolo = (YoloRun(1, None, {"batch": 32, "workers": 4}, "recorded", None),)
     return dataclasses.replace(run, inside=(inside,), yolo_runs=yolo, stacks=(notes,), host=host)
 
@@ -63,6 +69,23 @@ def test_a_callback_beside_launching_is_a_finding_of_its_own(computes, cause):
     (starved,) = [f for f in analysis.findings if f.rule == "starved"]
     assert starved.cause.name == "launch-bound"
     assert "Look at `log_images` (callbacks.py:41): it took" in analysis.verdict.text
+
+
+def test_what_it_took_is_all_of_its_time():
+    (finding,) = own(trained(0.3, util=50.0))
+    assert finding.summary.startswith("30 % of training time")
+
+
+def test_one_that_takes_ever_longer_leads():
+    run = trained(0.0, grown=0.45, util=20.0)
+    (finding,) = own(run)
+    assert "which took " in finding.summary
+    numbers = {each.key: each.value for each in finding.evidence if each.key}
+    assert 2 * numbers["grown_from_s"] < numbers["grown_to_s"]
+    assert 2 < numbers["grows_on_s"] <= 3.4  # 0.11 s more a second in each epoch of 30 s: of that at least so much
+    text = analyse(run).verdict.text
+    assert text.startswith("Look at `log_images` (callbacks.py:41): it took ")
+    assert "each epoch takes at least 3 s longer than the one before" in text
 
 
 @pytest.mark.parametrize("run", [trained(0.0), trained(0.04), trained(0.3, util=97.0)], ids=["none", "little", "busy"])

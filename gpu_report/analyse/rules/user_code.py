@@ -56,7 +56,8 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     if explained.cause.name not in OF_A_CALL:
         return None
     growth = context.signals.call_growth(gpu, own.function, training, is_call=own.is_call)
-    into = f"{own.function.function}{_grown_words(growth)}"
+    named = context.signals.does_most(gpu, own.function, spans) if own.is_call else own.function
+    into = f"{named.function}{_grown_words(growth)}"
     taken = Evidence("of training time, it took", 100 * own.of_all, "%", key=USER_CODE_KEY)
     idle = ("of the time that the GPU was idle, it took", 100 * own.of_idle, "%")
     lost = Evidence("of training time, the GPU was idle in it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)

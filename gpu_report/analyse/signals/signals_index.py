@@ -199,6 +199,11 @@ class SignalsIndex:
         there = habits.when_in(place, is_call=is_call)
         return call_growth(there, throughput, (steady[0][0], steady[-1][1]), whole(training.settings.get("batches")))
 
+    def does_most(self, gpu: int, call: Frame, spans: Sequence[Span]) -> Frame:
+        """Return the user's innermost function in which most of the time of one lies that YOLO called."""
+        habits = next((each for each in self._habits if gpu in each.stacks.gpus), None)
+        return call if habits is None else habits.does_most(call, spans)
+
     def longest_call(self, gpu: int, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, and its seconds there."""
         calls = [each.longest_call(spans) for each in self._habits if gpu in each.stacks.gpus]

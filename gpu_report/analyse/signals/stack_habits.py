@@ -12,9 +12,9 @@ import numpy as np
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.cpu_there import cpu_there
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
-from gpu_report.analyse.signals.stack_notes import kind_of
+from gpu_report.analyse.signals.stack_notes import kind_of, own_within_call
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
-from gpu_report.analyse.timeseries.distinct import PlaceOf
+from gpu_report.analyse.timeseries.distinct import PlaceOf, distinct
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, parts
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gpu_report.analyse.signals.interval_signals import SignalTable
 
 LEAST_IDLE_S = 1.0  # of an interval: 20 notes; less of it may be chance
+DOES_SHARE = 0.8  # of a call's time in one function within it: what is said of the call is true of that, too
 DUST_S = 1e-9  # of sums
 LEAST_ELSEWHERE_S = 1.0  # likewise of the same phases outside the interval, which it is compared with
 
@@ -116,6 +117,30 @@ class StackHabits:
         seconds = self.stacks.seconds(rows) * share
         mine = np.array([each is not None and each == place for each in names], dtype=np.bool_)
         return float(seconds[mine[place_of[rows]]].sum() / seconds.sum()) if place is not None else 0.0
+
+    def does_most(self, call: Frame, spans: Sequence[Span]) -> Frame:
+        """Return the user's innermost function that most of a call's time lies in: of a decorated one, not the wrapper.
+
+        It is the call itself where no function within it has DOES_SHARE of its time.
+        """
+        rows, share = self.stacks.within(spans)
+        seconds = self.stacks.seconds(rows) * share
+        stacks, stack_of = distinct(
+            self.stacks.number, lambda number: own_within_call(self.stacks.process.stacks.get(number, ()))
+        )
+        of_stack = np.bincount(stack_of[rows], seconds, minlength=len(stacks)).tolist()
+        inside = [(own, spent) for own, spent in zip(stacks, of_stack, strict=True) if call in own[:1] and spent > 0]
+        total, found = sum(spent for _, spent in inside), call
+        for depth in range(1, max((len(own) for own, _ in inside), default=0)):
+            by: dict[Frame, float] = {}
+            for own, spent in inside:
+                if len(own) > depth and own[depth - 1] == found:
+                    by[own[depth]] = by.get(own[depth], 0.0) + spent
+            most = max(by, key=lambda frame: by[frame], default=None)
+            if most is None or by[most] < DOES_SHARE * total:
+                break
+            found = most
+        return found
 
     def when_in(self, place: Frame, *, is_call: bool) -> IntervalCover:
         """Return when the process stood in a function of the user's that YOLO called, else in a line."""

@@ -146,6 +146,15 @@ def _is_usual_work(frame: Frame) -> bool:
     return in_yolo(frame) or in_step(frame)
 
 
+def own_within_call(stack: Stack) -> Stack:
+    """Return the user's functions within the one that `called_by_yolo` returns, that one first; lines are left out."""
+    call = _call_of_yolo(stack)
+    inner = () if call is None else stack[: call + 1]
+    own = (frame for at, frame in enumerate(inner) if at == call or kind_of(frame) == "own")
+    named = (replace(frame, line=0, called="") for frame in own if not frame.function.startswith("<"))
+    return tuple(named)[::-1]
+
+
 @lru_cache(maxsize=8192)
 def launches(stack: Stack) -> bool:
     """Tell whether a main process launches the kernels of a training step in a stack.

@@ -180,7 +180,8 @@ def _advice(held: _Held) -> tuple[Advice, ...]:
 
 def _finding(context: Context, gpu: int, held: _Held, explained: Explanation) -> Finding:
     epoch, _ = context.place_at(held.span[0])
-    what = held.call.function if held.call else LOADER if held.wait is None else f"a file ({held.wait.call})"
+    call = held.call and context.signals.does_most(gpu, held.call, [held.span])
+    what = call.function if call else LOADER if held.wait is None else f"a file ({held.wait.call})"
     who = "the GPU was idle" if held.wait is None else "the main process waited"
     return context.finding(
         "held-epoch-end",

@@ -32,6 +32,32 @@ def test_a_line_in_which_it_does_not_stand_while_the_gpu_works_is_unusual():
     assert stood.usual == 0
 
 
+CALLS = Frame("/venv/lib/python3.11/site-packages/ultralytics/engine/trainer.py", 234, "run_callbacks")
+WRAPPER, FIRST, SECOND = (
+    Frame("/home/u/extras.py", line, name) for line, name in ((14, "inner"), (30, "a"), (40, "b"))
+)
+WITHIN = Frame("/home/u/extras.py", 41, "<genexpr>")
+
+
+@pytest.mark.parametrize(
+    ("within", "named"),
+    [
+        ({(FIRST, WRAPPER): 9, (WRAPPER,): 1}, "a"),
+        ({(SECOND, FIRST, WRAPPER): 5, (FIRST, WRAPPER): 5}, "a"),
+        ({(WITHIN, SECOND, FIRST, WRAPPER): 9, (FIRST, WRAPPER): 1}, "b"),
+        ({(FIRST, WRAPPER): 5, (SECOND, WRAPPER): 5}, "inner"),
+        ({(WRAPPER,): 10}, "inner"),
+    ],
+)
+def test_of_a_decorated_function_the_one_that_takes_the_time_is_named(within, named):
+    edges = np.cumsum([0, *within.values()]).tolist()
+    stays = [(*edges[at : at + 2], (*inner, CALLS, TRAINER)) for at, inner in enumerate(within)]
+    stays.append((10, 20, (SECOND, CALLS, TRAINER)))  # another callback
+    call, _ = habits(*stays, util=[0] * 20).longest_call([(0, 9.9)])
+    assert call.function == "inner"
+    assert habits(*stays, util=[0] * 20).does_most(call, [(0, 20)]).function == named
+
+
 def test_a_stall_that_recurs_is_no_habit_for_the_gpu_does_nothing_in_it():
     stays = [stay for n in range(0, 60, 20) for stay in ((n, n + 10, TRAINS), (n + 10, n + 20, LOGS))]
     stood = habits(*stays, util=([90] * 10 + [0] * 10) * 3).within([(30, 40)])

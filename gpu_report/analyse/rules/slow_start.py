@@ -1,5 +1,6 @@
 """Rule: a training that took long to begin, or never did: which part of its start-up, and in which lines."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,12 +11,12 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.stack_notes import in_yolo
+from gpu_report.analyse.signals.stack_notes import in_yolo, is_loader
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.intervals import Floats, Indices, Span, length_s, union
 from gpu_report.catalogue import LOADER
-from gpu_report.model import Advice, Cause, Finding, Phase
+from gpu_report.model import Advice, Cause, Finding, Phase, Stack
 
 FIRST_BATCH = "first batch"
 # What people call the parts of a start-up, as callbacks tell them.
@@ -31,7 +32,7 @@ OTHERWISE = "was set up"
 
 
 class DataWork(NamedTuple):
-    """What YOLO does with a whole data set before it trains, in words, and what to do about it."""
+    """What is done with a whole data set before the first batch, in words, and what to do about it."""
 
     words: str
     advice: Advice
@@ -52,6 +53,17 @@ _CACHE = DataWork(
         short="Set `cache=disk`, which later runs read, or leave out `cache`",
     ),
 )
+# The main process writes the data set to each new worker, which imports the program first, one after the other.
+_SPAWN = DataWork(
+    "starting its data-loader workers",
+    Advice(
+        "Each worker is started as a new Python (`spawn`): it imports your program, then reads a copy of the data set. "
+        "With `fork`, the default of Linux up to Python 3.13, they start at once",
+        short="Start the data-loader workers with `fork`, not `spawn` (`multiprocessing_context`, `set_start_method`)",
+    ),
+)
+# Of Python's multiprocessing: where a process waits until one that it spawns has taken what it is to work with.
+SPAWNS = re.compile(r"[\\/]multiprocessing[\\/]popen_(?:spawn_posix|forkserver)\.py$")
 # By the functions of YOLO (data/dataset.py, data/base.py) that do so with threads, for which the main one waits.
 DATA_WORK: Mapping[str, DataWork] = {
     "cache_labels": _SCAN,
@@ -124,7 +136,7 @@ def _finding(context: Context, part: str, spans: Sequence[Span], took_s: float, 
         phase="startup",
         evidence=evidence((f"the training {what}", took_s, "s"), *_cpu(context, longest)),
         cause=Cause("startup", CERTAIN, f"it {what}"),
-        waited_for=LOADER if in_loader else "",
+        waited_for=LOADER if in_loader and work is not _SPAWN else "",  # no worker loads anything yet
         advice=(work.advice,) if work and not _keeps(context, longest, work) else (),
     )
 
@@ -139,7 +151,7 @@ def _cpu(context: Context, span: Span) -> Iterator[tuple[str, float | None, str]
 
 
 def _data_work(context: Context, spans: Sequence[Span]) -> tuple[DataWork | None, float]:
-    """Return what YOLO did with the data set for most of some spans, and for which share (0 to 1) of what was noted."""
+    """Return what was done with the data set for most of some spans, and for which share (0 to 1) of what was noted."""
     by_work: dict[DataWork, float] = {}
     noted_s = 0.0
     for each, rows, noted in _noted_of_mains(context, spans):
@@ -147,13 +159,19 @@ def _data_work(context: Context, spans: Sequence[Span]) -> tuple[DataWork | None
         noted_s += float(seconds.sum())
         for number in np.flatnonzero(seconds).tolist():
             stack = each.process.stacks.get(number, ())
-            work = next((DATA_WORK[f.function] for f in stack if f.function in DATA_WORK and in_yolo(f)), None)
+            work = _work_of(stack)
             if work is not None:
                 by_work[work] = by_work.get(work, 0.0) + float(seconds[number])
     most = max(by_work, key=lambda work: by_work[work], default=None)
     if most is None or by_work[most] <= noted_s / 2:
         return None, 0.0
     return most, by_work[most] / noted_s
+
+
+def _work_of(stack: Stack) -> DataWork | None:
+    if any(map(is_loader, stack)) and any(SPAWNS.search(frame.file) for frame in stack):
+        return _SPAWN
+    return next((DATA_WORK[f.function] for f in stack if f.function in DATA_WORK and in_yolo(f)), None)
 
 
 def _keeps(context: Context, span: Span, work: DataWork) -> bool:

@@ -144,3 +144,17 @@ def test_a_cache_on_disk_is_not_advised_where_it_is_being_filled(cache, count):
     run = started([("data set", 30.0)], stacks=(process((0, 40, (WAIT, BAR, caller))),))
     (finding,) = slow(dataclasses.replace(run, yolo_runs=(YoloRun(1, None, {"cache": cache}, "recorded", None),)))
     assert len(finding.advice) == count
+
+
+@pytest.mark.parametrize(
+    ("how", "summary"), [("spawn_posix", ", 100 % of it starting its data-loader workers"), ("fork", "")]
+)
+def test_workers_that_are_started_as_new_programs_are_named(how, summary):
+    launches = Frame(f"/usr/lib/python3.12/multiprocessing/popen_{how}.py", 62, "_launch", "write")
+    stacks = (process((0, 40, (launches, *WAITS[1:]))), process((35, 40, READS), role="worker 0", pid=2))
+    run = started([("first batch", 30.0)], stacks=stacks)
+    (finding,) = slow(run)
+    assert finding.summary == f"The training never began: it waited for its first batch for 30 s{summary}"
+    assert len(finding.advice) == bool(summary)
+    first = analyse(run).verdict.sentences[0].text
+    assert first.startswith("Start the data-loader workers with `fork`") == bool(summary)

@@ -19,6 +19,8 @@ GROWTH_KEY = "grown_by_the_end_s"  # of evidence: what an epoch takes longer by 
 GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY = "grown_from_s", "grown_to_s", "grows_on_s"
 BUSY_THREAD_KEY = "busy_thread_pct"  # of evidence: the share of time that a thread beside the main one ran Python
 USER_CODE_IDLE_KEY = "user_code_idle_pct"  # of evidence: the share of training time that the GPU was idle in it
+START_WORK_KEY = "start_work_s"  # of evidence: what a kind of work took of the start-up, with its words
+START_AGAIN_KEY = "start_again_s"  # of evidence: what each later epoch takes for the same
 USER_CODE_KEY = "user_code_pct"  # of evidence: the share of training time that a function of the user's takes
 SEVERITIES = ("critical", "warning", "info")  # worst first
 

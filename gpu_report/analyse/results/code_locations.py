@@ -13,7 +13,7 @@ from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.stack_notes import MAIN, THREAD, WORKERS, kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, intersect, parts
+from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, parts, union
 from gpu_report.catalogue import BUSY_THREAD_KEY, CAUSES, LOADER, RULES, WAITING_FOR_PEER
 from gpu_report.model import CodeLocation, Finding, Frame, Interval, LedgerRow
 
@@ -42,6 +42,8 @@ def with_locations(context: Context, finding: Finding) -> Finding:
     own_first = finding.cause is not None and finding.cause.name in {*OF_A_CALL, WAITING_FOR_PEER}
     for role in roles:
         processes = _processes(context, finding, role)
+        if role == WORKERS and finding.rule == "slow-start" and not _noted_most(processes, spans):
+            continue  # what is known of a worker may be what it did once it had begun at last
         found += _locations(role, [_weighted(each, spans) for each in processes], own_first=own_first)
     where = tuple(found[:SHOWN]) or dump_locations(context, finding, spans, SHOWN)
     return replace(finding, where=where)
@@ -135,6 +137,12 @@ def _processes(context: Context, finding: Finding, role: str) -> list[IdleStacks
     # the line to look at is that of the rank that is late; of ranks that all wait, each one's
     late = set(context.gpus_not_waiting(min(gpus), finding.longest.span)) - gpus if gpus else set()
     return [each for each in mine if late.intersection(each.gpus)] or fed
+
+
+def _noted_most(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> bool:
+    """Tell whether some processes noted, one or another, where they stood for half of some spans or more."""
+    noted = union([span for each in processes for span in each.together(each.within(spans)[0]).tolist()])
+    return 2 * length_s(intersect(noted, spans)) >= length_s(spans)
 
 
 def _has(process: IdleStacks, role: str) -> bool:

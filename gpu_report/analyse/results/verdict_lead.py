@@ -21,6 +21,8 @@ from gpu_report.catalogue import (
     GROWTH_KEY,
     OTHER_NODE,
     RULES,
+    START_AGAIN_KEY,
+    START_WORK_KEY,
     UNEXPLAINED,
     USER_CODE_IDLE_KEY,
     USER_CODE_KEY,
@@ -68,7 +70,7 @@ def leads(
         *_momentary(findings, limits, _epochs(context)),
         *_long_epoch_ends(findings),
         *_in_steps(context, findings),
-        *_slow_starts(findings),
+        *_slow_starts(findings, context.run.duration_s, _epochs(context)),
         *_slow_exits(findings),
         *_unused(context, findings),
     ]
@@ -307,25 +309,44 @@ def _in_steps(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
         yield Lead(_of(finding, kind, text, advice), gain * _trained_s(context))
 
 
-def _slow_starts(findings: Sequence[Finding]) -> Iterator[Lead]:
+def _slow_starts(findings: Sequence[Finding], recorded_s: float, epochs: int) -> Iterator[Lead]:
     """Yield where to look of a training that did not come to its first batch: nothing else can be said of it.
 
     Of one that did, the function of the user's in which most of its start-up lay: that is paid once, and comes after
-    what holds it back all the time.
+    what holds it back all the time. So is work of a known kind, which leads where it is most of the recording, or
+    comes again with each epoch.
     """
     lasts = any(finding.rule == "starved" and finding.severity != "info" for finding in findings)
     for finding in findings:
         if finding.rule != "slow-start":
             continue
         at = _most(finding)
-        if finding.severity != "info":
+        known_s = _value(finding, START_WORK_KEY)
+        if finding.severity != "info" and not _value(finding, START_AGAIN_KEY):
             look = finding.advice[0].short if finding.advice else f"Look at {place_words(at)}" if at else ""
             text = f"{look}. {finding.summary}" if look else finding.summary
             yield Lead(_of(finding, LOOK, text), URGENT_S)
+        elif finding.advice and known_s:
+            if _value(finding, START_AGAIN_KEY) or (known_s >= th.HALF * recorded_s and not lasts):
+                yield _known_start(finding, known_s, epochs)
         elif at is not None and not at.is_yolo and not lasts:
             took_s = at.share * finding.duration_s
             text = f"Look at {place_words(at)}: {about_length(took_s)} of the start-up went there"
             yield Lead(_of(finding, LOOK, text), took_s)
+
+
+def _known_start(finding: Finding, took_s: float, epochs: int) -> Lead:
+    """Return what to do about a start-up whose work is of a known kind, and what it takes, in later epochs, too."""
+    again_s = _value(finding, START_AGAIN_KEY)
+    words = next(each.text for each in finding.evidence if each.key == START_WORK_KEY)
+    more = f", and each later epoch {about_length(again_s)}" if again_s else ""
+    text = f"{finding.advice[0].short}. Start-up spent {about_length(took_s)} {words}{more}"
+    return Lead(_of(finding, LOOK, text), took_s + again_s * max(epochs - 1, 0))
+
+
+def _value(finding: Finding, key: str) -> float:
+    """Return the number that a finding's evidence has of a key, 0 where it has none."""
+    return next((each.value or 0.0 for each in finding.evidence if each.key == key), 0.0)
 
 
 def _slow_exits(findings: Sequence[Finding]) -> Iterator[Lead]:

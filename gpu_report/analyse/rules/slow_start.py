@@ -1,22 +1,22 @@
 """Rule: a training that took long to begin, or never did: which part of its start-up, and in which lines."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence, Set
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 
 from gpu_report.analyse.causes.confidence import CERTAIN
+from gpu_report.analyse.causes.start_work import CACHES, COMPILES, StartWork, runs_backward, work_of
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.stack_notes import in_yolo, is_loader
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.intervals import Floats, Indices, Span, length_s, union
-from gpu_report.catalogue import LOADER
-from gpu_report.model import Advice, Cause, Finding, Phase, Stack
+from gpu_report.catalogue import LOADER, START_AGAIN_KEY, START_WORK_KEY
+from gpu_report.model import Cause, Evidence, Finding, Phase, Stack
 
 FIRST_BATCH = "first batch"
 # What people call the parts of a start-up, as callbacks tell them.
@@ -31,51 +31,24 @@ WAITED, WORKED = "waited for its first batch", "worked on its first batch"
 OTHERWISE = "was set up"
 
 
-class DataWork(NamedTuple):
-    """What is done with a whole data set before the first batch, in words, and what to do about it."""
+class Did(NamedTuple):
+    """What a training did for most of a part of its start-up: None where nothing known took half of the notes.
 
-    words: str
-    advice: Advice
+    `share` (0 to 1) of what was noted; `again_s` (s) is the median of what each of `epochs` later ones took for it, 0
+    where that is little. `in_loader` tells whether it stood in its loader, None where nothing was noted.
+    """
 
-
-_SCAN = DataWork(
-    "checking its images and labels",
-    Advice(
-        "YOLO opens each image once to check it, and writes what it found beside the labels (`*.cache`). "
-        "The next run reads that, where the folder can be written and the data stay as they are",
-        short="Let YOLO check the data set to its end once: the next run reads what it wrote",
-    ),
-)
-_CACHE = DataWork(
-    "filling its cache of images",
-    Advice(
-        "`cache=ram` decodes each image at every start. `cache=disk` writes them once, and later runs read them",
-        short="Set `cache=disk`, which later runs read, or leave out `cache`",
-    ),
-)
-# The main process writes the data set to each new worker, which imports the program first, one after the other.
-_SPAWN = DataWork(
-    "starting its data-loader workers",
-    Advice(
-        "Each worker is started as a new Python (`spawn`): it imports your program, then reads a copy of the data set. "
-        "With `fork`, the default of Linux up to Python 3.13, they start at once",
-        short="Start the data-loader workers with `fork`, not `spawn` (`multiprocessing_context`, `set_start_method`)",
-    ),
-)
-# Of Python's multiprocessing: where a process waits until one that it spawns has taken what it is to work with.
-SPAWNS = re.compile(r"[\\/]multiprocessing[\\/]popen_(?:spawn_posix|forkserver)\.py$")
-# By the functions of YOLO (data/dataset.py, data/base.py) that do so with threads, for which the main one waits.
-DATA_WORK: Mapping[str, DataWork] = {
-    "cache_labels": _SCAN,
-    "verify_images": _SCAN,
-    "cache_images": _CACHE,
-}
+    work: StartWork | None = None
+    share: float = 0.0
+    again_s: float = 0.0
+    epochs: int = 0
+    in_loader: bool | None = None
 
 
 def slow_starts(context: Context) -> list[Finding]:
     """Report the longest part of a start-up, where it takes SLOW_START_S or more and SLOW_START_SHARE of the training.
 
-    Of what comes before YOLO it takes SLOW_BEFORE_S.
+    Of what comes before YOLO it takes SLOW_BEFORE_S. What each later epoch does again counts with it, and is a warning.
 
     A training that never began has nothing else to be looked at: that is a warning, and otherwise a note. So is a
     start-up that still goes on: it may be compiling its model.
@@ -95,10 +68,11 @@ def _of_training(context: Context, training: RankGroup) -> Iterator[Finding]:
         return
     took_s, whole_s = _seconds(parts[longest]), training.end_t_s - training.start_t_s
     least_s = th.SLOW_BEFORE_S if longest == BEFORE_YOLO else th.SLOW_START_S
-    if took_s >= max(least_s, th.SLOW_START_SHARE * whole_s):
-        spans = union([phase.span for phase in parts[longest]])
+    spans = union([phase.span for phase in parts[longest]])
+    did = _did(context, training, spans)
+    if took_s + did.again_s * did.epochs >= max(least_s, th.SLOW_START_SHARE * whole_s):
         over = training.main.ended is not None or took_s >= th.HANG_FIRST_S
-        yield _finding(context, longest, spans, took_s, "began" if began else "over" if over else "going on")
+        yield _finding(context, longest, spans, did, "began" if began else "over" if over else "going on")
 
 
 def _before_yolo(context: Context, training: RankGroup) -> Iterator[Phase]:
@@ -116,29 +90,38 @@ def _seconds(phases: Sequence[Phase]) -> float:
     return length_s([phase.span for phase in phases])
 
 
-def _finding(context: Context, part: str, spans: Sequence[Span], took_s: float, state: str) -> Finding:
-    in_loader = _in_loader(context, spans) if part == FIRST_BATCH else None
+def _finding(context: Context, part: str, spans: Sequence[Span], did: Did, state: str) -> Finding:
+    took_s = length_s(spans)
+    in_loader = did.in_loader if part == FIRST_BATCH else None
     what = WHAT.get(part, OTHERWISE) if in_loader is None else WAITED if in_loader else WORKED
     text = {
         "began": "The training",
         "over": "The training never began: it",
         "going on": "The training has not begun: it",
     }
-    work, share = _data_work(context, spans)
-    mostly = f", {100 * share:.0f} % of it {work.words}" if work else ""
+    work = did.work
+    mostly = f", {100 * did.share:.0f} % of it {work.words}" if work else ""
     longest = max(spans, key=lambda span: span[1] - span[0])
     return context.finding(
         "slow-start",
-        "warning" if state == "over" else "info",
+        "warning" if state == "over" or did.again_s else "info",
         longest,
         f"{text[state]} {what} for {took_s:.0f} s{mostly}",
         epoch=None,
         phase="startup",
-        evidence=evidence((f"the training {what}", took_s, "s"), *_cpu(context, longest)),
+        evidence=evidence((f"the training {what}", took_s, "s"), *_of_work(did, took_s), *_cpu(context, longest)),
         cause=Cause("startup", CERTAIN, f"it {what}"),
-        waited_for=LOADER if in_loader and work is not _SPAWN else "",  # no worker loads anything yet
+        waited_for=LOADER if in_loader and work is None else "",
         advice=(work.advice,) if work and not _keeps(context, longest, work) else (),
     )
+
+
+def _of_work(did: Did, took_s: float) -> Iterator[Evidence]:
+    """Yield how long its kind of work took, at the start and again in each later epoch."""
+    if did.work is not None:
+        yield Evidence(did.work.words, did.share * took_s, "s", key=START_WORK_KEY)
+    if did.again_s:
+        yield Evidence("again in each later epoch (median)", did.again_s, "s", key=START_AGAIN_KEY)
 
 
 def _cpu(context: Context, span: Span) -> Iterator[tuple[str, float | None, str]]:
@@ -150,48 +133,68 @@ def _cpu(context: Context, span: Span) -> Iterator[tuple[str, float | None, str]
     yield "CPU, all cores", signals.within("cpu_pct"), "%"
 
 
-def _data_work(context: Context, spans: Sequence[Span]) -> tuple[DataWork | None, float]:
-    """Return what was done with the data set for most of some spans, and for which share (0 to 1) of what was noted."""
-    by_work: dict[DataWork, float] = {}
-    noted_s = 0.0
-    for each, rows, noted in _noted_of_mains(context, spans):
-        seconds = np.bincount(each.number[rows], noted)
-        noted_s += float(seconds.sum())
-        for number in np.flatnonzero(seconds).tolist():
-            stack = each.process.stacks.get(number, ())
-            work = _work_of(stack)
-            if work is not None:
-                by_work[work] = by_work.get(work, 0.0) + float(seconds[number])
+def _did(context: Context, training: RankGroup, spans: Sequence[Span]) -> Did:
+    pids = {rank.pid for rank in training.ranks}
+    seconds, waited_s = _stood(context, pids, spans)
+    noted_s = sum(seconds.values())
+    if noted_s <= 0:
+        return Did()
+    by_work: dict[StartWork, float] = {}
+    for stack, stood_s in seconds.items():
+        work = work_of(stack)
+        if work is not None:
+            by_work[work] = by_work.get(work, 0.0) + stood_s
+    if COMPILES in by_work:  # what is compiled of the backward is so on a thread of autograd's
+        by_work[COMPILES] += sum(stood_s for stack, stood_s in seconds.items() if runs_backward(stack))
+    in_loader = waited_s > noted_s / 2
     most = max(by_work, key=lambda work: by_work[work], default=None)
     if most is None or by_work[most] <= noted_s / 2:
-        return None, 0.0
-    return most, by_work[most] / noted_s
+        return Did(in_loader=in_loader)
+    later = [phase.span for phase in training.main.phases if phase.name == "train"][1:]
+    again_s = _again(context, pids, later, most)
+    return Did(most, by_work[most] / noted_s, again_s, len(later), in_loader)
 
 
-def _work_of(stack: Stack) -> DataWork | None:
-    if any(map(is_loader, stack)) and any(SPAWNS.search(frame.file) for frame in stack):
-        return _SPAWN
-    return next((DATA_WORK[f.function] for f in stack if f.function in DATA_WORK and in_yolo(f)), None)
+def _again(context: Context, pids: Set[int], later: Sequence[Span], work: StartWork) -> float:
+    """Return what a later epoch took for a kind of work (s, median), 0 where that is little of it."""
+    took = [
+        sum(stood_s for stack, stood_s in _stood(context, pids, [span])[0].items() if work_of(stack) is work)
+        for span in later
+    ]
+    again_s = median(took) if took else 0.0
+    return again_s if later and again_s >= th.SLOW_START_SHARE * median(end - start for start, end in later) else 0.0
 
 
-def _keeps(context: Context, span: Span, work: DataWork) -> bool:
+def _stood(context: Context, pids: Set[int], spans: Sequence[Span]) -> tuple[dict[Stack, float], float]:
+    """Return how long the main processes stood in each stack in some spans (s), and in their loaders."""
+    seconds: dict[Stack, float] = {}
+    waited_s = 0.0
+    for each, rows, noted in _noted_of_mains(context, pids, spans):
+        waited_s += float(noted[each.waits[rows]].sum())
+        by_number = np.bincount(each.number[rows], noted)
+        for number in np.flatnonzero(by_number).tolist():
+            stack = each.process.stacks.get(number, ())
+            seconds[stack] = seconds.get(stack, 0.0) + float(by_number[number])
+    return seconds, waited_s
+
+
+def _keeps(context: Context, span: Span, work: StartWork) -> bool:
     """Tell whether what fills a cache of images is kept for later runs already."""
     training = context.training_at(span[0])
-    return work is _CACHE and training is not None and training.args.get("cache") == "disk"
+    return work is CACHES and training is not None and training.args.get("cache") == "disk"
 
 
-def _in_loader(context: Context, spans: Sequence[Span]) -> bool | None:
-    """Tell whether stacks show the main process in its loader for most of some spans, None where there are none."""
-    waited_s = noted_s = 0.0
-    for each, rows, seconds in _noted_of_mains(context, spans):
-        noted_s += float(seconds.sum())
-        waited_s += float(seconds[each.waits[rows]].sum())
-    return waited_s > noted_s / 2 if noted_s > 0 else None
+def _noted_of_mains(
+    context: Context, pids: Set[int], spans: Sequence[Span]
+) -> Iterator[tuple[IdleStacks, Indices, Floats]]:
+    """Yield each main process, the pieces of its notes in some spans, and how long it stood in each there (s).
 
-
-def _noted_of_mains(context: Context, spans: Sequence[Span]) -> Iterator[tuple[IdleStacks, Indices, Floats]]:
-    """Yield each main process, the pieces of its notes in some spans, and how long it stood in each there (s)."""
+    Of those of other pids, such as a compiler's process, only where the training's own noted nothing.
+    """
+    found = []
     for each in context.signals.idle_stacks:
         if not each.process.is_worker:
             rows, share = each.within(spans)
-            yield each, rows, each.seconds(rows) * share
+            found.append((each, rows, each.seconds(rows) * share))
+    mine = [one for one in found if one[0].process.pid in pids and len(one[1])]
+    yield from mine or found

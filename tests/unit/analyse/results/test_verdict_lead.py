@@ -113,8 +113,8 @@ STARVED = Finding("", "starved", "warning", 0, 50.0, 60.0, "GPU 0 was busy only 
 
 
 def test_a_start_up_in_a_function_of_the_users_leads_unless_something_lasts():
-    (lead,) = _slow_starts([dataclasses.replace(STARTED, where=(LOCKED,))])
+    (lead,) = _slow_starts([dataclasses.replace(STARTED, where=(LOCKED,))], 60.0, 1)
     assert lead.sentence.text == "Look at `locked` (train.py:16): 29 s of the start-up went there."
     assert lead.saves_s == pytest.approx(28.8)
-    assert not list(_slow_starts([dataclasses.replace(STARTED, where=(YOLOS,))]))
-    assert not list(_slow_starts([dataclasses.replace(STARTED, where=(LOCKED,)), STARVED]))
+    assert not list(_slow_starts([dataclasses.replace(STARTED, where=(YOLOS,))], 60.0, 1))
+    assert not list(_slow_starts([dataclasses.replace(STARTED, where=(LOCKED,)), STARVED], 60.0, 1))

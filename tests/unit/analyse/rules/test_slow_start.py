@@ -4,9 +4,10 @@ import dataclasses
 
 import pytest
 from support.runs import make_run
-from support.stacks import LOG, LOGS, READ, READS, RESTS, TRAINS, WAITS, process
+from support.stacks import LOG, LOGS, READ, READS, RESTS, TRAINER, TRAINS, WAITS, process
 
 from gpu_report.analyse import analyse
+from gpu_report.analyse.causes import start_work
 from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, RecordedEvent, YoloRun
 
 
@@ -146,15 +147,70 @@ def test_a_cache_on_disk_is_not_advised_where_it_is_being_filled(cache, count):
     assert len(finding.advice) == count
 
 
+TORCH = "/venv/lib/python3.12/site-packages/torch/"
+LIBRARY = "/usr/lib/python3.12/"
+LAUNCH = Frame(LIBRARY + "multiprocessing/popen_spawn_posix.py", 62, "_launch", "write")
+SPAWNS = (LAUNCH, Frame(TORCH + "utils/data/dataloader.py", 1192, "__init__"), TRAINER)
+COMPILE = (Frame(TORCH + "_inductor/ir.py", 379, "x"), Frame(TORCH + "_inductor/compile_fx.py", 1485, "f"), TRAINER)
+BACKWARD = (Frame(TORCH + "autograd/graph.py", 869, "_engine_run_backward", "run_backward"), TRAINER)
+RUNS_COMPILED = (Frame(TORCH + "_dynamo/eval_frame.py", 4, "_fn"), TRAINER)
+IMPORTING = (Frame("<frozen importlib._bootstrap_external>", 9, "get_data"), Frame(TORCH + "fx.py", 1, "<module>"))
+CONVOLUTION = (Frame(TORCH + "nn/modules/conv.py", 548, "_conv_forward", "conv2d"), TRAINER)
+
+
 @pytest.mark.parametrize(
-    ("how", "summary"), [("spawn_posix", ", 100 % of it starting its data-loader workers"), ("fork", "")]
+    ("stack", "kind"),
+    [
+        (SPAWNS, start_work.SPAWNS),
+        (SPAWNS[:1], None),  # no loader's
+        (COMPILE, start_work.COMPILES),
+        (RUNS_COMPILED, None),
+        (IMPORTING, start_work.IMPORTS),
+        ((IMPORT, *IMPORTING), None),  # a module of the user's that computes while it is imported
+        (CONVOLUTION, start_work.SEARCHES),
+        (TRAINS, None),
+    ],
 )
-def test_workers_that_are_started_as_new_programs_are_named(how, summary):
-    launches = Frame(f"/usr/lib/python3.12/multiprocessing/popen_{how}.py", 62, "_launch", "write")
-    stacks = (process((0, 40, (launches, *WAITS[1:]))), process((35, 40, READS), role="worker 0", pid=2))
-    run = started([("first batch", 30.0)], stacks=stacks)
+def test_the_frames_of_the_main_process_say_what_kind_of_work_it_does(stack, kind):
+    assert start_work.work_of(stack) is kind
+
+
+def first_sentence(run):
+    return analyse(run).verdict.sentences[0].text
+
+
+def test_workers_that_are_spawned_lead_where_they_took_most_of_a_recording():
+    worker = process((33, 35, READS), role="worker 0", pid=2)  # once it had begun: no line of it is named
+    run = started([("first batch", 30.0)], train_s=10.0, stacks=(process((5, 35, SPAWNS)), worker))
     (finding,) = slow(run)
-    assert finding.summary == f"The training never began: it waited for its first batch for 30 s{summary}"
-    assert len(finding.advice) == bool(summary)
-    first = analyse(run).verdict.sentences[0].text
-    assert first.startswith("Start the data-loader workers with `fork`") == bool(summary)
+    assert finding.summary.endswith("for 30 s, 100 % of it spawning data-loader workers")
+    assert finding.severity == "info"
+    assert all(at.process == "main" for at in finding.where)
+    assert first_sentence(run).startswith("Start workers by `fork`, or keep them")
+
+
+def test_a_model_that_is_compiled_leads_with_its_backward():
+    run = started([("first batch", 30.0)], train_s=2.0, stacks=(process((5, 19, COMPILE), (19, 35, BACKWARD)),))
+    assert first_sentence(run).endswith("Start-up spent 30 s compiling the model.")
+    no_compiler = started([("first batch", 30.0)], train_s=2.0, stacks=(process((5, 35, BACKWARD)),))
+    assert slow(no_compiler)[0].advice == ()
+
+
+def test_a_known_start_up_of_a_long_training_is_a_note_that_leads_nothing():
+    run = started([("first batch", 30.0)], train_s=300.0, stacks=(process((5, 35, SPAWNS)),))
+    assert slow(run)[0].severity == "info"
+    assert "Start-up" not in first_sentence(run)
+
+
+def test_what_each_epoch_starts_anew_is_a_warning_that_says_so():
+    again = ((5, 15, SPAWNS), (15, 40, TRAINS), (40, 50, SPAWNS), (50, 75, TRAINS), (75, 85, SPAWNS), (85, 110, TRAINS))
+    run = started([("first batch", 10.0)], train_s=95.0, stacks=(process(*again),))
+    phases = [*run.inside[0].phases[:1], *(Phase("train", n + 1, *span, "callbacks") for n, span in enumerate(EPOCHS))]
+    run = dataclasses.replace(run, inside=(dataclasses.replace(run.inside[0], phases=tuple(phases)),))
+    (finding,) = slow(run)
+    assert finding.severity == "warning"
+    says = [sentence.text for sentence in analyse(run).verdict.sentences]
+    assert any(text.endswith("spawning data-loader workers, and each later epoch 10 s.") for text in says)
+
+
+EPOCHS = ((15.0, 40.0), (40.0, 75.0), (75.0, 110.0))

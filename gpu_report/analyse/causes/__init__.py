@@ -31,7 +31,7 @@ from gpu_report.analyse.causes.file_waits import (
     workers_wait_for_file,
 )
 from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
-from gpu_report.analyse.causes.host import cores_taken, held_on_few_cores, memory_pressure, own_cores_full
+from gpu_report.analyse.causes.host import cores_shared, cores_taken, held_on_few_cores, memory_pressure, own_cores_full
 from gpu_report.analyse.causes.kernel_log import kernel_said
 from gpu_report.analyse.causes.main_process import (
     launch_bound,
@@ -54,6 +54,7 @@ Scorer = Callable[[IntervalSignals], Candidate | None]
 # What data and the cores for it may have lacked.
 DATA: tuple[Scorer, ...] = (
     cores_taken,
+    cores_shared,
     loader_cpu_bound,
     loader_asks_process,
     loader_in_main,

@@ -125,6 +125,12 @@ def trainer_cpu(signals: IntervalSignals) -> float | None:
     return None if main is None else main + (workers or 0.0)
 
 
+def usual_trainer_cpu(signals: IntervalSignals) -> float | None:
+    """Return what `trainer_cpu` is in the steady state."""
+    main, workers = signals.typical("main_cpu_pct"), signals.typical("workers_cpu_pct")
+    return None if main is None else main + (workers or 0.0)
+
+
 def others_cpu(signals: IntervalSignals) -> float | None:
     """Return the CPU that others than the training used, in % of all cores; None where that is not known."""
     cpu, trainer = signals.within("cpu_pct"), trainer_cpu(signals)

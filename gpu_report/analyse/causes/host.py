@@ -1,7 +1,14 @@
 """Causes in the machine: memory or cores that the training did not get."""
 
 from gpu_report.analyse.causes import thresholds as th
-from gpu_report.analyse.causes.candidate import Candidate, others_cpu, risen, stood_elsewhere, trainer_cpu
+from gpu_report.analyse.causes.candidate import (
+    Candidate,
+    others_cpu,
+    risen,
+    stood_elsewhere,
+    trainer_cpu,
+    usual_trainer_cpu,
+)
 from gpu_report.analyse.causes.confidence import LIKELY, OWN_CORES, STRONG
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -34,6 +41,52 @@ def cores_taken(signals: IntervalSignals) -> Candidate | None:
         ("time with a process waiting for a CPU core", pressure, "%"),
     )
     return Candidate("input-cpu", STRONG, f"other processes used {others:.0f} % of all CPU cores", numbers)
+
+
+def cores_shared(signals: IntervalSignals) -> Candidate | None:
+    """Find that the training waited for cores and got less CPU than it usually does: others had the cores that it uses.
+
+    Of all cores of the machine these may be few: those that its affinity leaves, or its cgroup's share. A program of
+    its own that fills them makes it use more. Others must use more by half of what it lost: who is held on fewer cores
+    waits for himself. Its cgroup says what it waited itself; what waits on other cores does not count, where that is
+    known. A main process that idles waits for something else, on a machine that others keep busy.
+    """
+    name = "cgroup_cpu_pressure_pct" if signals.within("cgroup_cpu_pressure_pct") is not None else "cpu_pressure_pct"
+    pressure, usual_pressure = signals.within(name), signals.typical(name)
+    own, usual = trainer_cpu(signals), usual_trainer_cpu(signals)
+    if own is None or not usual or usual_pressure is None or own > th.LESS_CPU_SHARE * usual:
+        return None
+    if (signals.within("main_cpu_pct") or 0.0) < th.IDLE_CPU_PCT:
+        return None
+    more = _more_of_others(signals)
+    if more is None or more < th.TOOK_SHARE * (usual - own):
+        return None
+    if not risen(pressure, usual_pressure, th.CPU_PRESSURE_PCT):
+        return None
+    numbers = evidence(
+        ("time with a process waiting for a CPU core", pressure, "%"),
+        usually(usual_pressure, "%"),
+        ("CPU of the trainer and its workers", own, "% of a core"),
+        usually(usual, "% of a core"),
+        ("more CPU of other processes than is typical", more, "% of a core"),
+    )
+    cores = _usable(signals)
+    whose = "the CPU cores" if not cores else f"the {cores:g} CPU cores"
+    text = f"other processes ran on {whose} that training may use"
+    advice = Advice(
+        "`top` shows who uses the cores, `taskset -cp PID` which ones a process may use. Give the training cores that "
+        "nothing else runs on",
+        short="Keep other programs off the CPU cores of the training",
+    )
+    return Candidate("input-cpu", LIKELY, text, numbers, (advice,))
+
+
+def _more_of_others(signals: IntervalSignals) -> float | None:
+    """Return by how much others used more CPU than is typical (% of a core), None where that is not known."""
+    now, cpu, own = others_cpu(signals), signals.typical("cpu_pct"), usual_trainer_cpu(signals)
+    if now is None or cpu is None or own is None or not signals.cores:
+        return None
+    return now * signals.cores - (cpu * signals.cores - own)
 
 
 def held_on_few_cores(signals: IntervalSignals) -> Candidate | None:

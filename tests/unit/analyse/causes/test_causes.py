@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from gpu_report.analyse.causes import CAUSES, explain
+from gpu_report.analyse.causes import CAUSES, explain, host
 from gpu_report.analyse.causes.slow_modes import SLOW_MODES
 from gpu_report.analyse.signals.busy_thread import BusyThread
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals, SignalTable
@@ -150,6 +150,38 @@ def test_nothing_is_concluded_from_what_was_not_recorded(scorer):
         given = signals({**IDLE, **STORAGE, **SWAPPING})
         columns = {name: column for name, column in given.host.columns.items() if name != missing}
         scorer(dataclasses.replace(given, host=dataclasses.replace(given.host, columns=columns)))
+
+
+CROWDED = {"cpu_pressure_pct": 60, "main_cpu_pct": 44, "busiest_worker_cpu_pct": 40, "workers_cpu_pct": 180}
+
+
+def test_others_on_the_few_cores_that_the_training_may_use_took_them():
+    """40 busy processes on 16 of 64 cores: of all cores that is little."""
+    given = dataclasses.replace(signals({**CROWDED, "cpu_pct": 40}), cores=64, usable_cores=16.0)
+    cause = explain(given).cause
+    assert (cause.name, cause.explanation) == (
+        "input-cpu",
+        "other processes ran on the 16 CPU cores that training may use",
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"cpu_pressure_pct": 20},
+        {"main_cpu_pct": 120, "workers_cpu_pct": 380},  # it fills the cores itself
+        {"cpu_pct": 14},  # nobody else uses more: it is held on fewer cores
+        {"main_cpu_pct": 5},  # it waits for something
+        {"cgroup_cpu_pressure_pct": 0},  # what waits is not in its cgroup: on other cores
+    ],
+)
+def test_a_training_that_got_its_cores_lost_none_to_others(other):
+    given = signals({**CROWDED, "cpu_pct": 60, **{name: value for name, value in other.items() if name in FED}})
+    own = dataclasses.replace(
+        given.host, columns={**given.host.columns, **{name: np.zeros(SECONDS) for name in other if name not in FED}}
+    )
+    assert host.cores_shared(signals({**CROWDED, "cpu_pct": 60})) is not None
+    assert host.cores_shared(dataclasses.replace(given, host=own)) is None
 
 
 def test_a_pressure_that_is_usual_here_explains_nothing():

@@ -13,14 +13,19 @@ from gpu_report.model import EpochSummary
 def expected_epoch(context: Context, training: Training | None, firsts: Sequence[EpochSummary]) -> EpochSummary | None:
     """Return an epoch with the seconds that training takes and waits in it (`train_s`, `data_wait_s`), else None.
 
-    It is as long as its batches take after the warm-up, as callbacks reported them. Where they did not, it is the first
-    epoch, if that is long enough for the warm-up not to matter.
+    It is as long as its batches take after the warm-up, as callbacks reported them; or as the first epoch, where that
+    was shorter: a warm-up only adds to it, and a rate of its end has an empty queue. Where callbacks reported no
+    batches, it is the first epoch, if that is long enough for the warm-up not to matter.
     """
     if training is None:
         return None
     spans = training.within(context.undisturbed)
     long = [epoch for epoch in firsts if (epoch.train_s or 0.0) * th.WARM_UP_SHARE >= WARM_UP_S]
-    return _of_batches(context, training, spans) or (long[-1] if long else None)
+    expected = _of_batches(context, training, spans)
+    if expected is None:
+        return long[-1] if long else None
+    shorter = [epoch for epoch in firsts if 0 < (epoch.train_s or 0.0) < (expected.train_s or 0.0)]
+    return shorter[-1] if shorter else expected
 
 
 def _of_batches(context: Context, training: Training, spans: Sequence[Span]) -> EpochSummary | None:

@@ -206,10 +206,13 @@ def _by_utilisation(
 ) -> SpeedupLimit | None:
     """Return the limit of a cause by what the GPUs were busy (0 to 1 each), or without the user's function that it is.
 
-    A debugging mode makes the GPU wait between kernels; how much of its gaps it makes, nothing tells.
+    A debugging mode makes the GPU wait between kernels; how much of its gaps it makes, nothing tells. Nor does a GPU
+    that is hardly busy say how fast it could be: launching, which no reading tells, takes more than its work then.
     """
     in_call = _share_in_call(cause, signals)
     if not any(busy) or (in_call is None and signals is not None and slowed_by_mode(signals) is not None):
+        return None
+    if in_call is None and max(busy) < th.LEAST_BUSY_SHARE:
         return None
     if in_call is None:
         return _limit(cause, now_s, now_s * max(busy), "GPU always at 100 %")

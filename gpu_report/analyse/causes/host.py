@@ -3,6 +3,7 @@
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import (
     Candidate,
+    loading_workers,
     others_cpu,
     risen,
     stood_elsewhere,
@@ -13,6 +14,12 @@ from gpu_report.analyse.causes.confidence import LIKELY, OWN_CORES, STRONG
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import Advice
+
+ONE_THREAD = Advice(
+    "Libraries such as BLAS and OpenMP start a thread for each core in each worker. Set `OMP_NUM_THREADS=1` (and "
+    "`OPENBLAS_NUM_THREADS`, `MKL_NUM_THREADS`) before the training starts",
+    short="Set `OMP_NUM_THREADS=1`: each worker runs several threads",
+)
 
 
 def memory_pressure(signals: IntervalSignals) -> Candidate | None:
@@ -112,15 +119,27 @@ def held_on_few_cores(signals: IntervalSignals) -> Candidate | None:
 
 
 def own_cores_full(signals: IntervalSignals) -> Candidate | None:
-    """Find that the training had fewer cores than it needs: it filled all that it may use by itself."""
+    """Find that the training had fewer cores than it needs: it filled all that it may use by itself.
+
+    A process of one thread needs a core: workers and a main process that are no more than the cores lack none. Workers
+    that use more than a core each run threads of a library, one for each core of the machine in each of them.
+    """
     trainer, cores = trainer_cpu(signals), _usable(signals)
     if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores:
         return None
+    workers, each = loading_workers(signals), _cpu_of_worker(signals)
+    threads = each > th.ONE_THREAD_PCT
+    if workers and not threads and workers + max((signals.within("main_cpu_pct") or 0.0) / 100, 1.0) <= cores:
+        return None
     numbers = evidence(
         ("CPU of the trainer and its workers", trainer, "% of a core"),
+        *([("CPU of each worker (mean)", each, "% of a core")] if threads else []),
         ("cores that they may use", float(cores), ""),
         ("time with a process waiting for a CPU core", signals.within("cpu_pressure_pct"), "%"),
     )
+    if threads:
+        text = f"{workers:.0f} multi-threaded data-loader workers filled all {cores:g} CPU cores"
+        return Candidate("input-cpu", OWN_CORES, text, numbers, (ONE_THREAD,))
     limited = bool(signals.cores and signals.cores > cores)
     text = f"the training used all {cores:g} CPU cores"
     if limited:
@@ -128,6 +147,12 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     more = "Give the training more CPU cores"  # nobody else had them
     advice = () if limited or signals.is_lasting else (Advice(more, short=more),)
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers, advice)
+
+
+def _cpu_of_worker(signals: IntervalSignals) -> float:
+    """Return the CPU of a worker (mean, % of a core), 0 where that is not known."""
+    workers, total = signals.within("workers"), signals.within("workers_cpu_pct")
+    return total / workers if workers and total else 0.0
 
 
 def _usable(signals: IntervalSignals) -> float | None:

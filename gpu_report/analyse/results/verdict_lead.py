@@ -23,6 +23,7 @@ from gpu_report.catalogue import (
     RULES,
     START_AGAIN_KEY,
     START_WORK_KEY,
+    STEADY_KEY,
     UNEXPLAINED,
     USER_CODE_IDLE_KEY,
     USER_CODE_KEY,
@@ -149,7 +150,7 @@ def _lasting(
         if projection is not None and cause.name == projection.cause and own is None:
             continue
         limit = next((limit for limit in limits if limit.cause == cause.name and not limit.at_epoch_ends), None)
-        at_most_s = limit.saves_at_most_s * max(_epochs(context), 1) if limit else 0.0
+        at_most_s = limit.saves_at_most_s * max(_epochs(context), 1) if limit else _waited_s(context, finding)
         do = next((each.short for each in finding.advice if each.short and not each.argument), "")
         looks = own is not None and (
             own.is_most or not do
@@ -163,6 +164,14 @@ def _lasting(
             grown = _grown(finding) if looks else ""
             saves_s = OUTGROWS_S if grown and _number(finding, GROWS_ON_KEY) else saves_s
             yield Lead(Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name), saves_s)
+
+
+def _waited_s(context: Context, finding: Finding) -> float:
+    """Return for how long a GPU waited in training for what is felt as waiting for data, 0 for another cause."""
+    util_pct = next((each.value for each in finding.evidence if each.key == STEADY_KEY), None)
+    if util_pct is None or finding.cause is None or not CAUSES[finding.cause.name].is_input:
+        return 0.0
+    return (1 - util_pct / 100) * _trained_s(context)
 
 
 def _user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:

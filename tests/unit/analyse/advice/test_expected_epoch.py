@@ -44,3 +44,13 @@ def test_an_epoch_is_worked_out_by_a_few_batches_and_by_no_fewer(per_s, epoch_s)
     training = Training(1, (0.0, 60.0), settings={"batches": 1000})
     found = expected_epoch(SimpleNamespace(undisturbed=[(10.0, 60.0)], throughput=pace), training, [])
     assert (found and found.train_s) == epoch_s
+
+
+@pytest.mark.parametrize(("first_s", "expected_s"), [(52.0, 52.0), (90.0, 80.0)])
+def test_a_first_epoch_that_was_shorter_than_its_end_foretells_is_what_others_take(first_s, expected_s):
+    """A warm-up only adds to it; batches that lay in the queue at its start lie there in each."""
+    pace = SimpleNamespace(batches_per_s=lambda _: 1.0, data_wait_share=lambda _: 0.3)
+    first = EpochSummary(1, 1, 1, 10.0, 10.0 + first_s, None, None, None, {}, None, None, train_s=first_s)
+    training = Training(1, (0.0, 100.0), settings={"batches": 80})
+    found = expected_epoch(SimpleNamespace(undisturbed=[(30.0, 60.0)], throughput=pace), training, [first])
+    assert found.train_s == expected_s

@@ -81,6 +81,11 @@ def test_without_callbacks_the_bound_is_what_the_gpu_was_busy():
     assert limit.epoch_s_at_best == pytest.approx(0.2 * limit.epoch_s_now, rel=0.01)
 
 
+@pytest.mark.parametrize(("busy", "known"), [(0.12, True), (0.03, False)])
+def test_a_gpu_that_is_hardly_busy_says_nothing_of_the_best_case(busy, known):
+    assert (speedup_limits._by_utilisation("input-cpu", 50.0, [busy], None) is not None) == known
+
+
 def test_workers_are_as_many_as_keep_up_and_no_more_than_the_cores_allow():
     assert changes(starved_run(wait_s=12.0))["workers"] == "6"  # 20 s become 8: 2 x 2.5 x 1.2
     assert changes(starved_run())["workers"] == "10"

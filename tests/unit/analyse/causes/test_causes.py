@@ -439,6 +439,20 @@ def test_a_training_that_fills_the_cores_of_its_quota_lacks_cores():
     assert explain(dataclasses.replace(held, usable_cores=4.6)).cause.name == "unexplained"
 
 
+@pytest.mark.parametrize(
+    ("workers", "cpu_pct", "text"),
+    [
+        (14, 1560, "14 multi-threaded data-loader workers filled all 16 CPU cores"),
+        (24, 1560, "training may use only 16 of 64 CPU cores"),
+        (14, 1390, None),  # one thread each: they and the main process lack no core
+    ],
+)
+def test_who_needs_more_cores_than_there_are_is_asked_first(workers, cpu_pct, text):
+    full = signals({"main_cpu_pct": 100, "workers_cpu_pct": cpu_pct, "workers": workers}, is_lasting=True)
+    found = host.own_cores_full(dataclasses.replace(full, cores=64, usable_cores=16.0))
+    assert (found and found.explanation) == text
+
+
 def test_a_process_that_was_held_on_few_cores_lacks_them():
     few = signals({"main_cpu_pct": 60, "workers_cpu_pct": 300, "main_cores": 1})
     cause = explain(few).cause

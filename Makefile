@@ -73,8 +73,9 @@ lint: $(VENV)/.test ## Check style, types and the import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-package: $(VENV)/.test ## Build the wheel, install it alone elsewhere, and render from it
-	bash .ci/package
+package: ## Build the wheel, install it alone elsewhere, and render from it
+	@bash .ci/needs venv $(PYTHON)
+	PYTHON=$(PYTHON) bash .ci/package
 
 sample-reports: $(VENV)/.report ## Render every sample run
 	@$(BIN)/python .ci/sample_reports.py $(REPORTS)

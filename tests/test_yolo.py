@@ -1,4 +1,4 @@
-"""Real YOLO26 trainings on the CPU, under the recorder, beside a fake GPU."""
+"""Real trainings on the CPU, under the recorder, beside a fake GPU."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.yolo import MODEL
+from support.yolo import SMALL_MODEL
 
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
@@ -20,7 +20,7 @@ TRAIN = f"""
 import json, sys, time
 from ultralytics import YOLO
 truth = []
-model = YOLO("{MODEL}")
+model = YOLO("{SMALL_MODEL}")
 model.add_callback("on_train_start", lambda t: truth.append(["start", time.time()]))
 model.add_callback("on_val_end", lambda v: truth.append(["val_end", time.time()]))
 model.add_callback("on_fit_epoch_end", lambda t: truth.append(["fit_end", time.time()]))

@@ -1,6 +1,6 @@
 """How often the report is right about trainings drawn at random (support/drawn_training.py).
 
-Twenty of each kind are held one by one, and `make test-long` holds the rates over four hundred. A stall is long enough
+Ten of each kind are held one by one, and `make test-long` holds the rates over four hundred. A stall is long enough
 to be seen at its interval. Whether a training is starved a recording may be too coarse to show (`is_told`): then
 nothing wrong may be said of it.
 """
@@ -20,7 +20,7 @@ from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 from gpu_report.model import Analysis, Finding
 
-FEW, MANY = 20, 400
+FEW, MANY = 10, 400
 OVERLAP = 0.5  # of a stall: so much of it lies in the finding that finds it ...
 TOO_LONG = 3.0  # ... which is not so many times as long
 

@@ -29,7 +29,16 @@ def correlated(count, coefficient, seed=3):
 
 
 @pytest.mark.parametrize("coefficient", [0.0, 0.3, 0.7])
-@pytest.mark.parametrize(("count", "pairs"), [(5, 200), (10, 200), (20, 200), (50, 100), (200, 40)])
+@pytest.mark.parametrize(
+    ("count", "pairs"),
+    [
+        (5, 200),
+        pytest.param(10, 200, marks=pytest.mark.long),
+        (20, 200),
+        pytest.param(50, 100, marks=pytest.mark.long),
+        (200, 40),
+    ],
+)
 def test_the_interval_holds_however_alike_neighbours_are(count, pairs, coefficient):
     """At 1 % wrong, more than 6 of 200, 5 of 100 or 3 of 40 come about less than once in a hundred times."""
     seeds = range(1000, 1000 + 2 * pairs, 2)

@@ -4,7 +4,7 @@ import json
 from importlib.util import find_spec
 
 import pytest
-from support.yolo import MODEL, version
+from support.yolo import SMALL_MODEL, version
 
 from gpu_report import schema
 from gpu_report.bench import known_names
@@ -26,11 +26,12 @@ def test_names_that_ultralytics_knows_are_told_from_others():
     ]
 
 
-def test_variants_of_a_model_serve_in_turn_and_agree(run_cli, offline, tmp_path):
+def test_variants_of_a_model_serve_in_turn_and_agree(run_cli, yolo_home, offline):
     words = ("--imgsz", 32, "--seconds", 1, "--device", "cpu", "--json", "b.json", "--output", "run", "b.html")
-    done = run_cli("bench", MODEL, "--formats", ",".join(FORMATS), *words, env=offline, timeout=200)
+    words = ("bench", SMALL_MODEL, "--formats", ",".join(FORMATS), *words)
+    done = run_cli(*words, env=offline, cwd=yolo_home, timeout=200)
     assert done.returncode == 0, done.stderr
-    said = json.loads((tmp_path / "b.json").read_text())
+    said = json.loads((yolo_home / "b.json").read_text())
     assert {each["format"] for each in said["variants"]} == set(FORMATS)
     for variant in said["variants"]:
         assert variant["latency"]["calls"] > 10
@@ -42,7 +43,7 @@ def test_variants_of_a_model_serve_in_turn_and_agree(run_cli, offline, tmp_path)
         assert (variant["format"] == "pt") == (variant["build_s"] is None) == (variant["outputs"] is None)
         assert variant["outputs"] is None or variant["outputs"]["same_share"] > 0.9
     assert said["choice"] in done.stdout.splitlines()[0]
-    recorded = json.loads((tmp_path / "run" / schema.BENCH_JSON).read_text())["variants"]
+    recorded = json.loads((yolo_home / "run" / schema.BENCH_JSON).read_text())["variants"]
     assert {len(each["turns"]) for each in recorded} == {ROUNDS_AT_LEAST}
     assert len({each["pid"] for each in recorded}) == len(FORMATS)
-    assert "the weights are random" in (tmp_path / "b.html").read_text()
+    assert "the weights are random" in (yolo_home / "b.html").read_text()

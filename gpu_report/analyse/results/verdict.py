@@ -170,7 +170,7 @@ def _projected(projection: Projection | None, lead: Lead | None) -> Iterator[Sen
 
 def _second(found: Sequence[Lead], findings: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield the argument to set, and functions of the user's, where something else leads: they are worth it, too."""
-    own = {finding.id for finding in findings if finding.rule == "user-code"}
+    own = {finding.id for finding in findings if finding.rule in {"user-code", "starved"}}
     yield from (
         each.sentence for each in found[1:] if each.sentence.kind == FIX or own.intersection(each.sentence.findings)
     )

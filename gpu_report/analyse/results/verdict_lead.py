@@ -10,7 +10,7 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict_drops import merged_drops
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
 from gpu_report.analyse.signals.stack_notes import THREAD, kind_of
-from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import (
     CAUSES,
@@ -145,7 +145,7 @@ def _lasting(
         cause = finding.cause
         if finding.rule != "starved" or cause is None or finding.severity == "info":
             continue
-        at = _most(finding, OWN_SHARE if cause.name in OF_A_CALL else STOOD_SHARE)
+        at = _most(finding, _own_share(cause.name))
         own = at if at is not None and not at.is_yolo else None
         if projection is not None and cause.name == projection.cause and own is None:
             continue
@@ -172,6 +172,14 @@ def _waited_s(context: Context, finding: Finding) -> float:
     if util_pct is None or finding.cause is None or not CAUSES[finding.cause.name].is_input:
         return 0.0
     return (1 - util_pct / 100) * _trained_s(context)
+
+
+def _own_share(cause: str) -> float:
+    """Return which share of the time that the GPU waited a function of the user's must have to be the one to look at.
+
+    Nothing else is in a call; of loading images the most costly of its steps is enough, for that one can be changed.
+    """
+    return OWN_SHARE if cause in OF_A_CALL else MUCH_SHARE if CAUSES[cause].is_input else STOOD_SHARE
 
 
 def _user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:

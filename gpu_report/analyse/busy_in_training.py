@@ -4,8 +4,10 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import as_array
+from gpu_report.model import HEALTHY_PCT
 from gpu_report.wording import length
 
+NEXT_TO_NOTHING_PCT = 1.0  # under it nobody asks how much it was
 STEADY_APART = 0.2  # of the idle time: so much of it has another cause than the one that lasts
 
 Busy = tuple[float, float] | None  # mean utilisation in %, and the seconds that it is of
@@ -38,6 +40,13 @@ def busy_in_training(context: Context, training: Training | None = None, gpu: in
 def saw_training(context: Context) -> bool:
     """Tell whether any training was seen, and when it trained."""
     return any(phase.name == "train" for phase in context.phases)
+
+
+def busy_words(mean_pct: float) -> str:
+    """Return how busy GPUs were (%), with a word for what is less than a healthy training has: only 31 %, under 1 %."""
+    if mean_pct < NEXT_TO_NOTHING_PCT:
+        return f"under {NEXT_TO_NOTHING_PCT:.0f} %"
+    return f"{'only ' if mean_pct < HEALTHY_PCT else ''}{mean_pct:.0f} %"
 
 
 def steady_words(mean_pct: float, steady_pct: float | None) -> str:

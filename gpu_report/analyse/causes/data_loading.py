@@ -118,7 +118,7 @@ def _slow_images(signals: IntervalSignals) -> tuple[Advice, ...]:
     if signals.is_lasting or (others_cpu(signals) or 0.0) >= th.OTHERS_CPU_PCT:
         return ()
     again = ". With `rect=True` images come by shape, so the same ones come together in each epoch"
-    short = "Find why the images loaded then took longer"
+    short = "Find why some images took longer to load"
     why = "large files, a slow format, or your own augmentation"
     return (Advice(f"{short} ({why}){again if signals.is_rect else ''}", short=short),)
 

@@ -9,7 +9,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict_drops import merged_drops
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
-from gpu_report.analyse.signals.stack_notes import THREAD, kind_of
+from gpu_report.analyse.signals.stack_notes import THREAD, WORKERS, kind_of
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import (
@@ -237,13 +237,13 @@ def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> str:
     """
     lines = {each.line for each in finding.where if _function(each) == _function(at)}
     place = place_words(at) if len(lines) == 1 else f"{place_words(at)[:-1]} and other lines)"
-    who = "data-loader workers were" if at.process == "workers" else "the training was"
+    who = "data-loader workers were" if at.process == WORKERS else "the training was"
     share, always = f"{100 * at.share:.0f} % of the time that the GPU waited", CAUSES[cause].always
     if at.process == THREAD:
         return f"Look at {place}: this thread kept Python busy {100 * at.share:.0f} % of the time"
     if at.is_yolo:
         return always and f"{always}. {upper_first(who)} in {place} {share}"
-    return f"Look at {place}: {f'{who} in it' if at.process == 'workers' else 'it took'} {share}"
+    return f"Look at {place}: {f'{who} in it' if at.process == WORKERS else 'it took'} {share}"
 
 
 def _most(finding: Finding, own_share: float = STOOD_SHARE) -> CodeLocation | None:
@@ -419,7 +419,11 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
 
 
 def _stood(at: CodeLocation | None, row: CauseRow) -> str:
-    return f". It stood in {place_words(at)}" if at is not None and (row.is_input or not row.once) else ""
+    """Return in which line a process was meanwhile, as a sentence of its own, where that says more than the cause."""
+    if at is None or not (row.is_input or not row.once):
+        return ""
+    who = "Data-loader workers were" if at.process == WORKERS else "The training was"
+    return f". {who} in {place_words(at)}"
 
 
 def _gpu(finding: Finding) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from statistics import mean
 from typing import TypeGuard
 
-from gpu_report.analyse.busy_in_training import Busy, of_what_time, saw_training, steady_words
+from gpu_report.analyse.busy_in_training import Busy, busy_words, of_what_time, saw_training, steady_words
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
@@ -56,8 +56,7 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
         how_long = f"for only {length(seconds)}{_waited_for_data(context)}"
         yield Sentence("work", f"{what}: {lower_first(_who(context))} {did} {how_long}.")
         return
-    busy_pct = f"{'only ' if util < HEALTHY_PCT else ''}{util:.0f} %"
-    kept_busy = f"{_who(context)} {_be(context)} busy {busy_pct} of {of_what_time(context, seconds)}"
+    kept_busy = f"{_who(context)} {_be(context)} busy {busy_words(util)} of {of_what_time(context, seconds)}"
     judged = is_lead and not context.too_coarse
     before = _judgement(util, marred=marred) if judged else ""
     busy = f"{before}{lower_first(kept_busy) if before else kept_busy}"

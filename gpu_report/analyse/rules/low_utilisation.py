@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gpu_report.analyse.busy_in_training import Busy, busy_in_training, of_what_time, steady_words
+from gpu_report.analyse.busy_in_training import Busy, busy_in_training, busy_words, of_what_time, steady_words
 from gpu_report.analyse.causes import Explanation, explain, explain_waiting
 from gpu_report.analyse.causes.main_process import OF_A_CALL, of_growth
 from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
@@ -139,9 +139,8 @@ def _how_busy(context: Context, gpu: int, busy: Busy, low: _Low) -> str:
         waited_pct = 100 * (low.waited or 0.0)
         return f"The training on GPU {gpu} waited for data {waited_pct:.0f} % of the time in steady state"
     mean_pct, seconds = busy
-    only = "only " if mean_pct < HEALTHY_PCT else ""
     steady = steady_words(mean_pct, low.mean_pct)
-    return f"GPU {gpu} was busy {only}{mean_pct:.0f} % of {of_what_time(context, seconds)}{steady}"
+    return f"GPU {gpu} was busy {busy_words(mean_pct)} of {of_what_time(context, seconds)}{steady}"
 
 
 def _severity(cause: Cause, mean_pct: float | None) -> Severity:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from gpu_report.model import Evidence, Finding, Reference
-from gpu_report.render.formatting import duration, known, number
+from gpu_report.render.formatting import duration, known, number, step_time
 from gpu_report.render.page.view import Fact
 from gpu_report.wording import upper_first
 
@@ -56,7 +56,7 @@ def _value(evidence: Evidence) -> str:
     if value is None:
         return ""
     if evidence.unit == "s":
-        return duration(value)
+        return step_time(value) if 0 < value < 1 else duration(value)
     shown = number(value, 0 if abs(value) >= 100 or value == round(value) else 1)
     return f"{shown}\u00a0{evidence.unit}".rstrip("\u00a0")
 

@@ -272,7 +272,9 @@ def _gain(advice: Advice, analysis: Analysis) -> str:
     most, likely = known(advice.gain_at_most), known(advice.gain_estimate)
     if most is None:
         return ""
-    whole = "the time" if analysis.is_inference else "the training time"
+    of_epochs = any(advice in finding.advice for finding in analysis.findings if finding.rule == "long-epoch-ends")
+    training = "each epoch" if of_epochs else "training without validation"
+    whole = "the time" if analysis.is_inference else training
     if likely is None:
         return f"saves at most {share(most)} of {whole}"
     return f"expected to save {share(likely)} of {whole}"

@@ -57,7 +57,7 @@ class ValidationAdvice:
         more, gain = self._more_boxes(), seconds / self.epoch_s
         text = f"Keep fewer boxes: NMS and metrics take {amount(seconds, 's')} a validation"
         if isinstance(conf, float) and 0 <= conf < th.ENOUGH_CONF:
-            usual = f" (by default {DEFAULT_CONF:g})" if conf < DEFAULT_CONF else ""
+            usual = f" (`conf` is {conf:g}, by default {DEFAULT_CONF:g})" if conf < DEFAULT_CONF else ""
             too = "".join(
                 f". `{name}={now}` keeps more than its default ({least})" for name, (now, least) in more.items()
             )

@@ -489,7 +489,7 @@ def test_a_stopped_process_is_a_fact_and_nothing_is_second_to_it():
 @pytest.mark.parametrize(
     ("within", "fields", "said"),
     [
-        ({}, {}, "Find why the images loaded then took longer (large files"),
+        ({}, {}, "Find why some images took longer to load (large files"),
         ({}, {"is_rect": True}, "in each epoch"),
         ({"cpu_pct": 80}, {}, None),  # others use most of the machine: the words of the cause say so
         ({}, {"is_lasting": True}, None),  # nothing kept up before: an argument mends it

@@ -105,7 +105,8 @@ class _Process:
         self._held += _held(content.get("held"), begin_s, step_s, end_s)
         if isinstance(content.get("cpu"), list):
             looks = _busy(content["cpu"], content.get("threads"), begin_s, step_s, end_s)
-            self._busy = [*(self._busy or []), *(look._replace(number=self._at(look.number)) for look in looks)]
+            self._busy = [] if self._busy is None else self._busy
+            self._busy += (look._replace(number=self._at(look.number)) for look in looks)
         return True
 
     def _work_out(self) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from gpu_report.analyse.causes.candidate import Candidate, stood_elsewhere
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.causes.data_loading import (
+    WAITED_KEY,
     input_storage,
     loader_asks_process,
     loader_cpu_bound,
@@ -139,7 +140,8 @@ def explain_waiting(waiting: IntervalSignals) -> Explanation | None:
     best = max(found, key=lambda candidate: candidate.confidence, default=None) or waited_for_data(waiting)
     if best is None:
         return None
-    return Explanation(Cause(best.name, best.confidence, best.explanation, None), best.evidence, best.advice)
+    numbers = tuple(each for each in best.evidence if each.key != WAITED_KEY)  # here it waited all the time
+    return Explanation(Cause(best.name, best.confidence, best.explanation, None), numbers, best.advice)
 
 
 def _outranks(candidate: Candidate, expected: Cause) -> bool:

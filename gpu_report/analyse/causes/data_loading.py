@@ -18,7 +18,9 @@ from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.kernel_events import cache_dropped
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
-from gpu_report.model import Advice, KernelEvent
+from gpu_report.model import Advice, Evidence, KernelEvent
+
+WAITED_KEY = "waited_for_data_pct"  # of evidence: of the interval, what the trainer waited for data
 
 
 def input_storage(signals: IntervalSignals) -> Candidate | None:
@@ -60,7 +62,7 @@ def mapped_files(signals: IntervalSignals) -> Candidate | None:
     if faults < th.MAJOR_FAULTS_PER_S * there:
         return None
     numbers = evidence(
-        ("the trainer waited for data", 100 * wait, "% of this time"),
+        _waited(wait),
         (f"pages that all {there:.0f} workers waited for", faults, "a second"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
@@ -165,7 +167,7 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
     if not could or not workers_have_time(signals) or any(pressure >= th.QUIET_PRESSURE_PCT for pressure in pressures):
         return None
     numbers = evidence(
-        ("the trainer waited for data", 100 * wait, "% of this time"),
+        _waited(wait),
         (f"CPU of all {could / 100:.0f} workers meanwhile", workers, "% of a core"),
         ("of this time a process waited for input or output", signals.within("io_pressure_pct"), "%"),
     )
@@ -183,7 +185,7 @@ def waited_for_data(signals: IntervalSignals) -> Candidate | None:
     if wait is None or wait < th.LATENCY_WAIT_SHARE or not main_waits(signals) or data_came(signals):
         return None
     numbers = evidence(
-        ("the trainer waited for data", 100 * wait, "% of this time"),
+        _waited(wait),
         ("CPU of all workers meanwhile", workers, "% of a core"),
     )
     stood_still = workers is not None and workers < th.LATENCY_WORKERS_LEAST_SHARE * 100 * loading_workers(signals)
@@ -198,7 +200,7 @@ def loader_asks_process(signals: IntervalSignals) -> Candidate | None:
     if loader is None or not asks or wait is None or wait < th.LATENCY_WAIT_SHARE:
         return None
     numbers = evidence(
-        ("the trainer waited for data", 100 * wait, "% of this time"),
+        _waited(wait),
         ("of that, the workers waited for another process's answer", 100 * loader.asking, "%"),
         ("CPU of the busiest process of the loader", signals.within("busiest_worker_cpu_pct"), "% of a core"),
     )
@@ -239,6 +241,10 @@ def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:
         "again and again the loader's workers stood still, using no CPU and no disk (a network drive, a lock, a sleep)"
     )
     return Candidate("input-stalled", POSSIBLE, text, numbers)
+
+
+def _waited(share: float) -> Evidence:
+    return Evidence("the trainer waited for data", 100 * share, "% of this time", key=WAITED_KEY)
 
 
 def _most(*values: float | None) -> float | None:

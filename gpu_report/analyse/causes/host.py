@@ -151,7 +151,7 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
 
 def _cpu_of_worker(signals: IntervalSignals) -> float:
     """Return the CPU of a worker (mean, % of a core), 0 where that is not known."""
-    workers, total = signals.within("workers"), signals.within("workers_cpu_pct")
+    workers, total = loading_workers(signals), signals.within("workers_cpu_pct")
     return total / workers if workers and total else 0.0
 
 

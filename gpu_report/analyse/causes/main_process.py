@@ -75,7 +75,7 @@ def lock_kept_busy(signals: IntervalSignals) -> Candidate | None:
     wait in a line that calls nothing.
     """
     thread, waited = signals.busy_thread, signals.waited_share or 0.0
-    if thread is None or waited >= STOOD_SHARE or stood_elsewhere(signals):
+    if thread is None or waited >= MUCH_SHARE or stood_elsewhere(signals):
         return None
     if thread.main_share is None and not launches_too_much(signals):
         return None
@@ -89,8 +89,7 @@ def lock_kept_busy(signals: IntervalSignals) -> Candidate | None:
         ("a training step took", signals.step_s, "s"),
     )
     text = "another thread kept Python's lock (GIL), and the main thread waited for it"
-    sure = LIKELY if thread.main_share is None else STRONG
-    return Candidate("main-process", sure, text, numbers, (LET_IT_WAIT,))
+    return Candidate("main-process", LIKELY, text, numbers, (LET_IT_WAIT,))
 
 
 def partly_in_call(signals: IntervalSignals) -> Candidate | None:

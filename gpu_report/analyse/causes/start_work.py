@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from gpu_report.analyse.signals.stack_notes import in_yolo, is_loader, is_plumbing
@@ -114,6 +115,7 @@ IMPORTS = StartWork(
 KINDS = (SCANS, CACHES, COMPILES, SPAWNS, IMPORTS, SEARCHES)
 
 
+@lru_cache(maxsize=8192)
 def work_of(stack: Stack) -> StartWork | None:
     """Return which kind of work of a start-up a main process does in a stack, None of any other."""
     return next((kind for kind in KINDS if kind.does(stack)), None)

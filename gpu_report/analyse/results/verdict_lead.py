@@ -217,9 +217,9 @@ def _number(finding: Finding, key: str) -> float | None:
 def _grown(finding: Finding) -> str:
     """Return how the function of a finding grew, as the end of a sentence, empty where it did not."""
     first_s, last_s, more_s = (_number(finding, key) for key in (GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY))
-    if first_s is None or last_s is None:
+    if not first_s or last_s is None:
         return ""
-    grown = f", and grew from {brief_seconds(first_s)} to {brief_seconds(last_s)} a batch"
+    grown = f". It grew from {brief_seconds(first_s)} to {brief_seconds(last_s)} a batch"
     if more_s is None:
         return grown
     return f"{grown}. If it goes on so, each epoch takes at least {about_length(more_s)} longer than the one before"
@@ -338,13 +338,13 @@ def _slow_starts(findings: Sequence[Finding], recorded_s: float, epochs: int) ->
         if finding.rule != "slow-start":
             continue
         at = _most(finding)
-        known_s = _value(finding, START_WORK_KEY)
-        if finding.severity != "info" and not _value(finding, START_AGAIN_KEY):
+        known_s = _number(finding, START_WORK_KEY) or 0.0
+        if finding.severity != "info" and not _number(finding, START_AGAIN_KEY):
             look = finding.advice[0].short if finding.advice else f"Look at {place_words(at)}" if at else ""
             text = f"{look}. {finding.summary}" if look else finding.summary
             yield Lead(_of(finding, LOOK, text), URGENT_S)
         elif finding.advice and known_s:
-            if _value(finding, START_AGAIN_KEY) or (known_s >= th.HALF * recorded_s and not lasts):
+            if _number(finding, START_AGAIN_KEY) or (known_s >= th.HALF * recorded_s and not lasts):
                 yield _known_start(finding, known_s, epochs)
         elif at is not None and not at.is_yolo and not lasts:
             took_s = at.share * finding.duration_s
@@ -354,16 +354,11 @@ def _slow_starts(findings: Sequence[Finding], recorded_s: float, epochs: int) ->
 
 def _known_start(finding: Finding, took_s: float, epochs: int) -> Lead:
     """Return what to do about a start-up whose work is of a known kind, and what it takes, in later epochs, too."""
-    again_s = _value(finding, START_AGAIN_KEY)
+    again_s = _number(finding, START_AGAIN_KEY) or 0.0
     words = next(each.text for each in finding.evidence if each.key == START_WORK_KEY)
     more = f", and each later epoch {about_length(again_s)}" if again_s else ""
     text = f"{finding.advice[0].short}. Start-up spent {about_length(took_s)} {words}{more}"
     return Lead(_of(finding, LOOK, text), took_s + again_s * max(epochs - 1, 0))
-
-
-def _value(finding: Finding, key: str) -> float:
-    """Return the number that a finding's evidence has of a key, 0 where it has none."""
-    return next((each.value or 0.0 for each in finding.evidence if each.key == key), 0.0)
 
 
 def _slow_exits(findings: Sequence[Finding]) -> Iterator[Lead]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_report.analyse.causes.confidence import CERTAIN
-from gpu_report.analyse.causes.start_work import CACHES, COMPILES, StartWork, runs_backward, work_of
+from gpu_report.analyse.causes.start_work import CACHES, COMPILES, SEARCHES, StartWork, runs_backward, work_of
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -156,9 +156,15 @@ def _did(context: Context, training: RankGroup, spans: Sequence[Span]) -> Did:
 
 
 def _again(context: Context, pids: Set[int], later: Sequence[Span], work: StartWork) -> float:
-    """Return what a later epoch took for a kind of work (s, median), 0 where that is little of it."""
+    """Return what a later epoch took for a kind of work (s, median; of ranks the mean), 0 where that is little of it.
+
+    Convolutions are none: an ordinary step stands in the same lines.
+    """
+    if work is SEARCHES:
+        return 0.0
+    ranks = max(len(pids), 1)
     took = [
-        sum(stood_s for stack, stood_s in _stood(context, pids, [span])[0].items() if work_of(stack) is work)
+        sum(stood_s for stack, stood_s in _stood(context, pids, [span])[0].items() if work_of(stack) is work) / ranks
         for span in later
     ]
     again_s = median(took) if took else 0.0

@@ -81,7 +81,7 @@ def _grown_words(growth: CallGrowth | None) -> str:
     if growth is None:
         return ""
     first, last = brief_seconds(growth.first_s), brief_seconds(growth.last_s)
-    return f", which took {first} a batch at first and {last} in the end"
+    return f". It took {first} a batch at first and {last} in the end"
 
 
 def _own(signals: IntervalSignals) -> _Own | None:

@@ -36,48 +36,63 @@ class ThreadHabits:
     def __init__(self, process: ProcessStacks) -> None:
         """Take the CPU of its threads, else of old recordings where they stood."""
         self._process = process
-        self._looks = _in_python(process) if process.busy_threads is None else process.busy_threads
+        looks = _in_python(process) if process.busy_threads is None else process.busy_threads
+        self._looks = _rows(looks, np.argsort(looks.start_s, kind="stable"))
+        self._latest_s = np.maximum.accumulate(self._looks.end_s)
 
     def within(self, spans: Sequence[Span]) -> BusyThread | None:
         """Return the thread that kept Python busy for most of some spans while the main one hardly ran, None without.
 
-        One that waits uses no CPU. One that computes without the lock leaves the main thread a core of its own.
+        One that waits uses no CPU. One that computes without the lock leaves the main thread a core of its own. Only a
+        line of the user's counts: a library's, such as torch's for pinned memory, lets go of the lock in C.
         """
-        looks, total_s = self._looks, length_s(union(spans))
+        first, last = self._between(spans)
+        looks, total_s = _rows(self._looks, slice(first, last)), length_s(union(spans))
         if not len(looks.start_s) or not total_s:
             return None
         lengths = looks.end_s - looks.start_s
         inside_s = interval_cover(spans).seconds_in_each(np.column_stack([looks.start_s, looks.end_s]))
         share = np.divide(inside_s, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
         cpu_s = looks.cpu_s * share
-        mine = self._longest(cpu_s)
+        mine = self._longest(cpu_s, first)
         if float(cpu_s[mine].sum()) < th.STOOD_SHARE * total_s:
             return None
         main_share = float((looks.main_cpu_s * share)[mine].sum() / inside_s[mine].sum())
-        line = self._line(mine, cpu_s)
-        if line is None or main_share >= th.COMPUTES_CPU_PCT / 100:
+        line = self._line(mine, cpu_s, first)
+        if line is None or kind_of(line) != "own" or main_share >= th.COMPUTES_CPU_PCT / 100:
             return None
         share_of_all = min(float(cpu_s[mine].sum()) / total_s, 1.0)
         return BusyThread(line, share_of_all, None if math.isnan(main_share) else main_share)
 
-    def _longest(self, cpu_s: Floats) -> npt.NDArray[np.int64]:
+    def _between(self, spans: Sequence[Span]) -> tuple[int, int]:
+        """Return the first look that some spans may hold, and the one after the last: a month has a million."""
+        start_s, end_s = min((span[0] for span in spans), default=0.0), max((span[1] for span in spans), default=0.0)
+        first, last = np.searchsorted(self._latest_s, start_s), np.searchsorted(self._looks.start_s, end_s)
+        return int(first), int(last)
+
+    def _longest(self, cpu_s: Floats, first: int) -> npt.NDArray[np.int64]:
         """Return the looks at the thread that used most: threads that began in the same function are one."""
         of: dict[tuple[str, str], list[int]] = {}
         for row in np.flatnonzero(cpu_s > 0).tolist():
-            of.setdefault(_entry(self._stack(row)), []).append(row)
+            of.setdefault(_entry(self._stack(first + row)), []).append(row)
         return np.array(max(of.values(), key=lambda rows: float(cpu_s[rows].sum()), default=[]), dtype=np.int64)
 
-    def _line(self, rows: npt.NDArray[np.int64], cpu_s: Floats) -> Frame | None:
+    def _line(self, rows: npt.NDArray[np.int64], cpu_s: Floats, first: int) -> Frame | None:
         """Return the line in which most of the CPU of some looks was used."""
         lines: dict[Frame, float] = {}
         for row in rows.tolist():
-            line = location_of(self._stack(row))
+            line = location_of(self._stack(first + row))
             if line is not None:
                 lines[line] = lines.get(line, 0.0) + float(cpu_s[row])
         return max(lines, key=lambda line: lines[line], default=None)
 
     def _stack(self, row: int) -> Stack:
         return self._process.stacks.get(int(self._looks.number[row]), ())
+
+
+def _rows(looks: BusyThreads, which: slice | npt.NDArray[np.int64]) -> BusyThreads:
+    start_s, end_s, number = looks.start_s[which], looks.end_s[which], looks.number[which]
+    return BusyThreads(start_s, end_s, looks.cpu_s[which], looks.main_cpu_s[which], number)
 
 
 def _in_python(process: ProcessStacks) -> BusyThreads:

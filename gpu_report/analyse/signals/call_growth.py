@@ -54,7 +54,7 @@ def call_growth(there: IntervalCover, done: Throughput, span: Span, epoch_batche
     if grown is None or grown.last < GROWN * grown.first or took_s[-PARTS // 3 :].sum() < LEAST_S:
         return None
     slope, rate = _slope_at_least((edges[:-1] + edges[1:]) / 2, cost), done.batches_per_s([span])
-    if slope <= 0 or not epoch_batches or not rate:
+    if not grown.is_gradual or slope <= 0 or not epoch_batches or not rate:  # one step says nothing of what comes
         return CallGrowth(grown.first, grown.last)
     return CallGrowth(grown.first, grown.last, slope * epoch_batches**2, epoch_batches / rate)
 

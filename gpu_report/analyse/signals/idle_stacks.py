@@ -15,6 +15,7 @@ from gpu_report.analyse.signals.stack_notes import (
     launches,
     line_of,
     of_worker_alone,
+    own_within_call,
     reads_image,
     stacks_waiting_for_loader,
     waits_for_gpu,
@@ -125,6 +126,11 @@ class IdleStacks:
     def calls(self) -> tuple[list[Frame | None], PlaceOf]:
         """Return the user's functions that YOLO called (see `called_by_yolo`), and which of them each piece is of."""
         return distinct(self.number, lambda number: called_by_yolo(self.process.stacks.get(number, ())))
+
+    @cached_property
+    def own_within_calls(self) -> tuple[list[Stack], PlaceOf]:
+        """Return the user's functions within YOLO's calls (see `own_within_call`), and those of each piece."""
+        return distinct(self.number, lambda number: own_within_call(self.process.stacks.get(number, ())))
 
 
 class WorkKind(NamedTuple):

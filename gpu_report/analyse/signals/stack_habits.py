@@ -12,9 +12,9 @@ import numpy as np
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.cpu_there import cpu_there
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
-from gpu_report.analyse.signals.stack_notes import kind_of, own_within_call
+from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
-from gpu_report.analyse.timeseries.distinct import PlaceOf, distinct
+from gpu_report.analyse.timeseries.distinct import PlaceOf
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, parts
@@ -125,9 +125,7 @@ class StackHabits:
         """
         rows, share = self.stacks.within(spans)
         seconds = self.stacks.seconds(rows) * share
-        stacks, stack_of = distinct(
-            self.stacks.number, lambda number: own_within_call(self.stacks.process.stacks.get(number, ()))
-        )
+        stacks, stack_of = self.stacks.own_within_calls
         of_stack = np.bincount(stack_of[rows], seconds, minlength=len(stacks)).tolist()
         inside = [(own, spent) for own, spent in zip(stacks, of_stack, strict=True) if call in own[:1] and spent > 0]
         total, found = sum(spent for _, spent in inside), call

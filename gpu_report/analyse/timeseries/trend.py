@@ -18,13 +18,14 @@ TREND_MOST = 300  # values compared in pairs; more are taken together in blocks
 
 @dataclass(frozen=True)
 class Trend:
-    """What values came to in the first and in the last third of them (medians), in their unit.
+    """What `count` values came to in the first and in the last third of them (medians), in their unit.
 
     `is_gradual` says that they went on rising, and did not change once.
     """
 
     first: float
     last: float
+    count: int
     is_gradual: bool = True
 
     @property
@@ -34,8 +35,8 @@ class Trend:
 
     @property
     def by_the_end(self) -> float:
-        """Return by how much they rose in all: on a line, medians of thirds lie two thirds of them apart."""
-        return self.grown / (2 / 3) if self.is_gradual else self.grown
+        """Return by how much they rose in all: on a line, the medians of thirds lie `count` less a third apart."""
+        return self.grown * (self.count - 1) / (self.count - self.count // 3) if self.is_gradual else self.grown
 
 
 def mann_kendall_rise(values: Sequence[float]) -> Trend | None:
@@ -45,15 +46,19 @@ def mann_kendall_rise(values: Sequence[float]) -> Trend | None:
     series = np.array(values, dtype=float)
     third = len(series) // 3
     blocks = _blocks(series)
-    found = Trend(float(np.median(series[:third])), float(np.median(series[-third:])))
+    found = Trend(float(np.median(series[:third])), float(np.median(series[-third:])), len(series))
     found = replace(found, is_gradual=_is_gradual(blocks, found.grown))
     return found if found.grown > 0 and p_of_no_rise(blocks) <= TREND_P else None
 
 
 def _is_gradual(values: Floats, grown: float) -> bool:
-    """Tell whether no single step makes STEP_SHARE of a rise; running medians of three drop single outliers."""
-    steps = np.diff(np.median(np.lib.stride_tricks.sliding_window_view(values, 3), axis=1))
-    return float(steps.max(initial=0.0)) < STEP_SHARE * grown
+    """Tell whether no single step makes STEP_SHARE of a rise; running medians of three drop single outliers.
+
+    Those hide the first and the last step, which of few values may be all: then the values themselves are asked.
+    """
+    is_few = len(values) < NORMAL_EPOCHS
+    level = values if is_few else np.median(np.lib.stride_tricks.sliding_window_view(values, 3), axis=1)
+    return float(np.diff(level).max(initial=0.0)) < STEP_SHARE * grown
 
 
 def p_of_no_rise(values: Floats) -> float:

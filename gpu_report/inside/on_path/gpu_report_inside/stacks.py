@@ -23,8 +23,8 @@ FOLDER = "stacks"
 OFF_VARIABLE = "GPU_REPORT_STACKS"  # "0": no notes
 PERIOD_S = 0.05  # of a main process: a callback of a tenth of a second is seen
 UNIT_S = 0.01  # in which times are told
-# Notes at even steps would meet steps of training that last a whole number of them at the same places for ever. So
-# each lies elsewhere within its period: multiples of the golden section less whole numbers spread most evenly.
+# Notes at even times would meet steps of training that last a whole number of them at the same places for ever. So
+# they lie half a period to one and a half apart: multiples of the golden section less whole numbers spread most evenly.
 GOLDEN = 0.6180339887498949
 WORKER_PERIOD_S = 0.2  # of a loader's worker, of which there are many
 BLOCK_S = 20.0  # of notes on a line: in shorter ones its head, and what is repeated in each, take the room
@@ -72,7 +72,7 @@ class Sampler:
 
     def _sample(self) -> None:
         lock, due_s, number = Lock(), time.monotonic(), 0
-        grid_s, count = due_s, 0
+        count = 0
         while True:
             now_s = time.monotonic()
             late_s = now_s - due_s if now_s - due_s > LATE_PERIODS * self._period_s else None
@@ -92,8 +92,8 @@ class Sampler:
             self._probe(now_s, ran_s, due=not held)
             if not self._write(now_s):
                 return
-            grid_s, count = max(grid_s + self._period_s, now_s), count + 1  # one that comes late is not made up for
-            due_s = grid_s + later(count) * self._period_s
+            count += 1
+            due_s = max(due_s + (0.5 + later(count)) * self._period_s, now_s)  # one that comes late is not made up for
             time.sleep(max(due_s - time.monotonic(), 0.001))
 
     def _probe(self, now_s: float, ran_s: float, *, due: bool) -> None:
@@ -153,7 +153,7 @@ class Sampler:
 
 
 def later(number: int) -> float:
-    """Return how far (0 to 1) into its period a note lies, by its number."""
+    """Return how much later than half a period after the one before a note lies, in periods (0 to 1), by its number."""
     return number * GOLDEN % 1
 
 

@@ -453,6 +453,12 @@ def test_who_needs_more_cores_than_there_are_is_asked_first(workers, cpu_pct, te
     assert (found and found.explanation) == text
 
 
+def test_workers_of_the_validation_that_stay_do_not_hide_those_of_several_threads():
+    full = signals({"main_cpu_pct": 100, "workers_cpu_pct": 1500, "workers": 42}, is_lasting=True)
+    found = host.own_cores_full(dataclasses.replace(full, cores=64, usable_cores=16.0, loader_workers=14))
+    assert found.explanation.startswith("14 multi-threaded data-loader workers")
+
+
 def test_a_process_that_was_held_on_few_cores_lacks_them():
     few = signals({"main_cpu_pct": 60, "workers_cpu_pct": 300, "main_cores": 1})
     cause = explain(few).cause

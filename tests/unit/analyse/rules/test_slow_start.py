@@ -202,15 +202,24 @@ def test_a_known_start_up_of_a_long_training_is_a_note_that_leads_nothing():
     assert "Start-up" not in first_sentence(run)
 
 
-def test_what_each_epoch_starts_anew_is_a_warning_that_says_so():
-    again = ((5, 15, SPAWNS), (15, 40, TRAINS), (40, 50, SPAWNS), (50, 75, TRAINS), (75, 85, SPAWNS), (85, 110, TRAINS))
+def anew(stack):
+    """Return a training whose main process stands in a stack before its first batch, and in each later epoch."""
+    again = ((5, 15, stack), (15, 40, TRAINS), (40, 50, stack), (50, 75, TRAINS), (75, 85, stack), (85, 110, TRAINS))
     run = started([("first batch", 10.0)], train_s=95.0, stacks=(process(*again),))
     phases = [*run.inside[0].phases[:1], *(Phase("train", n + 1, *span, "callbacks") for n, span in enumerate(EPOCHS))]
-    run = dataclasses.replace(run, inside=(dataclasses.replace(run.inside[0], phases=tuple(phases)),))
+    return dataclasses.replace(run, inside=(dataclasses.replace(run.inside[0], phases=tuple(phases)),))
+
+
+def test_what_each_epoch_starts_anew_is_a_warning_that_says_so():
+    run = anew(SPAWNS)
     (finding,) = slow(run)
     assert finding.severity == "warning"
     says = [sentence.text for sentence in analyse(run).verdict.sentences]
     assert any(text.endswith("spawning data-loader workers, and each later epoch 10 s.") for text in says)
+
+
+def test_convolutions_of_later_epochs_are_their_steps():
+    assert [finding.severity for finding in slow(anew(CONVOLUTION))] in ([], ["info"])
 
 
 EPOCHS = ((15.0, 40.0), (40.0, 75.0), (75.0, 110.0))

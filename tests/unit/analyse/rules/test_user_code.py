@@ -79,7 +79,7 @@ def test_what_it_took_is_all_of_its_time():
 def test_one_that_takes_ever_longer_leads():
     run = trained(0.0, grown=0.45, util=20.0)
     (finding,) = own(run)
-    assert "which took " in finding.summary
+    assert "It took " in finding.summary
     numbers = {each.key: each.value for each in finding.evidence if each.key}
     assert 2 * numbers["grown_from_s"] < numbers["grown_to_s"]
     assert 2 < numbers["grows_on_s"] <= 3.4  # 0.11 s more a second in each epoch of 30 s: of that at least so much

@@ -27,7 +27,7 @@ def test_a_cost_that_grows_with_each_batch_is_foretold():
 
 def test_what_grows_in_no_line_or_by_little_is_not():
     costs = np.where(np.arange(BATCHES) < BATCHES // 2, 0.02, 0.2) + np.linspace(0, 0.001, BATCHES)
-    stepped = call_growth(took(*costs), EVENLY, SPAN, None)  # an epoch of unknown length
+    stepped = call_growth(took(*costs), EVENLY, SPAN, 100)  # one step says nothing of what comes
     assert (stepped.more_s, stepped.grows_on_s) == (None, None)
     little = call_growth(took(*np.linspace(0.01, 0.05, BATCHES)), EVENLY, SPAN, 100)
     assert little.more_s < 0.05 * little.epoch_s

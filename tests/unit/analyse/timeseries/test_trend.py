@@ -52,6 +52,15 @@ def test_a_rise_that_goes_on_is_told_from_one_step(values, is_gradual):
     assert mann_kendall_rise(values).is_gradual is is_gradual
 
 
+def test_by_the_end_a_line_has_risen_from_its_first_value_to_its_last():
+    assert mann_kendall_rise(range(10, 15)).by_the_end == pytest.approx(4)
+    assert mann_kendall_rise(range(90)).by_the_end == pytest.approx(89, rel=0.02)
+
+
+def test_of_few_values_one_that_stands_out_at_the_end_is_a_step():
+    assert not mann_kendall_rise([20.0, 20.1, 20.2, 20.3, 40.0]).is_gradual
+
+
 def test_single_outliers_make_no_rise():
     values = [10.0, 10.1] * 8
     values[-1] = values[-4] = 60.0

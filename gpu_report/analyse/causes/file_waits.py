@@ -42,6 +42,8 @@ def lock_kept(signals: IntervalSignals) -> Candidate | None:
     However busy the machine is: who waits for a core does not ask for the lock meanwhile.
     """
     kept = signals.lock_kept
+    if signals.busy_thread is not None:  # who asks for the lock beside a thread that runs Python may wait for long, too
+        return None
     if kept is None or kept.seconds < STOOD_SHARE * (signals.end_t_s - signals.start_t_s):
         return None
     computes = kept.cpu_share >= STOOD_SHARE

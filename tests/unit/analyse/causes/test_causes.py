@@ -11,6 +11,7 @@ from gpu_report.analyse.signals.busy_thread import BusyThread
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals, SignalTable
 from gpu_report.analyse.signals.loader_work import LoaderWork
 from gpu_report.analyse.signals.other_processes import OtherProcess
+from gpu_report.analyse.signals.process_waits import LockKept
 from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.inside.on_path.gpu_report_inside import facts
 from gpu_report.model import Cause, Frame, KernelEvent, NearbyKernelEvent
@@ -519,6 +520,13 @@ def test_a_thread_that_kept_pythons_lock_is_why_launching_is_slow():
     )
     assert [(each.key, each.value) for each in found.evidence if each.key] == [("busy_thread_pct", 97.0)]
     assert "queue.get()" in found.advice[0].text
+
+
+def test_beside_such_a_thread_a_long_wait_for_the_lock_is_no_c_code():
+    fields = {"stood": LAUNCHES, "step_s": 0.3, "lock_kept": LockKept(1e6, 0.0)}
+    with_thread = explain(signals(ONE_FULL_CORE, busy_thread=EXPORTER, **fields))
+    assert with_thread.cause.explanation.startswith("another thread kept")
+    assert explain(signals(ONE_FULL_CORE, **fields)).cause.explanation.startswith("C code waited")
 
 
 @pytest.mark.parametrize(

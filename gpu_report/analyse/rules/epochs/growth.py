@@ -55,7 +55,7 @@ def advice_on_growth(context: Context, epochs: Sequence[TrainedEpoch], grown: Tr
 def _grown_most(
     context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch], grown_s: float
 ) -> tuple[CodeLocation, float, float] | None:
-    """Return the function that made GROWN_SHARE of a rise, at its worst line, and its seconds before and after.
+    """Return the function that made GROWN_IN_ONE_SHARE of a rise, at its worst line, and its seconds before and after.
 
     They are those that a GPU was idle meanwhile in an epoch (mean of the GPUs, and of the epochs).
     """
@@ -63,7 +63,7 @@ def _grown_most(
     functions = {key[0] for key in last}
     sums = {of: [sum(s for (each, _), s in part.items() if each == of) for part in (first, last)] for of in functions}
     most = max(sums, key=lambda of: sums[of][1] - sums[of][0], default=None)
-    if most is None or sums[most][1] - sums[most][0] < th.GROWN_SHARE * grown_s:
+    if most is None or sums[most][1] - sums[most][0] < th.GROWN_IN_ONE_SHARE * grown_s:
         return None
     line = max((line for of, line in last if of == most), key=lambda line: last[most, line])
     first_s, last_s = sums[most]

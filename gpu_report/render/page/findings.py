@@ -273,7 +273,7 @@ def _gain(advice: Advice, analysis: Analysis) -> str:
     if most is None:
         return ""
     of_epochs = any(advice in finding.advice for finding in analysis.findings if finding.rule == "long-epoch-ends")
-    training = "each epoch" if of_epochs else "training without validation"
+    training = "each epoch" if of_epochs else "the time in training steps"
     whole = "the time" if analysis.is_inference else training
     if likely is None:
         return f"saves at most {share(most)} of {whole}"

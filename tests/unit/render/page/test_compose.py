@@ -202,10 +202,10 @@ def test_confidence_is_in_words(analysis: model.Analysis, name: str, confidence:
 def test_advice_gives_the_argument_as_it_is_typed(analysis: model.Analysis) -> None:
     advice = model.Advice("Give the loader more workers.", "workers", "2", "14", 0.25)
     shown = finding_view(replace(DROP, advice=(advice,)), CLOCK, analysis).advice[0]
-    gain = "saves at most 25 % of training without validation"
+    gain = "saves at most 25 % of the time in training steps"
     assert (shown.change, shown.now, plain(shown.gain)) == ("workers=14", "now 2", gain)
     likely = replace(DROP, advice=(replace(advice, gain_estimate=0.2),))
-    gain = "expected to save 20 % of training without validation"
+    gain = "expected to save 20 % of the time in training steps"
     assert plain(finding_view(likely, CLOCK, analysis).advice[0].gain) == gain
 
 

@@ -203,7 +203,7 @@ def role_words(role: str) -> str:
     return {"main": "Main process", "workers": "Loader workers"}.get(role, upper_first(role))
 
 
-def place_words(location: CodeLocation) -> str:
+def place_words(location: CodeLocation | Frame) -> str:
     """Return a line of code as within a sentence: `log_images` (callbacks.py:41)."""
     function, line = (text.replace("`", "'") for text in (location.function, _line(location)))
     return f"`{function}` ({line})"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -323,7 +323,6 @@ def _busy(told: Sequence[object], threads: object, begin_s: float, step_s: float
     now: dict[int, int] = {}
     at = 0
     for look in filter(_is_of_cpu, told):
-        assert isinstance(look, list)  # noqa: S101 - for mypy: it is
         step, over_ms, main_ms, *others = look
         while at < len(moved) and moved[at][0] <= step:
             now[moved[at][1]] = moved[at][3] if len(moved[at]) > LEFT else 0
@@ -334,7 +333,7 @@ def _busy(told: Sequence[object], threads: object, begin_s: float, step_s: float
             yield _Busy(since_s, until_s, cpu_ms / 1000, main_ms / 1000, now.get(place, 0))
 
 
-def _is_of_cpu(look: object) -> bool:
+def _is_of_cpu(look: object) -> TypeGuard[list[int]]:
     """Tell whether a look says when it was, over how long, what the main thread used, and of others who and what."""
     if not isinstance(look, list) or len(look) < FEWEST or len(look) % 2 == 0 or set(map(type, look)) != {int}:
         return False

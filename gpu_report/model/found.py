@@ -458,6 +458,10 @@ class Finding(Stretch):
         """Return how long it lasted, all times together."""
         return sum(one.duration_s for one in self.each)
 
+    def number(self, key: str) -> float | None:
+        """Return the number that its evidence has of a key, None where it has none."""
+        return next((each.value for each in self.evidence if each.key == key), None)
+
     @property
     def longest(self) -> Finding:
         """Return it as it was the longest time that it happened."""

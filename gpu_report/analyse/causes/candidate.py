@@ -1,5 +1,6 @@
 """A cause that an interval speaks for, and what several causes ask of its signals."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpu_report.analyse.causes import thresholds as th
@@ -121,13 +122,16 @@ def loading_workers(signals: IntervalSignals) -> float:
 
 def trainer_cpu(signals: IntervalSignals) -> float | None:
     """Return the CPU of the main process and its workers, in % of a core."""
-    main, workers = signals.within("main_cpu_pct"), signals.within("workers_cpu_pct")
-    return None if main is None else main + (workers or 0.0)
+    return _with_workers(signals.within)
 
 
 def usual_trainer_cpu(signals: IntervalSignals) -> float | None:
     """Return what `trainer_cpu` is in the steady state."""
-    main, workers = signals.typical("main_cpu_pct"), signals.typical("workers_cpu_pct")
+    return _with_workers(signals.typical)
+
+
+def _with_workers(reading: Callable[[str], float | None]) -> float | None:
+    main, workers = reading("main_cpu_pct"), reading("workers_cpu_pct")
     return None if main is None else main + (workers or 0.0)
 
 

@@ -82,7 +82,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
             context,
             trained,
             unseen,
-            () if first else _lasting(findings, lead),
+            () if first else _without_lasting(findings, lead),
             is_lead=is_lead,
             marred=_is_marred(findings),
         ),
@@ -141,7 +141,7 @@ def _is_said(finding: Finding, lead: Lead | None) -> bool:
     return lead is not None and says_all and finding.id in lead.sentence.findings
 
 
-def _lasting(findings: Sequence[Finding], lead: Lead | None) -> Sequence[Finding]:
+def _without_lasting(findings: Sequence[Finding], lead: Lead | None) -> Sequence[Finding]:
     """Return the findings without what holds steps up all the time, where steps that get slower lead: it grew."""
     said = lead.sentence.findings if lead is not None else ()
     gets_slower = any(finding.rule == "epochs-slowing" and finding.id in said for finding in findings)

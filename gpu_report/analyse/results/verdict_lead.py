@@ -162,13 +162,13 @@ def _lasting(
             sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
             saves_s = max(sure * at_most_s, th.WORTH_LEADING_SHARE * _trained_s(context))
             grown = _grown(finding) if looks else ""
-            saves_s = OUTGROWS_S if grown and _number(finding, GROWS_ON_KEY) else saves_s
+            saves_s = OUTGROWS_S if grown and finding.number(GROWS_ON_KEY) else saves_s
             yield Lead(Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name), saves_s)
 
 
 def _waited_s(context: Context, finding: Finding) -> float:
     """Return for how long a GPU waited in training for what is felt as waiting for data, 0 for another cause."""
-    util_pct = next((each.value for each in finding.evidence if each.key == STEADY_KEY), None)
+    util_pct = finding.number(STEADY_KEY)
     if util_pct is None or finding.cause is None or not CAUSES[finding.cause.name].is_input:
         return 0.0
     return (1 - util_pct / 100) * _trained_s(context)
@@ -191,10 +191,10 @@ def _user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
     for finding in findings:
         at = _most(finding, OWN_SHARE) if finding.rule == "user-code" else None
         if at is not None:
-            share_pct = next(each.value or 0.0 for each in finding.evidence if each.key == USER_CODE_KEY)
+            share_pct = finding.number(USER_CODE_KEY) or 0.0
             text = f"Look at {place_words(at)}: it took {share_pct:.0f} % of training time{_grown(finding)}"
-            saves_s = (_number(finding, USER_CODE_IDLE_KEY) or 0.0) / 100 * _trained_s(context)
-            saves_s = OUTGROWS_S if _number(finding, GROWS_ON_KEY) else saves_s
+            saves_s = (finding.number(USER_CODE_IDLE_KEY) or 0.0) / 100 * _trained_s(context)
+            saves_s = OUTGROWS_S if finding.number(GROWS_ON_KEY) else saves_s
             lead = Lead(_of(finding, LOOK, text), saves_s)
             before = told.get((at.file, at.function), lead)
             told[at.file, at.function] = max(before, lead, key=lambda each: each.saves_s)
@@ -204,19 +204,15 @@ def _user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
 def _growing(findings: Sequence[Finding], epochs: int) -> Iterator[Lead]:
     """Yield where to look for what makes epochs longer and longer: it saves what it takes by the end, in each."""
     for finding in findings:
-        more_s = _number(finding, GROWTH_KEY)
+        more_s = finding.number(GROWTH_KEY)
         if more_s is not None:
             text = f"{finding.advice[0].short}. {finding.summary}"
             yield Lead(_of(finding, LOOK, text), more_s * epochs)
 
 
-def _number(finding: Finding, key: str) -> float | None:
-    return next((each.value for each in finding.evidence if each.key == key), None)
-
-
 def _grown(finding: Finding) -> str:
     """Return how the function of a finding grew, as the end of a sentence, empty where it did not."""
-    first_s, last_s, more_s = (_number(finding, key) for key in (GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY))
+    first_s, last_s, more_s = (finding.number(key) for key in (GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY))
     if not first_s or last_s is None:
         return ""
     grown = f". It grew from {brief_seconds(first_s)} to {brief_seconds(last_s)} a batch"
@@ -293,7 +289,7 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
     """Yield how to make epochs longer, where most of the time goes into their ends; else what takes that time."""
     for finding in findings:
         advice = next((each for each in finding.advice if each.gain_estimate), None)
-        share = next((each.value or 0.0 for each in finding.evidence if each.key == ENDS_SHARE_KEY), 0.0)
+        share = finding.number(ENDS_SHARE_KEY) or 0.0
         if share < 100 * th.HALF:  # else training takes most of it
             continue
         if advice is None:
@@ -338,13 +334,13 @@ def _slow_starts(findings: Sequence[Finding], recorded_s: float, epochs: int) ->
         if finding.rule != "slow-start":
             continue
         at = _most(finding)
-        known_s = _number(finding, START_WORK_KEY) or 0.0
-        if finding.severity != "info" and not _number(finding, START_AGAIN_KEY):
+        known_s = finding.number(START_WORK_KEY) or 0.0
+        if finding.severity != "info" and not finding.number(START_AGAIN_KEY):
             look = finding.advice[0].short if finding.advice else f"Look at {place_words(at)}" if at else ""
             text = f"{look}. {finding.summary}" if look else finding.summary
             yield Lead(_of(finding, LOOK, text), URGENT_S)
         elif finding.advice and known_s:
-            if _number(finding, START_AGAIN_KEY) or (known_s >= th.HALF * recorded_s and not lasts):
+            if finding.number(START_AGAIN_KEY) or (known_s >= th.HALF * recorded_s and not lasts):
                 yield _known_start(finding, known_s, epochs)
         elif at is not None and not at.is_yolo and not lasts:
             took_s = at.share * finding.duration_s
@@ -354,7 +350,7 @@ def _slow_starts(findings: Sequence[Finding], recorded_s: float, epochs: int) ->
 
 def _known_start(finding: Finding, took_s: float, epochs: int) -> Lead:
     """Return what to do about a start-up whose work is of a known kind, and what it takes, in later epochs, too."""
-    again_s = _number(finding, START_AGAIN_KEY) or 0.0
+    again_s = finding.number(START_AGAIN_KEY) or 0.0
     words = next(each.text for each in finding.evidence if each.key == START_WORK_KEY)
     more = f", and each later epoch {about_length(again_s)}" if again_s else ""
     text = f"{finding.advice[0].short}. Start-up spent {about_length(took_s)} {words}{more}"

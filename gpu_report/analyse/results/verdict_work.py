@@ -38,7 +38,7 @@ def is_judged(trained: tuple[float, float], findings: Sequence[Finding]) -> bool
 
 def _says_enough(finding: Finding) -> bool:
     """Tell whether a finding says enough of a training that is short; a long validation tells nothing of its steps."""
-    epochs = next((each.value or 0.0 for each in finding.evidence if each.key == ENDS_EPOCHS_KEY), 0.0)
+    epochs = finding.number(ENDS_EPOCHS_KEY) or 0.0
     return finding.rule == "starved" or epochs >= LONG_ENDS_LEAST
 
 
@@ -125,7 +125,7 @@ def _because(findings: Sequence[Finding]) -> tuple[tuple[str, str], tuple[str, .
 
 def _steady_pct(findings: Sequence[Finding]) -> float | None:
     """Return mean utilisation in the steady state of the GPUs that waited all the time, None where it is not known."""
-    known = [each.value for f in findings if f.rule == "starved" for each in f.evidence if each.key == STEADY_KEY]
+    known = [finding.number(STEADY_KEY) for finding in findings if finding.rule == "starved"]
     values = [value for value in known if value is not None]
     return mean(values) if values else None
 

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.stack_notes import in_interpreter, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.analyse.timeseries.intervals import Span, length_s, union
+from gpu_report.analyse.timeseries.intervals import Indices, Span, length_s, union
 from gpu_report.model import BusyThreads, Frame, ProcessStacks, Stack
 
 
@@ -46,51 +45,50 @@ class ThreadHabits:
         One that waits uses no CPU. One that computes without the lock leaves the main thread a core of its own. Only a
         line of the user's counts: a library's, such as torch's for pinned memory, lets go of the lock in C.
         """
-        first, last = self._between(spans)
-        looks, total_s = _rows(self._looks, slice(first, last)), length_s(union(spans))
+        looks, total_s = self._between(spans), length_s(union(spans))
         if not len(looks.start_s) or not total_s:
             return None
+        stacks = [self._process.stacks.get(number, ()) for number in looks.number.tolist()]
         lengths = looks.end_s - looks.start_s
         inside_s = interval_cover(spans).seconds_in_each(np.column_stack([looks.start_s, looks.end_s]))
         share = np.divide(inside_s, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
         cpu_s = looks.cpu_s * share
-        mine = self._longest(cpu_s, first)
+        mine = _longest(stacks, cpu_s)
         if float(cpu_s[mine].sum()) < th.STOOD_SHARE * total_s:
             return None
         main_share = float((looks.main_cpu_s * share)[mine].sum() / inside_s[mine].sum())
-        line = self._line(mine, cpu_s, first)
+        line = _line(stacks, mine, cpu_s)
         if line is None or kind_of(line) != "own" or main_share >= th.COMPUTES_CPU_PCT / 100:
             return None
         share_of_all = min(float(cpu_s[mine].sum()) / total_s, 1.0)
         return BusyThread(line, share_of_all, None if math.isnan(main_share) else main_share)
 
-    def _between(self, spans: Sequence[Span]) -> tuple[int, int]:
-        """Return the first look that some spans may hold, and the one after the last: a month has a million."""
+    def _between(self, spans: Sequence[Span]) -> BusyThreads:
+        """Return the looks from the first to the last that some spans may hold: a month has a million."""
         start_s, end_s = min((span[0] for span in spans), default=0.0), max((span[1] for span in spans), default=0.0)
         first, last = np.searchsorted(self._latest_s, start_s), np.searchsorted(self._looks.start_s, end_s)
-        return int(first), int(last)
-
-    def _longest(self, cpu_s: Floats, first: int) -> npt.NDArray[np.int64]:
-        """Return the looks at the thread that used most: threads that began in the same function are one."""
-        of: dict[tuple[str, str], list[int]] = {}
-        for row in np.flatnonzero(cpu_s > 0).tolist():
-            of.setdefault(_entry(self._stack(first + row)), []).append(row)
-        return np.array(max(of.values(), key=lambda rows: float(cpu_s[rows].sum()), default=[]), dtype=np.int64)
-
-    def _line(self, rows: npt.NDArray[np.int64], cpu_s: Floats, first: int) -> Frame | None:
-        """Return the line in which most of the CPU of some looks was used."""
-        lines: dict[Frame, float] = {}
-        for row in rows.tolist():
-            line = location_of(self._stack(first + row))
-            if line is not None:
-                lines[line] = lines.get(line, 0.0) + float(cpu_s[row])
-        return max(lines, key=lambda line: lines[line], default=None)
-
-    def _stack(self, row: int) -> Stack:
-        return self._process.stacks.get(int(self._looks.number[row]), ())
+        return _rows(self._looks, slice(int(first), int(last)))
 
 
-def _rows(looks: BusyThreads, which: slice | npt.NDArray[np.int64]) -> BusyThreads:
+def _longest(stacks: Sequence[Stack], cpu_s: Floats) -> Indices:
+    """Return the looks at the thread that used most: threads that began in the same function are one."""
+    of: dict[tuple[str, str], list[int]] = {}
+    for row in np.flatnonzero(cpu_s > 0).tolist():
+        of.setdefault(_entry(stacks[row]), []).append(row)
+    return np.array(max(of.values(), key=lambda rows: float(cpu_s[rows].sum()), default=[]), dtype=np.int64)
+
+
+def _line(stacks: Sequence[Stack], rows: Indices, cpu_s: Floats) -> Frame | None:
+    """Return the line in which most of the CPU of some looks was used."""
+    lines: dict[Frame, float] = {}
+    for row in rows.tolist():
+        line = location_of(stacks[row])
+        if line is not None:
+            lines[line] = lines.get(line, 0.0) + float(cpu_s[row])
+    return max(lines, key=lambda line: lines[line], default=None)
+
+
+def _rows(looks: BusyThreads, which: slice | Indices) -> BusyThreads:
     start_s, end_s, number = looks.start_s[which], looks.end_s[which], looks.number[which]
     return BusyThreads(start_s, end_s, looks.cpu_s[which], looks.main_cpu_s[which], number)
 

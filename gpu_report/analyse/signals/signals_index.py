@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -187,13 +187,13 @@ class SignalsIndex:
 
     def cpu_in_call(self, gpu: int, call: Frame, spans: Sequence[Span]) -> float | None:
         """Return the CPU (% of a core) that a main process used in a function of the user's, None where not known."""
-        habits = [each for each in self._habits if gpu in each.stacks.gpus]
-        return next((cpu for each in habits if (cpu := each.cpu_in_call(call, spans)) is not None), None)
+        found = (each.cpu_in_call(call, spans) for each in self._habits_of(gpu))
+        return next((cpu for cpu in found if cpu is not None), None)
 
     def call_growth(self, gpu: int, place: Frame, training: Training, *, is_call: bool = True) -> CallGrowth | None:
         """Return how a function of the user's, else a line, grew dearer in a training, None where it did not."""
         throughput, steady = self._throughput_by_gpu.get(gpu) or self._throughput, self.steady_of(training)
-        habits = next((each for each in self._habits if gpu in each.stacks.gpus), None)
+        habits = next(self._habits_of(gpu), None)
         if throughput is None or habits is None or not steady:
             return None
         there = habits.when_in(place, is_call=is_call)
@@ -201,13 +201,17 @@ class SignalsIndex:
 
     def does_most(self, gpu: int, call: Frame, spans: Sequence[Span]) -> Frame:
         """Return the user's innermost function in which most of the time of one lies that YOLO called."""
-        habits = next((each for each in self._habits if gpu in each.stacks.gpus), None)
+        habits = next(self._habits_of(gpu), None)
         return call if habits is None else habits.does_most(call, spans)
 
     def longest_call(self, gpu: int, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, and its seconds there."""
-        calls = [each.longest_call(spans) for each in self._habits if gpu in each.stacks.gpus]
+        calls = (each.longest_call(spans) for each in self._habits_of(gpu))
         return max(calls, key=lambda call: call[1], default=(None, 0.0))
+
+    def _habits_of(self, gpu: int) -> Iterator[StackHabits]:
+        """Yield the habits of the main processes that feed a GPU."""
+        return (each for each in self._habits if gpu in each.stacks.gpus)
 
     @cached_property
     def _habits(self) -> list[StackHabits]:

@@ -140,10 +140,6 @@ class StackHabits:
             found = most
         return found
 
-    def when_in(self, place: Frame, *, is_call: bool) -> IntervalCover:
-        """Return when the process stood in a function of the user's that YOLO called, else in a line."""
-        return self._cover(place, is_call=is_call)
-
     def longest_call(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, idle or not, and for how long."""
         rows, share = self.stacks.within(spans)
@@ -176,11 +172,11 @@ class StackHabits:
         there = stood.call if is_call else stood.line
         if there is None or not (is_call or stood.share >= th.STOOD_SHARE):
             return None
-        return self._cpu_at(self._cover(there, is_call=is_call), spans)
+        return self._cpu_at(self.when_in(there, is_call=is_call), spans)
 
     def cpu_in_call(self, call: Frame, spans: Sequence[Span]) -> float | None:
         """Return the CPU of the main process in a function of the user's, None where it is not known."""
-        return self._cpu_at(self._cover(call, is_call=True), spans)
+        return self._cpu_at(self.when_in(call, is_call=True), spans)
 
     def _cpu_at(self, there: IntervalCover, spans: Sequence[Span]) -> float | None:
         """Return the CPU in a place by the looks at it, where there are enough, else by the host's readings."""
@@ -191,7 +187,7 @@ class StackHabits:
                 return 100 * float(mine.mean())
         return cpu_there(self._host, spans, there)
 
-    def _cover(self, there: Frame, *, is_call: bool) -> IntervalCover:
+    def when_in(self, there: Frame, *, is_call: bool) -> IntervalCover:
         """Return when the process stood in a line or in a call of the user's."""
         key = there, is_call
         if key not in self._covers:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -45,10 +45,10 @@ def mann_kendall_rise(values: Sequence[float]) -> Trend | None:
         return None
     series = np.array(values, dtype=float)
     third = len(series) // 3
-    blocks = _blocks(series)
-    found = Trend(float(np.median(series[:third])), float(np.median(series[-third:])), len(series))
-    found = replace(found, is_gradual=_is_gradual(blocks, found.grown))
-    return found if found.grown > 0 and p_of_no_rise(blocks) <= TREND_P else None
+    first, last, blocks = float(np.median(series[:third])), float(np.median(series[-third:])), _blocks(series)
+    if last <= first or p_of_no_rise(blocks) > TREND_P:
+        return None
+    return Trend(first, last, len(series), _is_gradual(blocks, last - first))
 
 
 def _is_gradual(values: Floats, grown: float) -> bool:

@@ -5,21 +5,28 @@ from typing import NamedTuple
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.epochs.changed_signals import changed
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch
-from gpu_report.analyse.signals.stack_notes import MAIN, WORKERS
 from gpu_report.analyse.timeseries.trend import Trend
-from gpu_report.model import Advice, CodeLocation, Frame
+from gpu_report.catalogue import GROWTH_KEY
+from gpu_report.model import Advice, Evidence, Frame
 from gpu_report.wording import epoch_length, place_words
 
 Rise = Callable[[Sequence[TrainedEpoch]], Trend | None]
 
 
 class _Function(NamedTuple):
-    """A function of the main processes or of the loaders' workers (`process`)."""
+    """A function of the main processes, or of the loaders' workers."""
 
-    process: str
+    is_worker: bool
     file: str
     function: str
+
+
+def thirds(epochs: Sequence[TrainedEpoch]) -> tuple[Sequence[TrainedEpoch], Sequence[TrainedEpoch]]:
+    """Return the first and the last third of some epochs: what rose is told by them."""
+    third = len(epochs) // 3
+    return epochs[:third], epochs[-third:]
 
 
 def risen(epochs: Sequence[TrainedEpoch], held_up: HeldUp, rise: Rise) -> tuple[Sequence[TrainedEpoch], Trend] | None:
@@ -35,58 +42,65 @@ def risen(epochs: Sequence[TrainedEpoch], held_up: HeldUp, rise: Rise) -> tuple[
     return None
 
 
+def evidence_of_growth(
+    context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, what: str, lost_s: float
+) -> tuple[Evidence, ...]:
+    """Return the numbers of a rise: `what` the first third had, what it cost in all, and what else changed."""
+    return (
+        Evidence(what, grown.first, "s"),
+        Evidence("in the last third", grown.last, "s"),
+        Evidence("lost against the first third", lost_s, "s"),
+        Evidence("more than at the beginning, by the end", grown.by_the_end, "s", key=GROWTH_KEY),
+        *changed(context, *thirds(epochs), ("at first", "at last")),
+    )
+
+
 def advice_on_growth(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, otherwise: str) -> Advice:
     """Return where to look for what grew: the function that made most of it, where lines were noted, else `otherwise`.
 
     What changed once, at one epoch, is no growth: then it is to look at what changed there.
     """
-    third = len(epochs) // 3
-    found = _grown_most(context, epochs[:third], epochs[-third:], grown.grown)
+    found = _grown_most(context, epochs, grown.grown)
     if found is not None:
         at, first_s, last_s = found
         waits = f"the GPU waited {epoch_length(first_s)} an epoch for it at first, {epoch_length(last_s)} at last"
-        return Advice(f"Look at {place_words(at)}: {waits}", short=f"Look at {place_words(at)}: {waits}")
+        return _short(f"Look at {place_words(at)}: {waits}")
     if not grown.is_gradual:
-        return Advice("Find what changed between epochs", short="Find what changed between epochs")
+        return _short("Find what changed between epochs")
     why = "a list that is kept, a file that is read again, memory that is not given back"
     return Advice(f"{otherwise}: {why}", short=otherwise)
 
 
-def _grown_most(
-    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch], grown_s: float
-) -> tuple[CodeLocation, float, float] | None:
+def _short(text: str) -> Advice:
+    return Advice(text, short=text)
+
+
+def _grown_most(context: Context, epochs: Sequence[TrainedEpoch], grown_s: float) -> tuple[Frame, float, float] | None:
     """Return the function that made GROWN_IN_ONE_SHARE of a rise, at its worst line, and its seconds before and after.
 
     They are those that a GPU was idle meanwhile in an epoch (mean of the GPUs, and of the epochs).
     """
-    first, last = (_idle_s(context, epochs) for epochs in (before, after))
-    functions = {key[0] for key in last}
-    sums = {of: [sum(s for (each, _), s in part.items() if each == of) for part in (first, last)] for of in functions}
+    first, last = (_idle_s(context, part) for part in thirds(epochs))
+    sums = {of: (sum(first.get(of, {}).values()), sum(lines.values())) for of, lines in last.items()}
     most = max(sums, key=lambda of: sums[of][1] - sums[of][0], default=None)
     if most is None or sums[most][1] - sums[most][0] < th.GROWN_IN_ONE_SHARE * grown_s:
         return None
-    line = max((line for of, line in last if of == most), key=lambda line: last[most, line])
-    first_s, last_s = sums[most]
-    at = CodeLocation(most.process, most.function, most.file, line, min((last_s - first_s) / grown_s, 1.0))
-    return at, first_s, last_s
+    worst = max(last[most], key=lambda line: last[most][line])
+    return Frame(most.file, worst, most.function), *sums[most]
 
 
-def _idle_s(context: Context, epochs: Sequence[TrainedEpoch]) -> dict[tuple[_Function, int], float]:
-    """Return for how long a GPU was idle in each function and line, an epoch; not while the loader was waited for.
+def _idle_s(context: Context, epochs: Sequence[TrainedEpoch]) -> dict[_Function, dict[int, float]]:
+    """Return for how long a GPU was idle in the lines of each function, an epoch; not while the loader was waited for.
 
     What the loader's workers did then is theirs.
     """
     spans, gpus = [epoch.span for epoch in epochs], max(len(context.used_series), 1)
-    found: dict[tuple[_Function, int], float] = {}
+    found: dict[_Function, dict[int, float]] = {}
     for process in context.signals.idle_stacks:
         rows, share = process.within(spans)
         is_worker = process.process.is_worker
         idle_s = process.idle_s[rows] * share * (1 if is_worker else ~process.waits[rows])
         for frame, seconds in process.by_line(rows, idle_s).items():
-            of = _function(frame, is_worker=is_worker), frame.line
-            found[of] = found.get(of, 0.0) + seconds / len(epochs) / gpus
+            lines = found.setdefault(_Function(is_worker, frame.file, frame.function), {})
+            lines[frame.line] = lines.get(frame.line, 0.0) + seconds / len(epochs) / gpus
     return found
-
-
-def _function(frame: Frame, *, is_worker: bool) -> _Function:
-    return _Function(WORKERS if is_worker else MAIN, frame.file, frame.function)

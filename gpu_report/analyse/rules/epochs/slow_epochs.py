@@ -13,10 +13,9 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
 from gpu_report.analyse.rules.epochs.data_wait import waits_grow
-from gpu_report.analyse.rules.epochs.growth import advice_on_growth, risen
+from gpu_report.analyse.rules.epochs.growth import advice_on_growth, evidence_of_growth, risen, thirds
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
-from gpu_report.catalogue import GROWTH_KEY
 from gpu_report.model import Cause, Evidence, Finding
 from gpu_report.wording import epoch_length
 
@@ -132,7 +131,6 @@ def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
 
 
 def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
-    third = len(epochs) // 3
     percent, lost_s = 100 * grown.grown / grown.first, sum(epoch.train_s - grown.first for epoch in epochs)
     return context.finding(
         "epochs-slowing",
@@ -140,13 +138,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         (epochs[0].span[0], epochs[-1].span[1]),
         f"Epochs got slower: training went from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch "
         f"({percent:.0f} % more)",
-        evidence=(
-            Evidence("training of an epoch in the first third (median)", grown.first, "s"),
-            Evidence("in the last third", grown.last, "s"),
-            Evidence("lost against the first third", lost_s, "s"),
-            Evidence("more than at the beginning, by the end", grown.by_the_end, "s", key=GROWTH_KEY),
-            *changed(context, epochs[:third], epochs[-third:], ("at first", "at last")),
-        ),
+        evidence=evidence_of_growth(context, epochs, grown, "training of an epoch in the first third (median)", lost_s),
         advice=(advice_on_growth(context, epochs, grown, _look(context, epochs, grown)),),
         epoch=None,
         phase=None,
@@ -155,7 +147,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
 
 def _look(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> str:
     """Return where to look for what grows: on the GPU where that was busy for longer, else in the main process."""
-    third = len(epochs) // 3
-    busy_s = [_busy_s(context, part) for part in (epochs[:third], epochs[-third:])]
-    on_gpu = None not in busy_s and (busy_s[1] or 0.0) - (busy_s[0] or 0.0) >= th.EXPLAINED_SHARE * grown.grown
+    first_s, last_s = (_busy_s(context, part) for part in thirds(epochs))
+    least_s = th.EXPLAINED_SHARE * grown.grown
+    on_gpu = first_s is not None and last_s is not None and last_s - first_s >= least_s
     return "Find what makes the GPU's work longer" if on_gpu else "Find what grows in the main process"

@@ -71,8 +71,7 @@ class Sampler:
         _STARTED.end()
 
     def _sample(self) -> None:
-        lock, due_s, number = Lock(), time.monotonic(), 0
-        count = 0
+        lock, due_s, number, count = Lock(), time.monotonic(), 0, 0
         while True:
             now_s = time.monotonic()
             late_s = now_s - due_s if now_s - due_s > LATE_PERIODS * self._period_s else None

@@ -75,7 +75,8 @@ def cache_in_memory(settings: RunSettings, limit: SpeedupLimit, signals: Interva
 def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
     """Offer a larger batch: fewer, larger kernels for the same images, which the main process launches as fast.
 
-    Up to `nbs` images (64) the optimiser sees no difference, since ultralytics accumulates gradients up to there.
+    Up to `nbs` images (64) the optimiser sees no difference, since ultralytics accumulates gradients up to there. What
+    the main process does image by image takes as long for each.
     """
     batch, nominal = settings.batch, settings.args.get("nbs")
     full = limit.cause == "main-process"
@@ -93,7 +94,9 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     slower = _batch_cost(try_, nominal) / _batch_cost(batch, nominal)
     active = signals.gpu_within("sm_active_pct")
     floor_s = limit.epoch_s_now * active / 100 if active is not None else limit.epoch_s_at_best
-    expected_s = max(limit.epoch_s_now * batch / try_ * slower, floor_s, limit.epoch_s_at_best)
+    stays = signals.stood.by_image if signals.stood is not None else 0.0
+    launching = (1 - stays) * batch / try_ * slower
+    expected_s = max(limit.epoch_s_now * (stays + launching), floor_s, limit.epoch_s_at_best)
     reason = (
         f"a batch of {batch} is too small for this GPU; with {try_} the optimizer still steps every {nominal} images"
     )

@@ -191,7 +191,8 @@ def _lasting(
     if cause == "launch-bound" and severity != "info":
         if occupancy is None:
             return None
-        best_s = now_s * occupancy / th.MOST_OCCUPANCY_PCT
+        stays = signals.stood.by_image if signals and signals.stood else 0.0
+        best_s = now_s * max(occupancy / th.MOST_OCCUPANCY_PCT, stays)
         return _limit(
             cause,
             now_s,

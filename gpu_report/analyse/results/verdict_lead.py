@@ -189,8 +189,8 @@ def _user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
     """
     told: dict[tuple[str, str], Lead] = {}
     for finding in findings:
-        at = _most(finding, OWN_SHARE) if finding.rule == "user-code" else None
-        if at is not None:
+        if finding.rule == "user-code":
+            at = finding.where[0]
             share_pct = finding.number(USER_CODE_KEY) or 0.0
             text = f"Look at {place_words(at)}: it took {share_pct:.0f} % of training time{_grown(finding)}"
             saves_s = (finding.number(USER_CODE_IDLE_KEY) or 0.0) / 100 * _trained_s(context)

@@ -11,11 +11,11 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.call_growth import CallGrowth
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.stack_habits import Stood
-from gpu_report.analyse.signals.stack_notes import kind_of
+from gpu_report.analyse.signals.stack_notes import MAIN, kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.catalogue import USER_CODE_IDLE_KEY, USER_CODE_KEY
-from gpu_report.model import HEALTHY_PCT, Evidence, Finding, Frame
+from gpu_report.model import HEALTHY_PCT, CodeLocation, Evidence, Finding, Frame
 from gpu_report.wording import brief_seconds
 
 
@@ -56,8 +56,9 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     if explained.cause.name not in OF_A_CALL:
         return None
     growth = context.signals.call_growth(gpu, own.function, training, is_call=own.is_call)
-    named = context.signals.does_most(gpu, own.function, spans) if own.is_call else own.function
-    into = f"{named.function}{_grown_words(growth)}"
+    at = context.signals.place_in_call(gpu, own.function, spans) if own.is_call else None
+    at = at or CodeLocation(MAIN, own.function.function, own.function.file, own.function.line, 0.0)
+    into = f"{at.function}{_grown_words(growth)}"
     taken = Evidence("of training time, it took", 100 * own.of_all, "%", key=USER_CODE_KEY)
     idle = ("of the time that the GPU was idle, it took", 100 * own.of_idle, "%")
     lost = Evidence("of training time, the GPU was idle in it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
@@ -73,6 +74,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         evidence=(taken, *numbers, *of_growth(growth)),
         cause=explained.cause,
         advice=explained.advice,
+        where=(replace(at, share=own.of_all),),
     )
 
 
@@ -90,11 +92,21 @@ def _own(signals: IntervalSignals) -> _Own | None:
     if stood is None or util_pct is None:
         return None
     function, share, of_all, is_call = stood.call, stood.call_share, stood.call_of_all, True
-    if share < OWN_SHARE and stood.line is not None and kind_of(stood.line) == "own":
+    if _held_up(share, of_all, util_pct) < OWN_SHARE and stood.line is not None and kind_of(stood.line) == "own":
         function, share, of_all, is_call = stood.line, stood.share, stood.line_of_all, False
-    lost = share * (1 - util_pct / 100)
-    is_much = share >= OWN_SHARE and lost >= th.USER_CODE_SHARE
+    held_up = _held_up(share, of_all, util_pct)
+    lost = held_up * (1 - util_pct / 100)
+    is_much = held_up >= OWN_SHARE and lost >= th.USER_CODE_SHARE
     return _Own(function, share, of_all, lost, is_call) if function is not None and is_much else None
+
+
+def _held_up(of_idle: float, of_all: float, util_pct: float) -> float:
+    """Return the share (0 to 1) of its own time that a GPU was idle by a function.
+
+    One that waits for the main process waits as long as that is anywhere, whether it still has work at that moment or
+    runs out of it later: it is what the function took of all time, then.
+    """
+    return max(of_idle, of_all) if util_pct < HEALTHY_PCT else of_idle
 
 
 def _is_told(signals: IntervalSignals) -> bool:

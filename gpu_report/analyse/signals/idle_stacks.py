@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gpu_report.analyse.signals.stack_notes import (
     called_by_yolo,
+    kind_of,
     launches,
     line_of,
     of_worker_alone,
@@ -21,6 +22,7 @@ from gpu_report.analyse.signals.stack_notes import (
     waits_for_gpu,
     waits_for_lock,
     waits_for_process,
+    works_by_image,
 )
 from gpu_report.analyse.timeseries.distinct import PlaceOf, Places, distinct
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
@@ -101,6 +103,12 @@ class IdleStacks:
         """Return the pieces in which a main process launched the kernels of a training step (see `launches`)."""
         return np.isin(self.number, [number for number, stack in self.process.stacks.items() if launches(stack)])
 
+    @cached_property
+    def by_image(self) -> Bools:
+        """Return the pieces of a main process that take longer the more images a batch has (see `works_by_image`)."""
+        mine = [n for n, stack in self.process.stacks.items() if works_by_image(stack) or _is_own(self.process, n)]
+        return np.isin(self.number, mine)
+
     def spans(self, rows: Rows) -> Floats:
         """Return some pieces as rows of (start, end)."""
         return np.column_stack([self.start_s[rows], self.end_s[rows]])
@@ -140,6 +148,11 @@ class WorkKind(NamedTuple):
     reads: bool
     in_lock: bool
     asks: bool
+
+
+def _is_own(process: ProcessStacks, number: int) -> bool:
+    line = line_of(process, number)
+    return line is not None and kind_of(line) == "own"
 
 
 def _work_kind(stack: Stack) -> WorkKind:

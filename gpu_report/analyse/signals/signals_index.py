@@ -32,7 +32,7 @@ from gpu_report.analyse.timeline.trainings import Training, training_at, whole
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
-from gpu_report.model import Frame, KernelEvent, Phase, Run
+from gpu_report.model import CodeLocation, Frame, KernelEvent, Phase, Run
 
 SEVERAL = 2
 SHORTEST_ROW_S = 1e-3  # of the host: the first has nothing before it
@@ -199,10 +199,13 @@ class SignalsIndex:
         there = habits.when_in(place, is_call=is_call)
         return call_growth(there, throughput, (steady[0][0], steady[-1][1]), whole(training.settings.get("batches")))
 
-    def does_most(self, gpu: int, call: Frame, spans: Sequence[Span]) -> Frame:
-        """Return the user's innermost function in which most of the time of one lies that YOLO called."""
+    def place_in_call(self, gpu: int, call: Frame, spans: Sequence[Span]) -> CodeLocation | None:
+        """Return where most of the time of a user's function lies that YOLO called, None where nothing was noted.
+
+        It is the line of its innermost function, with the share (0 to 1) of the function's time that this line took.
+        """
         habits = next(self._habits_of(gpu), None)
-        return call if habits is None else habits.does_most(call, spans)
+        return None if habits is None else habits.place_in_call(call, spans)
 
     def longest_call(self, gpu: int, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, and its seconds there."""

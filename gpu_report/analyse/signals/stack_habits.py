@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from gpu_report.analyse.timeseries.distinct import PlaceOf
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, parts
-from gpu_report.model import Frame, Phase
+from gpu_report.model import CodeLocation, Frame, Phase, Stack
 
 if TYPE_CHECKING:
     from gpu_report.analyse.signals.interval_signals import SignalTable
@@ -40,7 +40,8 @@ class Stood:
     longest; a training that nothing holds up stands in none. `call_of_all` is what it took of all time, busy or idle,
     `line_of_all` what `line` did.
     `own_share` is that of all code of the user's but a
-    model's blocks, whoever called it. `is_alone` says that the host's reading of a main process is of this one, and not
+    model's blocks, whoever called it; `by_image` is that of all time in which it did what takes longer the more images
+    a batch has. `is_alone` says that the host's reading of a main process is of this one, and not
     of the busiest of several ranks.
     `cpu_pct` is the main process's CPU (% of a core) while it was in the call, if that took much of the time, else in
     the line; None where that is not known.
@@ -58,6 +59,7 @@ class Stood:
     is_alone: bool = True
     launching: float = 0.0
     line_of_all: float = 0.0
+    by_image: float = 0.0
 
     @property
     def is_in_call(self) -> bool:
@@ -106,6 +108,7 @@ class StackHabits:
             is_alone=len(self._host.t_s) > 0,
             launching=float(idle[launches].sum()) / total,
             line_of_all=self._share_of_all(lines[most], self.stacks.lines, rows, share),
+            by_image=self._share_by_image(rows, share),
         )
         return replace(stood, cpu_pct=self._cpu_pct(stood, spans))
 
@@ -118,27 +121,32 @@ class StackHabits:
         mine = np.array([each is not None and each == place for each in names], dtype=np.bool_)
         return float(seconds[mine[place_of[rows]]].sum() / seconds.sum()) if place is not None else 0.0
 
-    def does_most(self, call: Frame, spans: Sequence[Span]) -> Frame:
-        """Return the user's innermost function that most of a call's time lies in: of a decorated one, not the wrapper.
+    def _share_by_image(self, rows: Rows, share: Floats) -> float:
+        seconds = self.stacks.seconds(rows) * share
+        return float(seconds[self.stacks.by_image[rows]].sum() / seconds.sum())
 
-        It is the call itself where no function within it has DOES_SHARE of its time.
+    def place_in_call(self, call: Frame, spans: Sequence[Span]) -> CodeLocation | None:
+        """Return the line that most of a call's time lies in, and its share (0 to 1) of it; None where none was noted.
+
+        It lies in the innermost function of the user's with DOES_SHARE of its time: of a decorated one that is not the
+        wrapper. Where no other has so much it is the call itself.
         """
         rows, share = self.stacks.within(spans)
-        seconds = self.stacks.seconds(rows) * share
         stacks, stack_of = self.stacks.own_within_calls
-        of_stack = np.bincount(stack_of[rows], seconds, minlength=len(stacks)).tolist()
-        inside = [(own, spent) for own, spent in zip(stacks, of_stack, strict=True) if call in own[:1] and spent > 0]
-        total, found = sum(spent for _, spent in inside), call
-        for depth in range(1, max((len(own) for own, _ in inside), default=0)):
-            by: dict[Frame, float] = {}
-            for own, spent in inside:
-                if len(own) > depth and own[depth - 1] == found:
-                    by[own[depth]] = by.get(own[depth], 0.0) + spent
+        of_stack = np.bincount(stack_of[rows], self.stacks.seconds(rows) * share, minlength=len(stacks)).tolist()
+        mine = zip(stacks, of_stack, strict=True)
+        inside = {own: spent for own, spent in mine if spent > 0 and own and _function(own[0]) == call}
+        if not inside:
+            return None
+        total, found = sum(inside.values()), call
+        for depth in range(max(map(len, inside))):
+            by = _by_frame_at(depth, inside, found)
             most = max(by, key=lambda frame: by[frame], default=None)
-            if most is None or by[most] < DOES_SHARE * total:
+            if most is None or (depth and by[most] < DOES_SHARE * total):
                 break
             found = most
-        return found
+        line, spent = _line_of_most(inside, found)
+        return CodeLocation(self.stacks.process.role, line.function, line.file, line.line, spent / total)
 
     def longest_call(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, idle or not, and for how long."""
@@ -238,6 +246,29 @@ class _Sums:
 
     time: Floats
     work: Floats
+
+
+def _function(frame: Frame) -> Frame:
+    return replace(frame, line=0, called="")
+
+
+def _by_frame_at(depth: int, inside: Mapping[Stack, float], within: Frame) -> dict[Frame, float]:
+    """Return the seconds of each function at a depth of stacks, of those that the function before it called."""
+    by: dict[Frame, float] = {}
+    for own, spent in inside.items():
+        if len(own) > depth and (not depth or _function(own[depth - 1]) == within):
+            by[_function(own[depth])] = by.get(_function(own[depth]), 0.0) + spent
+    return by
+
+
+def _line_of_most(inside: Mapping[Stack, float], function: Frame) -> tuple[Frame, float]:
+    """Return the line of a function that most of some stacks' seconds lie in, and these seconds."""
+    by: dict[Frame, float] = {}
+    for own, spent in inside.items():
+        line = next((frame for frame in own if _function(frame) == function), None)
+        if line is not None:
+            by[line] = by.get(line, 0.0) + spent
+    return max(by.items(), key=lambda each: each[1])
 
 
 def stood_of(habits: Sequence[StackHabits], gpu: int, spans: Sequence[Span]) -> Stood | None:

@@ -147,12 +147,11 @@ def _is_usual_work(frame: Frame) -> bool:
 
 
 def own_within_call(stack: Stack) -> Stack:
-    """Return the user's functions within the one that `called_by_yolo` returns, that one first; lines are left out."""
+    """Return the lines of the user's functions within the one that `called_by_yolo` returns, that one first."""
     call = _call_of_yolo(stack)
     inner = () if call is None else stack[: call + 1]
     own = (frame for at, frame in enumerate(inner) if at == call or kind_of(frame) == "own")
-    named = (replace(frame, line=0, called="") for frame in own if not frame.function.startswith("<"))
-    return tuple(named)[::-1]
+    return tuple(replace(frame, called="") for frame in own if not frame.function.startswith("<"))[::-1]
 
 
 @lru_cache(maxsize=8192)
@@ -169,6 +168,15 @@ def launches(stack: Stack) -> bool:
     inner = next((frame for frame in stack if not in_interpreter(frame)), stack[0])
     ours = inner in own or in_torch(inner)
     return ours and called_by_yolo(stack) is None and all(frame.function == FORWARD for frame in own)
+
+
+# YOLO's functions that do their work image by image, as loops in Python (ultralytics 8.4's utils/loss.py).
+BY_IMAGE = frozenset({"calculate_segmentation_loss"})
+
+
+def works_by_image(stack: Stack) -> bool:
+    """Tell whether what a main process does in a stack grows with the images of a batch, besides a user's own code."""
+    return any(frame.function in BY_IMAGE and in_yolo(frame) for frame in stack)
 
 
 def line_of(process: ProcessStacks, number: int) -> Frame | None:

@@ -15,9 +15,10 @@ from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.advice import speedup_limits
 from gpu_report.load import load_run
-from gpu_report.model import EpochRow, Gpu, InsideEpoch, InsideRun, Phase
+from gpu_report.model import EpochRow, Frame, Gpu, InsideEpoch, InsideRun, Phase
 
 NAN = float("nan")
+MASKS = Frame("/venv/lib/python3.11/site-packages/ultralytics/utils/loss.py", 659, "calculate_segmentation_loss")
 ARGS = {"workers": 2, "batch": 128, "cache": False, "imgsz": 640, "nbs": 64, "epochs": 6, "close_mosaic": 0}
 SETTINGS = {"workers": 2, "batch": 128, "images": 4000, "imgsz": 640, "cache": None, "world_size": 1}
 STARVED = {  # host columns of a loader that cannot keep up
@@ -169,6 +170,19 @@ def test_a_batch_too_small_for_the_gpu_grows_to_what_the_optimiser_sees_anyway()
     assert bound_of(launch_bound_run(quantities=active), "launch-bound").epoch_s_estimate == pytest.approx(2.6)
     assert changes(launch_bound_run(peak_mib=15_000.0)) == {"batch": "16"}  # 60 % of 140 GiB hold 5.7 times of it
     assert changes(launch_bound_run(batch=64)) == {}
+
+
+def test_what_the_main_process_does_image_by_image_takes_as_long_in_a_larger_batch():
+    seconds = range(LASTS_S)
+    halves = [
+        (second + at, second + at + 0.5, stack)
+        for second in seconds
+        for at, stack in ((0, TRAINS), (0.5, (MASKS, *TRAINS)))
+    ]
+    run = dataclasses.replace(launch_bound_run(), stacks=(process(*halves),))
+    limit, plain = bound_of(run, "launch-bound"), bound_of(launch_bound_run(), "launch-bound")
+    assert limit.epoch_s_at_best == pytest.approx(20 / 2, rel=0.01)
+    assert limit.epoch_s_estimate == pytest.approx(20 / 2 + plain.epoch_s_estimate / 2, rel=0.01)
 
 
 @pytest.mark.parametrize(("stack", "batch"), [(TRAINS, {"batch": "64"}), (WAITS, {}), (LOGS, {})])

@@ -13,15 +13,18 @@ from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, Probes, YoloR
 MODULE = Frame("/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1751, "_wrapped_call_impl")
 CALLS = Frame("/venv/lib/python3.11/site-packages/ultralytics/engine/trainer.py", 234, "run_callbacks")
 STEP, LOGS = (MODULE, TRAINER), (LOG, CALLS, TRAINER)
+TASKS = Frame("/venv/lib/python3.11/site-packages/ultralytics/nn/tasks.py", 162, "forward")
+LOSS = (Frame("/home/u/loss.py", 18, "rare_weight"), Frame("/home/u/loss.py", 26, "loss"), TASKS, MODULE, TRAINER)
 HOST = {"main_cpu_pct": 95.0, "workers_cpu_pct": 30.0, "busiest_worker_cpu_pct": 10.0, "workers": 4.0}
 BEGINS_S, EPOCHS, EPOCH_S = 10.0, 4, 30.0
 OVER_S = BEGINS_S + EPOCHS * EPOCH_S
 
 
-def trained(logs_share, *, util=30.0, computes=False, grown=0.0):
+def trained(logs_share, *, util=30.0, computes=False, grown=0.0, stack=LOGS, swings=0.0):
     """Return a training whose steps launch, and whose callback takes a share of each second; its GPU is idle there.
 
-    The share grows evenly by `grown` up to the end.
+    The share grows evenly by `grown` up to the end. With `swings` every second second has twice of it, in the others
+    there is none; by so many points the GPU is busier then, and less busy in the others.
     """
     phases = [Phase("startup", None, 0.0, BEGINS_S, "callbacks", "first batch")]
     epochs, stays = [], [(0.0, BEGINS_S, STEP)]
@@ -31,12 +34,14 @@ def trained(logs_share, *, util=30.0, computes=False, grown=0.0):
         epochs.append(InsideEpoch(number + 1, 1, start_s, start_s + EPOCH_S, 1000, 100, 0.0, 0.0, 0.0))
     for second in np.arange(BEGINS_S, OVER_S):
         share = logs_share + grown * (second - BEGINS_S) / (OVER_S - BEGINS_S)
-        stays += [(second, second + share, LOGS), (second + share, second + 1, STEP)]
+        share *= 2 * (second % 2) if swings else 1
+        stays += [(second, second + share, stack), (second + share, second + 1, STEP)]
     looks = np.arange(BEGINS_S, OVER_S) + logs_share / 2
     probes = Probes(looks, np.full(len(looks), 1.0 if computes else 0.0))
     notes = dataclasses.replace(process(*[stay for stay in stays if stay[1] > stay[0]]), probes=probes)
+    seconds = range(1, round(OVER_S - BEGINS_S) + 1)
     run = make_run(
-        [0.0] * round(BEGINS_S) + [util] * round(OVER_S - BEGINS_S),
+        [0.0] * round(BEGINS_S) + [util + (swings if second % 2 else -swings) for second in seconds],
         quantities={"sm_active_pct": [10.0] * round(OVER_S)},
     )
     host = run.host.reindex(range(round(OVER_S)))
@@ -69,6 +74,17 @@ def test_a_callback_beside_launching_is_a_finding_of_its_own(computes, cause):
     (starved,) = [f for f in analysis.findings if f.rule == "starved"]
     assert starved.cause.name == "launch-bound"
     assert "Look at `log_images` (callbacks.py:41): it took" in analysis.verdict.text
+
+
+def test_a_loss_during_which_the_gpu_still_works_holds_up_a_gpu_that_waits():
+    """The GPU was idle in it for less than OWN_SHARE of its idle time, but the next step waits for all of it."""
+    run = trained(0.12, stack=LOSS, swings=25.0)
+    (finding,) = own(run)
+    assert finding.summary == "12 % of training time on GPU 0 went into rare_weight"
+    assert (finding.where[0].function, finding.where[0].line) == ("rare_weight", 18)
+    assert finding.where[0].share == pytest.approx(0.12, abs=0.005)
+    (idle,) = [each.value for each in finding.evidence if each.text.startswith("of the time that the GPU was idle")]
+    assert idle < 10
 
 
 def test_what_it_took_is_all_of_its_time():

@@ -55,7 +55,8 @@ def test_of_a_decorated_function_the_one_that_takes_the_time_is_named(within, na
     stays.append((10, 20, (SECOND, CALLS, TRAINER)))  # another callback
     call, _ = habits(*stays, util=[0] * 20).longest_call([(0, 9.9)])
     assert call.function == "inner"
-    assert habits(*stays, util=[0] * 20).does_most(call, [(0, 20)]).function == named
+    at = habits(*stays, util=[0] * 20).place_in_call(call, [(0, 20)])
+    assert (at.function, at.line) == (named, {"inner": 14, "a": 30, "b": 40}[named])
 
 
 def test_a_stall_that_recurs_is_no_habit_for_the_gpu_does_nothing_in_it():

@@ -45,17 +45,24 @@ def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     if signals.loader is not None and signals.loader.waits_for_shared:
         return None
     needed = ceil(now * limit.speed_up_at_most * th.WORKERS_MARGIN)
+    free = _workers_run_by(free, now, signals) if limit.cause == "input-latency" else free
     most = free if settings.workers_most is None else min(free, settings.workers_most)
     try_ = min(needed, most)
     if try_ <= now:
         return None
     expected_s = max(th.REACHED * limit.epoch_s_at_best, limit.epoch_s_now * now / try_)
     each = " per GPU" if settings.ranks > 1 else ""
-    whose = "the cores allow" if most == free else "ultralytics divides the cores among all GPUs that it sees:"
-    enough = f"{try_} would keep up with the GPU" if try_ == needed else f"{needed} would keep up, {whose} {try_}"
+    allowed = f"the cores allow {try_}" if most == free else f"ultralytics allows {try_}, its share of all cores"
+    enough = f"{try_} would keep up with the GPU" if try_ == needed else f"{needed} would keep up, {allowed}"
     workers = counted(settings.workers, "data-loader worker")
     reason = f"{workers}{each} on {settings.cores} cores {'is' if settings.workers == 1 else 'are'} too few: {enough}"
     return Fix("workers", str(settings.workers), str(try_), reason, expected_s)
+
+
+def _workers_run_by(cores: int, workers: int, signals: IntervalSignals) -> int:
+    """Return how many workers some cores run where these mostly wait: by what CPU each of them takes now."""
+    each = (signals.within("workers_cpu_pct") or 0.0) / 100 / workers
+    return int(cores / max(each, th.CORE_OF_A_WORKER))
 
 
 def cache_in_memory(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:

@@ -133,6 +133,14 @@ def test_images_that_take_long_to_come_are_asked_for_by_more_workers():
     assert changes(starved_run(host=QUIET)) == {"workers": "10"}
 
 
+def test_workers_that_wait_need_no_core_each():
+    waiting = {**STARVED, "workers_cpu_pct": 10.0, "busiest_worker_cpu_pct": 8.0, "main_cpu_pct": 0.0}
+    assert changes(starved_run(host=waiting, cores=4))["workers"] == "4"  # ultralytics' own limit
+    run = starved_run(host=waiting, cores=4)
+    run = dataclasses.replace(run, recording=dataclasses.replace(run.recording, cores_online=64))
+    assert changes(run)["workers"] == "10"
+
+
 def test_nothing_is_advised_against_what_no_argument_removes():
     assert changes(starved_run(host=QUIET, wait_s=0.1)) == {}
 
@@ -284,7 +292,7 @@ def test_no_more_workers_are_advised_than_ultralytics_takes():
     run = on_gpus(starved_run(cores=64), 8)
     assert changes(run)["workers"] == "8"  # 64 cores shared out among 8 GPUs
     (advice,) = [a for f in analyse(run).findings for a in f.advice if a.argument == "workers"]
-    assert "10 would keep up, ultralytics divides the cores among all GPUs that it sees: 8" in advice.text
+    assert "10 would keep up, ultralytics allows 8, its share of all cores" in advice.text
     alone = dataclasses.replace(run.recording, cuda_visible_devices="3")
     assert changes(dataclasses.replace(run, recording=alone))["workers"] == "10"
     assert changes(on_gpus(starved_run(cores=16), 8)) == {"cache": "ram"}  # it has the two that it may have

@@ -93,4 +93,4 @@ def test_a_real_run_offers_one_of_them():
     assert analysis.verdict.text.startswith(f"{RESTART} (about 1.9\u00d7 faster): ")
     assert "resume" not in analysis.verdict.text.lower()
     assert not any(advice.resume for finding in analysis.findings for advice in finding.advice)
-    assert "last.pt workers=14`" in analysis_of("s-latency").verdict.text
+    assert "last.pt workers=16`" in analysis_of("s-latency").verdict.text

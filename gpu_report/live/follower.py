@@ -158,8 +158,12 @@ class Follower:
         return True
 
     async def close(self) -> None:
-        """Wait for the commands that run, and give up the rest."""
+        """Wait for the commands that run, and give up the rest.
+
+        It is called while the server ends, for a signal ends the process right after that.
+        """
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._actions.finish()
+        self.reports.close()

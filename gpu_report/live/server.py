@@ -49,13 +49,10 @@ async def _serve(options: ServeOptions, listening: socket.socket) -> None:
     reports = Reports(options.folder, options.price_per_hour)
     actions = Actions(options.folder, list(options.actions), options.since_s)
     follower = Follower(run, reports, actions, options.price_per_hour)
-    try:
-        server = uvicorn.Server(_config(Guard(Page(follower).app(), options.token)))
-        ending = asyncio.create_task(_end_in_time(run, server, options.linger_s))
-        await server.serve(sockets=[listening])
-        ending.cancel()
-    finally:
-        reports.close()
+    server = uvicorn.Server(_config(Guard(Page(follower).app(), options.token)))
+    ending = asyncio.create_task(_end_in_time(run, server, options.linger_s))
+    await server.serve(sockets=[listening])
+    ending.cancel()
 
 
 def _config(app: Guard) -> uvicorn.Config:

@@ -35,6 +35,7 @@ def following(growing, watch):
             with suppress(asyncio.CancelledError):
                 await task
             await follower.close()
+            assert not follower.reports._page.parent.exists()  # what was made is no more
 
     return finish(follows())
 

@@ -356,6 +356,7 @@ def test_both_ranks_of_a_ddp_training_tell_theirs(run_cli, yolo_home, offline, t
     assert_both_ranks_told_theirs(load_run(tmp_path / "run"))
 
 
+@pytest.mark.long  # ranks, and a notebook that attaches, are each tried by themselves
 def test_both_ranks_tell_theirs_when_a_notebook_attached_and_its_recorder_ends_with_them(yolo_home, offline):
     arguments, env = launched(yolo_home, offline)
     (yolo_home / "attach.py").write_text(

@@ -38,6 +38,7 @@ def picture(opened, start_ms: float) -> tuple[list[str], bytes]:
     return lines, screen
 
 
+@pytest.mark.long  # the smaller library is what all other tests have
 def test_the_page_is_the_same_with_either_chart_library(open_with, analysis: Analysis) -> None:
     if not (find_templates() / template_files.SMALL_LIBRARY).is_file():
         pytest.fail("the smaller chart library is missing: make chart-library", pytrace=False)

@@ -41,7 +41,7 @@ def address(growing):
     thread.join(10)
 
 
-@pytest.fixture(params=[1280, 390], ids=["wide", "phone"])
+@pytest.fixture(params=[pytest.param(1280, marks=pytest.mark.long), 390], ids=["wide", "phone"])
 def page(request, browser):
     """A page, and what went wrong in it."""
     made = browser.new_page(viewport={"width": request.param, "height": 900})

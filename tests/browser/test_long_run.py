@@ -87,6 +87,7 @@ addEventListener("DOMContentLoaded", () => new MutationObserver((_, observer) =>
 """
 
 
+@pytest.mark.long  # of a long run; of a short one it is held in test_sketch.py, too
 def test_the_first_picture_shows_what_all_readings_show(open_report, day: Analysis) -> None:
     opened = open_report(day, script=FIRST_PICTURE)
     page = opened.page

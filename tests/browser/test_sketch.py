@@ -127,7 +127,7 @@ def test_while_the_window_moves_a_canvas_shows_it_and_plotly_draws_it_once(open_
     assert opened.errors == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 def test_the_canvas_looks_as_what_plotly_draws_in_its_place(open_report, analysis: Analysis, theme: str) -> None:
     """Signs, numbers and notes, too: of the pixels few are others, and those by the smoothing of edges."""
     page = open_report(analysis, color_scheme=theme).page

@@ -83,6 +83,7 @@ def test_findings_are_text_and_the_report_is_a_link(tensorboard, page):
     }
 
 
+@pytest.mark.long  # a page of TensorBoard takes ten seconds of a core
 def test_charts_of_ranges_are_drawn(tensorboard, page):
     page.goto(f"{tensorboard}#custom_scalars")
     page.get_by_text("GPU utilisation (%)").first.wait_for(timeout=DRAWS_IN_MS)

@@ -27,7 +27,7 @@ def numbers(analysis: Analysis) -> list[float]:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @example(40784146)  # a GPU that only others used is lost
 @example(501213)  # a GPU without utilisation is lost while callbacks report phases
 @given(SEEDS)

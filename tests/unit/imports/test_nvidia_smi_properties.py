@@ -34,7 +34,7 @@ def imported(text):
 CELLS = st.sampled_from(["[N/A]", "ERR!", "5 %", "2026/11/21 01:00:00.000", "1", "99999999999999999999", "0xff", "P0"])
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.text(CHARACTERS) | st.text() | st.lists(st.lists(CELLS, max_size=8).map(", ".join)).map("\n".join))
 @example("2026/11/21 01:00:00.000, 99999999999999999999, 5 %, 1 MiB, 1 W, P0, 0x1\n")
 @example("0001/01/01 00:00:00.000, 0, 5 %, 1 MiB, 1 W, P0, 0x1\n9999/12/31 23:59:59.999, 0, 5 %, 1 MiB, 1 W, P0, 0x1\n")
@@ -62,7 +62,7 @@ READINGS = st.tuples(
 )
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(READINGS, min_size=1, max_size=20), st.integers(1, 4), st.booleans())
 def test_what_was_logged_is_read_back(readings, gpus, units):
     percent, mib, watt = (" %", " MiB", " W") if units else ("", "", "")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
-from gpu_report.analyse.signals.interval_signals import LARGEST_MASK
+from gpu_report.analyse.signals.signal_table import LARGEST_MASK
 from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.thresholds import LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries

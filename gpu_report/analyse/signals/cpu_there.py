@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpu_report.analyse.signals import thresholds as th
+from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover
 from gpu_report.analyse.timeseries.intervals import Span, as_array, mask_in_any
-
-if TYPE_CHECKING:
-    from gpu_report.analyse.signals.interval_signals import SignalTable
 
 MAIN_CPU = "main_cpu_pct"
 LEAST_ROWS = 2  # two unknowns

@@ -13,17 +13,12 @@ from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.busy_thread import BusyThread, ThreadHabits
 from gpu_report.analyse.signals.call_growth import CallGrowth, call_growth
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, idle_stacks
-from gpu_report.analyse.signals.interval_signals import (
-    NO_SIGNALS,
-    NOT_LOADING,
-    IntervalSignals,
-    SignalTable,
-    signal_table,
-)
+from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
 from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
+from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable, signal_table
 from gpu_report.analyse.signals.stack_habits import StackHabits, stood_of
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.cpu_there import cpu_there
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
+from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
 from gpu_report.analyse.timeseries.distinct import PlaceOf
@@ -19,9 +19,6 @@ from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, parts
 from gpu_report.model import CodeLocation, Frame, Phase, Stack
-
-if TYPE_CHECKING:
-    from gpu_report.analyse.signals.interval_signals import SignalTable
 
 LEAST_IDLE_S = 1.0  # of an interval: 20 notes; less of it may be chance
 DOES_SHARE = 0.8  # of a call's time in one function within it: what is said of the call is true of that, too

@@ -8,10 +8,11 @@ import pytest
 from gpu_report.analyse.causes import CAUSES, explain, host
 from gpu_report.analyse.causes.slow_modes import SLOW_MODES
 from gpu_report.analyse.signals.busy_thread import BusyThread
-from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals, SignalTable
+from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
 from gpu_report.analyse.signals.loader_work import LoaderWork
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.process_waits import LockKept
+from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.inside.on_path.gpu_report_inside import facts
 from gpu_report.model import Cause, Frame, KernelEvent, NearbyKernelEvent

@@ -6,8 +6,9 @@ import pytest
 
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.file_waits import wait_words
-from gpu_report.analyse.signals.interval_signals import NO_SIGNALS, IntervalSignals
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
+from gpu_report.analyse.signals.signal_table import NO_SIGNALS
 from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.model import LockHeld, ProcessWait
 

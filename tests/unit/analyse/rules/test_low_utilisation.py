@@ -14,7 +14,8 @@ from gpu_report.analyse.busy_in_training import steady_words
 from gpu_report.analyse.causes import Explanation, explain_waiting
 from gpu_report.analyse.causes.data_loading import loader_idle_at_times
 from gpu_report.analyse.rules import low_utilisation
-from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.signals.signals_index import SignalsIndex
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.load import load_run

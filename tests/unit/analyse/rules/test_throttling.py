@@ -9,7 +9,8 @@ from support.runs import PROCESSES, make_run
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.causes.gpu import power_cap, thermal
-from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.signal_table import SignalTable
 
 NAN = float("nan")
 SECONDS, FROM, TO = 120, 40, 80

@@ -9,7 +9,7 @@ from support.stacks import LOG, LOGS, READS, TRAINER, TRAINS, WAITS, process, se
 
 from gpu_report.analyse.signals.cpu_there import cpu_there
 from gpu_report.analyse.signals.idle_stacks import main_idle_stacks
-from gpu_report.analyse.signals.interval_signals import NO_SIGNALS, SignalTable
+from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
 from gpu_report.analyse.signals.signals_index import SignalsIndex
 from gpu_report.analyse.signals.stack_habits import StackHabits, stood_of
 from gpu_report.analyse.timeseries.interval_cover import interval_cover

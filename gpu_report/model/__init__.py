@@ -18,6 +18,7 @@ from gpu_report.model.bench import (
     Turn,
 )
 from gpu_report.model.calls import ModelCalls, asked_for_cpu, fell_back_to_cpu, provider_in_use
+from gpu_report.model.code import CodeFrame, CodeKind, CodeLine, CodeLocation, CodeTime, Frame, Stack
 from gpu_report.model.comparison import (
     CallCause,
     Comparison,
@@ -39,11 +40,6 @@ from gpu_report.model.found import (
     Advice,
     Analysis,
     Cause,
-    CodeFrame,
-    CodeKind,
-    CodeLine,
-    CodeLocation,
-    CodeTime,
     Ending,
     EndingName,
     EpochNow,
@@ -101,7 +97,6 @@ from gpu_report.model.recorded import (
     VALIDATION_PARTS,
     BusyThreads,
     EpochRow,
-    Frame,
     Gpu,
     InsideEpoch,
     InsideRun,
@@ -123,7 +118,6 @@ from gpu_report.model.recorded import (
     Recording,
     Run,
     Severity,
-    Stack,
     Stretch,
     ThreadStacks,
     Validation,

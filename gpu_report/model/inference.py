@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from gpu_report.model.code import CodeLocation
+
 if TYPE_CHECKING:
     from gpu_report.model.calls import ModelCalls
-    from gpu_report.model.found import CodeLocation
 
 GroupKind = Literal["batch", "shape", "gap", "sm-clock"]
 GapKind = Literal["waiting for calls", "decoding", "network", "loading the model", "own code"]

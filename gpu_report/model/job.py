@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.model.found import CodeLocation, Finding, LedgerRow, Sentence
+from gpu_report.model.code import CodeLocation
+from gpu_report.model.found import Finding, LedgerRow, Sentence
 from gpu_report.model.job_part import JobPart
 from gpu_report.model.nccl import Nccl
 from gpu_report.model.recorded import InsideEpoch, Severity, Stretch

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from gpu_report.model.recorded import Stack
+from gpu_report.model.code import Stack
 
 
 @dataclass(frozen=True)

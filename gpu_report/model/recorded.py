@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gpu_report.model.calls import ModelCalls
+from gpu_report.model.code import Frame, Stack
 from gpu_report.model.job_part import JobPart
 from gpu_report.model.nccl import Nccl
 from gpu_report.model.trace import Trace
@@ -230,22 +231,6 @@ class Phase(Stretch):
     detail: str = ""
     uncertainty_s: float | None = None
     validated: Validation | None = field(default=None, hash=False)
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A line of Python that a thread stood in, and the function around it.
-
-    `called` is the function of C that the innermost frame of a stack calls, empty where it calls none, or not known.
-    """
-
-    file: str
-    line: int
-    function: str
-    called: str = ""
-
-
-Stack = tuple[Frame, ...]  # innermost frame first
 
 
 @dataclass(frozen=True)

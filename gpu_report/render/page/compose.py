@@ -23,9 +23,10 @@ from gpu_report.render.page.view import FindingView, ReportView
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import UTILISATION, QuantitySeries, series_of_each_gpu
 
-OPEN_FINDINGS = 10  # the worst stand open, the others are folded: nobody reads more of them unasked
+OPEN_FINDINGS = 5  # the worst stand open, the others are folded: what follows them is to be found
 FINDINGS_IN_FULL = 100  # the worst; of more, each is a row of a table
 FINDINGS_AT_THE_TOP = 3
+FILTERED_FROM = 5  # findings; fewer are seen at a glance, and a filter would only stand over them
 EXPECTED_IN_FULL = 20  # the first of the expected ones have a chart; a long run has thousands that look the same
 
 
@@ -46,6 +47,8 @@ def compose(analysis: Analysis) -> ReportView:
         start=clock.moment(0.0),
         end=clock.moment(analysis.run.duration_s),
         tiles=overview.tiles(analysis),
+        more_tiles=(more := overview.more_tiles(analysis)),
+        more_tiles_title=overview.more_title(more),
         gpus=tuple(gpu_tables.gpu(s, analysis.run, tracks[UTILISATION].get(s.gpu.index)) for s in analysis.gpus),
         gpu_overview=overview.gpu_table(analysis),
         legend=overview.legend(analysis),
@@ -55,6 +58,7 @@ def compose(analysis: Analysis) -> ReportView:
         speedup_note=speedup_limits.note(analysis),
         findings=views[:FINDINGS_IN_FULL],
         open_findings=OPEN_FINDINGS,
+        is_filtered=len(unexpected) + len(expected) >= FILTERED_FROM,
         at_the_top=views[:FINDINGS_AT_THE_TOP],
         more_findings=views[FINDINGS_IN_FULL:],
         findings_count=f"{len(views):,}",

@@ -64,20 +64,41 @@ def subtitle(analysis: Analysis) -> tuple[str, ...]:
 
 
 def tiles(analysis: Analysis) -> tuple[Fact, ...]:
-    """Return the key numbers of the run, over all its GPUs."""
-    gpus = tuple(gpu for gpu in analysis.gpus if not gpu.of_others) or analysis.gpus
-    facts = (
+    """Return the key numbers of the run, over all its GPUs; whether readings are missing only where many are."""
+    gpus = _own(analysis)
+    return (
         _utilisation(analysis),
         _memory(tuple(_meant(gpus))),
-        _mean_and_peak(analysis, "Temperature, mean", "temperature_c", "°C"),
-        _mean_and_peak(analysis, "Power, mean", "power_w", "W"),
-        Fact("Energy", energy(_energy(gpus)), _energy_note(analysis)),
         Fact("Duration", duration(analysis.run.duration_s), how_it_ended(analysis.run.recording, analysis.ending)),
         _calls(analysis) if analysis.is_inference else _epochs(analysis),
         *_ending(analysis),
-        Fact("Readings taken", share(analysis.coverage), _coverage_note(analysis)),
+        *([_readings(analysis)] if partly(analysis.coverage) else []),
     )
-    return tuple(facts)
+
+
+def more_tiles(analysis: Analysis) -> tuple[Fact, ...]:
+    """Return the numbers that nobody acts on, and whether readings are missing where hardly any are."""
+    return (
+        _mean_and_peak(analysis, "Temperature, mean", "temperature_c", "°C"),
+        _mean_and_peak(analysis, "Power, mean", "power_w", "W"),
+        Fact("Energy", energy(_energy(_own(analysis))), _energy_note(analysis)),
+        *([] if partly(analysis.coverage) else [_readings(analysis)]),
+    )
+
+
+def more_title(facts: Sequence[Fact]) -> str:
+    """Return the numbers of `more_tiles` in one line."""
+    first, *others = (f"{fact.label.partition(',')[0]} {fact.value}" for fact in facts)
+    return ", ".join((first, *map(lower_first, others)))
+
+
+def _own(analysis: Analysis) -> tuple[GpuSummary, ...]:
+    """Return the GPUs that are not another user's; all where all are."""
+    return tuple(gpu for gpu in analysis.gpus if not gpu.of_others) or analysis.gpus
+
+
+def _readings(analysis: Analysis) -> Fact:
+    return Fact("Readings taken", share(analysis.coverage), _coverage_note(analysis))
 
 
 def gpu_table(analysis: Analysis) -> Table:

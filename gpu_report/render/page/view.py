@@ -452,6 +452,8 @@ class ReportView:
     start: Moment
     end: Moment
     tiles: tuple[Fact, ...]
+    more_tiles: tuple[Fact, ...]
+    more_tiles_title: str
     gpus: tuple[GpuView, ...]
     gpu_overview: Table
     legend: tuple[LegendItem, ...]
@@ -461,6 +463,7 @@ class ReportView:
     speedup_note: str
     findings: tuple[FindingView, ...]
     open_findings: int
+    is_filtered: bool
     at_the_top: tuple[FindingView, ...]
     more_findings: tuple[FindingView, ...]
     findings_count: str

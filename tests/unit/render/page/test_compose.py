@@ -26,7 +26,7 @@ def view(analysis: model.Analysis) -> ReportView:
 
 
 def tile(view: ReportView, label: str) -> Fact:
-    return next(fact for fact in view.tiles if fact.label.startswith(label))
+    return next(fact for fact in (*view.tiles, *view.more_tiles) if fact.label.startswith(label))
 
 
 def plain(text: str) -> str:

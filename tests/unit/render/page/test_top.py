@@ -60,12 +60,12 @@ def test_the_expected_epoch_stands_before_the_limit():
     assert name == "Launch-bound (steps too small for the GPU)"
 
 
-def test_ten_findings_stand_open_and_the_rest_is_folded_with_its_count():
+def test_five_findings_stand_open_and_the_rest_is_folded_with_its_count():
     analysis = analysis_of("m-blocked")
     drop = analysis.findings[0]
     many = tuple(replace(drop, id=f"drop-{n}", start_t_s=float(n), end_t_s=n + 20.0 - n / 10) for n in range(1, 15))
     page = render_html(replace(analysis, findings=many))
     cards, folded = page.split('<details class="more">', maxsplit=1)
-    assert cards.count('<article class="finding') == 10
-    assert folded.split("</section>", maxsplit=1)[0].count('<article class="finding') == 4
-    assert "<summary>4 more findings, each of them smaller</summary>" in page
+    assert cards.count('<article class="finding') == 5
+    assert folded.split("</section>", maxsplit=1)[0].count('<article class="finding') == 9
+    assert "<summary>9 more findings, each of them smaller</summary>" in page

@@ -24,14 +24,15 @@ from gpu_report.wording import counted
 WIDTH = 1000.0  # of the chart, in its own units
 HEIGHT = 100.0  # of each of its panels
 MOST_BARS = 250  # of more epochs a bar is the mean of several
-FILLING = 3  # so many bars fill the width
-WIDEST = 250.0  # of a bar where there are fewer: a single epoch is no wall
+LEAST_BARS = 3  # of fewer the table says as much, in a tenth of the room
 MOST_TICKS = 20  # names of epochs under the bars
 SHORT_NAME = 4  # characters of a name of which so many have room
 MOST_ROWS = 500  # of the table; 15,000 of them, a day of short epochs, are 14 MB that nobody reads
 MOST_GPU_COLUMNS = 4  # of more GPUs the table, which would not fit on paper, names the least busy one and the busiest
 GAP = 0.18  # of a bar's place is left free
 CUT_AT = 3.0  # bars longer than this many medians are cut off: one stalled epoch would flatten all others
+
+WITH_WAIT = "Train, incl. data wait"  # the column's head where another one says how long that wait was
 
 # Parts of an epoch that the chart calls otherwise than their kind.
 PARTS = {"wait": "waiting for data", "held": "blocked between steps"}
@@ -153,8 +154,8 @@ def known_note(analysis: Analysis) -> str:
 
 
 def chart(analysis: Analysis) -> EpochChartView | None:
-    """Return the chart of epochs over time, None without epochs."""
-    if not analysis.epochs:
+    """Return the chart of epochs over time, None with too few of them."""
+    if len(analysis.epochs) < LEAST_BARS:
         return None
     several_runs = len({epoch.run for epoch in analysis.epochs}) > 1
     each = -(-len(analysis.epochs) // MOST_BARS)
@@ -191,10 +192,11 @@ def chart(analysis: Analysis) -> EpochChartView | None:
 
 def _columns(analysis: Analysis) -> tuple[_Column, ...]:
     indexes = [s.gpu.index for s in analysis.gpus] if len(analysis.gpus) > 1 else []
+    waits = any(known(epoch.data_wait_s) is not None for epoch in analysis.epochs)
     every = (
         _Column("Length", lambda e: duration(e.end_t_s - e.start_t_s, aligned=True), lambda e: e.end_t_s, always=True),
         _Column("Warm-up", lambda e: duration(e.warm_up_s, aligned=True), lambda e: e.warm_up_s or None),
-        _Column("Train", lambda e: duration(e.train_s, aligned=True), lambda e: e.train_s),
+        _Column(WITH_WAIT if waits else "Train", lambda e: duration(e.train_s, aligned=True), lambda e: e.train_s),
         _Column("Validation", lambda e: duration(e.validation_s, aligned=True), lambda e: e.validation_s),
         _Column("Checkpoint", lambda e: duration(e.checkpoint_s, aligned=True), lambda e: e.checkpoint_s),
         _Column("Images/s", lambda e: number(e.images_per_s), lambda e: e.images_per_s),
@@ -255,7 +257,7 @@ def _name(epoch: EpochSummary, *, several_runs: bool) -> str:
 
 def _places(count: int) -> list[tuple[float, float]]:
     """Return x and width of each bar."""
-    step = WIDTH / count if count >= FILLING else WIDEST / (1 - GAP)
+    step = WIDTH / count
     width = step * (1 - GAP) if count <= MOST_BARS / 2 else step
     return [(round(n * step + (step - width) / 2, 2), round(width, 2)) for n in range(count)]
 
@@ -272,18 +274,21 @@ def _ticks(names: Sequence[str], places: Sequence[tuple[float, float]]) -> tuple
 def _heights(group: Sequence[EpochSummary]) -> list[tuple[str, float]]:
     """Return the mean seconds of each part of some epochs, from below; what is not distinguished is training."""
     count = len(group)
+    warm_up = sum(known(epoch.warm_up_s) or 0.0 for epoch in group) / count
     wait = sum(_waited(epoch) for epoch in group) / count
     held = sum(_held(epoch) for epoch in group) / count
     train = sum(_trained(epoch) for epoch in group) / count
     validation = sum(known(epoch.validation_s) or 0.0 for epoch in group) / count
     checkpoint = sum(known(epoch.checkpoint_s) or 0.0 for epoch in group) / count
     working = max(train - wait - held, 0.0)
-    parts = (("wait", wait), ("held", held), ("train", working), ("validation", validation), ("checkpoint", checkpoint))
-    return [part for part in parts if part[0] != "held" or held > 0]
+    after = (("train", working), ("validation", validation), ("checkpoint", checkpoint))
+    first = [("warm-up", warm_up)] if warm_up > 0 else []
+    return [*first, ("wait", wait), *([("held", held)] if held > 0 else []), *after]
 
 
 def _trained(epoch: EpochSummary) -> float:
-    return known(epoch.train_s) or max(epoch.end_t_s - epoch.start_t_s, 0.0)
+    whole_s = max(epoch.end_t_s - epoch.start_t_s, 0.0)
+    return known(epoch.train_s) or max(whole_s - (known(epoch.warm_up_s) or 0.0), 0.0)
 
 
 def _waited(epoch: EpochSummary) -> float:

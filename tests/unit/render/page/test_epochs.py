@@ -7,6 +7,7 @@ from gpu_report.render.page.epochs import (
     MOST_BARS,
     MOST_ROWS,
     MOST_TICKS,
+    WITH_WAIT,
     chart,
     columns,
     known_note,
@@ -41,7 +42,7 @@ def cell(analysis: model.Analysis, head: str, number: int = 0) -> str:
 
 
 def test_the_table_gives_the_parts_of_an_epoch_and_its_wait(full: model.Analysis) -> None:
-    assert [cell(full, head) for head in ("Train", "Validation", "Checkpoint")] == ["36.0 s", "5.0 s", "1.5 s"]
+    assert [cell(full, head) for head in (WITH_WAIT, "Validation", "Checkpoint")] == ["36.0 s", "5.0 s", "1.5 s"]
     assert (cell(full, "Images/s"), cell(full, "Data wait")) == ("111", "9.0 s, 25 %")
 
 
@@ -53,7 +54,9 @@ def test_the_table_names_what_of_the_first_epoch_was_warm_up(full: model.Analysi
 
 
 def test_what_no_epoch_knows_has_no_column_and_what_some_know_has(analysis: model.Analysis) -> None:
-    assert {"Train", "Images/s", "Data wait"}.isdisjoint(columns(analysis))
+    assert {"Train", WITH_WAIT, "Images/s", "Data wait"}.isdisjoint(columns(analysis))
+    unwaited = replace(analysis, epochs=tuple(replace(epoch, train_s=36.0) for epoch in analysis.epochs))
+    assert "Train" in columns(unwaited)
     some = replace(analysis, epochs=(analysis.epochs[0], told(analysis.epochs[1])))
     assert (cell(some, "Data wait", 0), cell(some, "Data wait", 1)) == ("n/a", "9.0 s, 25 %")
 
@@ -84,6 +87,15 @@ def test_the_parts_of_a_bar_stand_on_each_other_and_fill_its_length(full: model.
     assert bar.parts[0].height / sum(part.height for part in bar.parts) == pytest.approx(9 / 42.5, abs=0.01)
 
 
+def test_warm_up_is_drawn_so_that_a_bar_is_as_long_as_the_table_says(full: model.Analysis) -> None:
+    first = told(full.epochs[0], warm_up_s=7.5)
+    bar, other = chart(replace(full, epochs=(first, *full.epochs[1:]))).bars[:2]
+    assert [part.kind for part in bar.parts] == ["warm-up", "wait", "train", "validation", "checkpoint"]
+    assert sum(part.height for part in bar.parts) == pytest.approx(100)
+    assert sum(part.height for part in other.parts) == pytest.approx(100 * 42.5 / 50, abs=0.05)
+    assert "warm-up 7.5 s" in plain(bar.title)
+
+
 def test_what_was_no_wait_for_data_is_a_part_of_its_own(full: model.Analysis) -> None:
     held = replace(full, epochs=(*full.epochs[:2], told(full.epochs[2], stall_s=18.0, stall_cause="trainer-blocked")))
     drawn = chart(held)
@@ -105,7 +117,7 @@ def test_one_stalled_epoch_does_not_flatten_the_others(full: model.Analysis) -> 
     assert all(part.y >= 0 for bar in view.bars for part in bar.parts)
 
 
-@pytest.mark.parametrize("count", [1, 3, 249, 3000])
+@pytest.mark.parametrize("count", [3, 249, 3000])
 def test_any_number_of_epochs_can_be_drawn(full: model.Analysis, count: int) -> None:
     epochs = tuple(replace(full.epochs[0], epoch=number + 1) for number in range(count))
     view = chart(replace(full, epochs=epochs))
@@ -145,8 +157,9 @@ def test_lines_break_where_a_value_is_missing_and_unknown_ones_are_left_out(full
     assert (lines["util"].low, lines["util"].high) == ("0 %", "100 %")
 
 
-def test_without_epochs_there_is_no_chart(analysis: model.Analysis) -> None:
-    assert chart(replace(analysis, epochs=())) is None
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_few_epochs_have_the_table_alone(analysis: model.Analysis, count: int) -> None:
+    assert chart(replace(analysis, epochs=analysis.epochs[:count])) is None
 
 
 def test_of_very_many_epochs_the_table_lists_the_ends_and_those_that_stand_out(full: model.Analysis) -> None:

@@ -79,5 +79,11 @@ def lightness(colour: Floats, eyes: Floats) -> float:
     return float(_oklab(eyes @ colour)[0])
 
 
+def hues_apart(one: Floats, other: Floats) -> float:
+    """Return how far the hues of two colours lie apart, 0 to 180 degrees."""
+    first, second = (np.degrees(np.arctan2(*_oklab(colour)[:0:-1])) for colour in (one, other))
+    return float(abs((first - second + 180) % 360 - 180))
+
+
 def _oklab(colour: Floats) -> Floats:
     return _TO_OKLAB @ np.cbrt(_TO_LMS @ np.clip(colour, 0, 1))

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
-from support.palette import EYES, Floats, contrast, distance, lightness, nearest, read_palette
+from support.palette import EYES, Floats, contrast, distance, hues_apart, lightness, nearest, read_palette
 
 from gpu_report.render.page import assets
 from gpu_report.template_files import find_templates
@@ -23,7 +23,11 @@ APART = {
         5.6,
         tuple(f"phase-{n}" for n in ("startup", "train", "validation", "checkpoint", "final-evaluation", "idle")),
     ),
-    "parts of an epoch": (5.6, ("phase-train", "phase-validation", "phase-checkpoint", "data", "main-process")),
+    "parts of an epoch": (
+        5.6,
+        ("phase-startup", "phase-train", "phase-validation", "phase-checkpoint", "data", "main-process"),
+    ),
+    "whose code it is": (7.5, tuple(f"flame-{n}" for n in ("own", "loader", "gpu", "ranks", "yolo", "library"))),
     "pressure": (7.9, ("cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct")),
     "reads": (7.9, ("disk_read_mib_s", "trainer_read_mib_s")),
     "levels of a strip": (11.0, tuple(f"heat-{i}" for i in range(5))),
@@ -37,12 +41,25 @@ LINES = (
 # What is written on what, within marks and bands.
 WRITTEN = (
     *(("on-phase", f"phase-{n}") for n in ("train", "startup", "validation", "checkpoint", "final-evaluation", "idle")),
+    *(("on-phase", f"flame-{n}") for n in ("own", "loader", "gpu", "ranks", "yolo", "library")),
     ("on-low", "low"),
     *((severity, f"{severity}-soft") for severity in ("critical", "warning", "info")),
 )
 
 
 CAUSES_APART = 5.6
+# One thing, wherever it is shown: in the bar of causes, as a phase, in the flame graph.
+SAME = (
+    ("work", "phase-train"),
+    ("work", "flame-gpu"),  # the CPU waits because the GPU works
+    ("data", "flame-loader"),
+    ("main-process", "flame-own"),
+    ("others", "flame-ranks"),
+)
+SAME_HUE = 15.0  # degrees
+CAUSES = ("work", "short-gaps", "data", "main-process", "gpu-limit", "others")
+PHASES = ("phase-validation", "phase-checkpoint", "phase-final-evaluation")
+OTHER_HUE = 18.0
 _RULE = r"((?:[.][\w-]+(?:, )?)+) {{ fill: {}; }}"
 
 
@@ -76,6 +93,13 @@ def test_epochs_and_the_timeline_have_the_colours_of_the_ledger() -> None:
     assert parts["train"] == "phase-train"
     assert parts["wait"] == colours["input-cpu"]
     assert parts["held"] == colours["main-process"] == colours["trainer-blocked"]
+
+
+def test_one_thing_has_one_hue_and_no_other_has_it(palette: Mapping[str, Floats]) -> None:
+    for one, other in SAME:
+        assert hues_apart(palette[one], palette[other]) <= SAME_HUE, (one, other)
+    for one, other in combinations((*CAUSES, *PHASES), 2):
+        assert hues_apart(palette[one], palette[other]) >= OTHER_HUE, (one, other)
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])

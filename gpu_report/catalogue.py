@@ -102,7 +102,7 @@ _fall = partial(RuleRow, numbered=True, fall=True, takes_time=True, takes_epoch_
 _throttled = partial(RuleRow, subject="sm_clock_mhz", takes_epoch_time=True, explains_slow_epoch=True)
 _profiled = partial(RuleRow, anchor="step", name="Seen by PyTorch's profiler", in_steps=True)
 _of_calls = partial(RuleRow, of_calls=True)
-_end = partial(RuleRow, anchor="ended", title="How it ended", ending=True, owns_kernel_lines=True)
+_end = partial(RuleRow, anchor="ended", title="Run cut short", ending=True, owns_kernel_lines=True)
 
 # The order is that in which the verdict mentions them.
 _RULES = (
@@ -117,26 +117,26 @@ _RULES = (
         mentioned_once=True,
         without_cause=True,
     ),
-    RuleRow("starved", "starved", "GPU under-utilised", "Under-utilised GPU", note_title="Could be faster"),
-    RuleRow("user-code", "user-code", "Time in callbacks and own code", "Callbacks and own code"),
+    RuleRow("starved", "starved", "GPU under-utilised", "Under-utilised GPU", note_title="Partly idle GPU"),
+    RuleRow("user-code", "user-code", "Slow callback or own code", "Slow callback or own code"),
     RuleRow("other-gpu-work", "other-work", "GPU work besides the model", "GPU work besides the model", in_steps=True),
     _profiled("pageable-copies", title="Copies from pageable memory"),
-    _profiled("full-precision", title="Convolutions in 32 bits"),
-    _profiled("layout-changes", title="Layout changes"),
-    _profiled("allocator-churn", title="Memory taken from the driver in each step"),
+    _profiled("full-precision", title="Convolutions in 32 bits (FP32)"),
+    _profiled("layout-changes", title="Conversions of tensor layout in each step"),
+    _profiled("allocator-churn", title="GPU memory allocated (cudaMalloc) in each step"),
     _profiled("slow-optimizer", title="Slow optimizer"),
-    _profiled("gpu-syncs", title="Waits for the GPU in each step"),
-    _profiled("exposed-communication", title="Waits in the exchange of gradients"),
-    _profiled("graph-breaks", title="torch.compile in pieces"),
-    _profiled("recompiles", title="Compiled again"),
+    _profiled("gpu-syncs", title="GPU synchronisation in each step"),
+    _profiled("exposed-communication", title="GPU waits for the exchange of gradients"),
+    _profiled("graph-breaks", title="Graph breaks in torch.compile"),
+    _profiled("recompiles", title="Recompilation in training"),
     _profiled("slow-nms", title="Slow non-maximum suppression"),
-    _of_calls("slow-between-calls", "between-calls", "Time between calls", "Time between calls"),
-    _of_calls("rare-calls", "rare-calls", "Few calls", "Few calls"),
+    _of_calls("slow-between-calls", "between-calls", "Slow code between calls", "Slow code between calls"),
+    _of_calls("rare-calls", "rare-calls", "Mostly idle between calls", "Mostly idle between calls"),
     _of_calls("slow-preprocessing", "preprocessing", "Slow pre-processing", "Slow pre-processing"),
     _of_calls("slow-postprocessing", "postprocessing", "Slow post-processing", "Slow post-processing"),
     _of_calls("small-calls", "small-calls", "Calls too small for the GPU", "Calls too small for the GPU"),
     _of_calls("model-reloaded", "model-reloaded", "Model loaded again and again", "Model loaded again and again"),
-    _of_calls("full-precision-calls", "fp32", "Inference in 32 bits", "Inference in 32 bits"),
+    _of_calls("full-precision-calls", "fp32", "Inference in 32 bits (FP32)", "Inference in 32 bits (FP32)"),
     _of_calls("slow-after-pause", "after-pause", "Slow calls after a pause", "Slow calls after a pause"),
     _of_calls("cpu-inference", "cpu-inference", "Inference on the CPU", "Inference on the CPU"),
     _of_calls("shared-gpu", "shared-gpu", "Several processes on one GPU", "Several processes on one GPU"),
@@ -146,7 +146,7 @@ _RULES = (
         "other-process",
         "other-process",
         "Another process on the GPU",
-        "Another process",
+        "Another process on the GPU",
         takes_epoch_time=True,
         disturbs=True,
         mentioned_once=True,
@@ -155,7 +155,7 @@ _RULES = (
         WAITING_FOR_PEER,
         "waiting",
         "Waiting for a slower GPU",
-        "Waiting GPU",
+        "GPU waiting for another one",
         takes_time=True,
         takes_epoch_time=True,
         disturbs=True,
@@ -190,9 +190,9 @@ _RULES = (
         at_epoch_ends=True,
         takes_time=True,
     ),
-    RuleRow("slow-start", "slow-start", "Slow start", "Slow start"),
+    RuleRow("slow-start", "slow-start", "Slow start-up", "Slow start-up"),
     RuleRow("slow-exit", "slow-exit", "Slow end of the command", "Slow end of the command"),
-    RuleRow("long-epoch-ends", "long-epoch-ends", "Long ends of epochs", "Long ends of epochs"),
+    RuleRow("long-epoch-ends", "long-epoch-ends", "Long validation and saving", "Long validation and saving"),
     RuleRow(
         "slow-epoch", "slow-epoch", "Slow epoch", "Slow epoch", disturbs=True, mentioned_once=True, without_cause=True
     ),
@@ -207,12 +207,12 @@ _RULES = (
     RuleRow(
         "memory-growth",
         "memory-growth",
-        "GPU memory growth",
-        "Growing GPU memory",
+        "GPU memory keeps growing",
+        "GPU memory keeps growing",
         subject="memory_used_mib",
         mentioned_once=True,
     ),
-    RuleRow("host-memory-growth", "host-memory-growth", "Host memory growth", "Growing host memory"),
+    RuleRow("host-memory-growth", "host-memory-growth", "Host memory keeps growing", "Host memory keeps growing"),
     RuleRow(
         "memory-near-limit",
         "memory-near-limit",
@@ -220,18 +220,18 @@ _RULES = (
         "GPU memory nearly full",
         subject="memory_used_mib",
     ),
-    _throttled("power-cap", "power-cap", "Power limit", "Power limit"),
+    _throttled("power-cap", "power-cap", "Slowed by the power limit", "Slowed by the power limit"),
     _throttled("thermal", "thermal", "Throttled by heat", "Throttled by heat"),
-    RuleRow("imbalance", "imbalance", "Uneven GPUs", "Uneven GPUs"),
+    RuleRow("imbalance", "imbalance", "Uneven load on GPUs", "Uneven load on GPUs"),
     RuleRow("unused-gpu", "unused-gpu", "Unused GPU", "Unused GPU", harmless=True),
     RuleRow("not-credible", "not-credible", "Implausible reading", "Implausible reading"),
-    RuleRow("environment", "environment", "Configuration problem", "Configuration"),
+    RuleRow("environment", "environment", "Configuration problem", "Configuration problem"),
     _end("run-ended", name="Training cut short"),
     RuleRow("missing-rank", "missing-rank", "Rank missing from a collective", "Missing rank", mentioned_once=True),
-    RuleRow("nccl-warning", "nccl", "Warning of NCCL", "Warning of NCCL", harmless=True),
+    RuleRow("nccl-warning", "nccl", "NCCL warning", "NCCL warning", harmless=True),
     RuleRow("left-behind", "left-behind", "Processes left running", "Processes left running"),
     # A signal or an error ended the command after its training had come to its end: nothing was cut short.
-    _end("command-ended", name="Command ended badly after its training"),
+    _end("command-ended", name="Command failed after its training", title="Command failed after its training"),
 )
 
 _CAUSES = (
@@ -242,7 +242,7 @@ _CAUSES = (
     CauseRow("final evaluation", "Final evaluation", of_findings=False, phase=True, expected=True, paid_once=True),
     CauseRow("idle", "Idle, outside training", untold="Idle", phase=True, expected=True),
     CauseRow("training", "Training (GPU utilisation unknown)", of_findings=False, expected=True),
-    CauseRow("short gaps", "Gaps between training steps", untold="Idle in short gaps", of_findings=False),
+    CauseRow("short gaps", "Short idle gaps in training", untold="Idle in short gaps", of_findings=False),
     CauseRow("unmeasured", "Not measured", of_findings=False),
     CauseRow(
         "input-cpu",
@@ -297,7 +297,7 @@ _CAUSES = (
     ),
     CauseRow(
         "main-process",
-        "Waiting for the main process",
+        "Waiting for Python code (main process)",
         "look at what runs in the main process between two steps: callbacks, loggers, your own code.",
         "Look at what the main process did (callbacks, loggers): the GPU {probably}waited {took} for it",
         "Look at what the main process does between steps (callbacks, loggers): the GPU waits for it",
@@ -305,10 +305,10 @@ _CAUSES = (
     ),
     CauseRow(
         "launch-bound",
-        "Launch-bound (steps too small for the GPU)",
+        "Launch-bound (CPU launches kernels too slowly)",
         "",
         "",
-        "Try a larger `batch`: each step is too small to keep this GPU busy",
+        "Try a larger `batch`: each batch has too little work to keep this GPU busy",
     ),
     CauseRow("preprocessing", "Pre-processing (CPU)", has_line=True),
     CauseRow("postprocessing", "Post-processing (NMS, results)", has_line=True),

@@ -136,6 +136,11 @@ def upper_first(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def fall_words(who: str, before_pct: float, during_pct: float) -> str:
+    """Return how far the utilisation of GPUs (in %) fell, as the beginning of a sentence."""
+    return f"Utilisation of {who} fell from {before_pct:.0f} % to {during_pct:.0f} %"
+
+
 def length(seconds: float) -> str:
     """Return a duration as a person says it: 44 s, 2 min 5 s, 3 h 10 min."""
     whole = round(seconds)

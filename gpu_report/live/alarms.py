@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpu_report.live.gpu_readings import UTILISATION, GpuReadings
 from gpu_report.live.run_now import RunNow
 from gpu_report.live.training import Training
+from gpu_report.wording import fall_words
 
 DROP_S = 10.0  # as in the report
 UNREAD_S = 5.0  # without any reading: a call that fails now and then is no lost GPU
@@ -67,7 +68,7 @@ def _drops(run: RunNow, now_s: float) -> Iterator[Alarm]:
         low = max(gpu.newest.get(UTILISATION, 0.0) for gpu in fall.gpus)
         training = run.training
         where = f" in {training.phase}" if training is not None and training.phase not in (None, "train") else ""
-        text = f"{_named(fall.gpus)} fell from {fall.level_pct:.0f} % to {low:.0f} %{where}"
+        text = f"{fall_words(_named(fall.gpus), fall.level_pct, low)}{where}"
         yield Alarm("drop", "warning", fall.gpus[0].index, fall.since_s, text)
 
 

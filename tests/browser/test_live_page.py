@@ -65,7 +65,7 @@ def test_a_run_goes_on_and_falls_and_loses_its_recorder(growing, address, page):
     assert page.inner_text("#epoch") == "3 of 10"
     assert page.inner_text("h1") == "<b>run"
     assert "<i>m</i>.yaml" in page.inner_text("#subtitle")
-    assert "GPUs 0 and 1 fell from 90 % to 2 %" in page.inner_text("#alarms")
+    assert "Utilisation of GPUs 0 and 1 fell from 90 % to 2 %" in page.inner_text("#alarms")
     wait_until(page, "document.querySelectorAll('#chart .cartesianlayer .js-line').length === 2")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     growing.rows(120, 80)

@@ -156,7 +156,7 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
-    text = "each step was too small for the GPU"
+    text = "each batch had too little work for this GPU"
     return Candidate("launch-bound", LIKELY, text, numbers)
 
 
@@ -195,7 +195,9 @@ def _other_work(signals: IntervalSignals) -> str:
     stood = signals.stood
     whole = signals.within("main_cpu_pct") if stood is not None and stood.is_alone else None
     cores = round(max(whole or 0.0, (stood.cpu_pct or 0.0) if stood else 0.0) / 100)
-    return f"the main process computed on {cores} CPU cores" if cores >= SEVERAL else "the main process did other work"
+    if cores >= SEVERAL:
+        return f"the main process computed on {cores} CPU cores"
+    return "the GPU waited for Python code in the training process"
 
 
 def _in_one_place(signals: IntervalSignals) -> Iterator[tuple[str, float, str]]:

@@ -90,7 +90,7 @@ def _straggler(found: Straggler, world: int, duration_s: float) -> JobFinding:
     else:
         what = (
             f"{whom(found).capitalize()} keeps its GPU {found.busy_pct:.0f} % busy; the {others} wait for it, which "
-            f"shows as {found.others_busy_pct:.0f} % busy"
+            f"nvidia-smi shows as {found.others_busy_pct:.0f} % busy"
         )
     severity: Severity = "critical" if share >= CRITICAL_SHARE and lost_s >= 600 else "warning"
     return replace(

@@ -10,7 +10,7 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import RULES
 from gpu_report.model import Evidence, Finding, Occurrence, Severity
-from gpu_report.wording import length
+from gpu_report.wording import fall_words, length
 
 Group = list[Finding]
 TENTHS_S = 9.95  # a length under this is said to a tenth of a second
@@ -189,12 +189,11 @@ def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurr
     took = length(sum(one.duration_s for one in occurrences))
     each_s = median(one.duration_s for one in occurrences)
     each = f"{each_s:.1f} s" if each_s < TENTHS_S else length(each_s)
-    times = f"{len(occurrences):,} times, mostly for {each}: {took} in all"
+    times = f"{len(occurrences):,} times, about {each} each: {took} in all"
     recurs = len(occurrences) > 1
     if longest.level_pct is None or longest.low_pct is None:
         return f"{longest.summary} ({times})" if recurs else longest.summary
-    verb = "fell" if RULES[longest.rule].drop else "slowed"
-    how_far = f"{named} {verb} from {longest.level_pct:.0f} % to {longest.low_pct:.0f} %"
+    how_far = fall_words(named, longest.level_pct, longest.low_pct)
     return f"{how_far} {times}" if recurs else f"{how_far} for {took}"
 
 

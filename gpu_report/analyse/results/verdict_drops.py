@@ -66,7 +66,7 @@ def waiting_sentence(merged: Sequence[MergedDrop], waits: Sequence[Finding]) -> 
     if any(f.gpu in merged[0].gpus or f.start_t_s >= end_s or f.end_t_s <= start_s for f in waits):
         return ""
     who = f"GPU {gpus[0]}" if len(gpus) == 1 else f"{len(gpus)} GPUs"
-    return f"Meanwhile {who} waited for it, which shows as 100 % busy."
+    return f"Meanwhile {who} waited for it, which nvidia-smi shows as 100 % busy."
 
 
 def _is_same(merged: MergedDrop, other: MergedDrop) -> bool:

@@ -390,7 +390,7 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
     rule = RULES[worst.rule]
     felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
     if worst.waited_for == OTHER_NODE:  # what this rank did meanwhile was to wait
-        text = f"{upper_first(_gpu(worst))} waited {took} for {OTHER_NODE}, which shows as busy"
+        text = f"{upper_first(_gpu(worst))} waited {took} for {OTHER_NODE}, which nvidia-smi shows as busy"
     elif at is not None and not at.is_yolo:
         text = f"Look at {place_words(at)}: {felt} for {took} there"
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known

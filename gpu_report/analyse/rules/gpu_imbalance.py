@@ -106,7 +106,7 @@ def _which(least: _Share, most: _Share) -> str:
         return "utilisation alone does not show which of them is late"
     if most.work[name] >= th.MORE_WORK * least.work[name]:
         return f"GPU {most.gpu} does more of the work"
-    return f"GPU {most.gpu} waits for GPU {least.gpu} (shows as busy)"
+    return f"GPU {most.gpu} waits for GPU {least.gpu} (nvidia-smi shows it as busy)"
 
 
 def _uneven_memory(shares: Sequence[_Share]) -> str:

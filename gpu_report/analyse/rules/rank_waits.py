@@ -75,7 +75,7 @@ def _finding(context: Context, interval: Interval, late: int | None) -> Finding:
         "waiting-for-peer",
         "warning",
         span,
-        f"{waited} (shows as {interval.mean_pct:.0f} % busy)",
+        f"{waited} ({interval.mean_pct:.0f} % busy in nvidia-smi)",
         gpu=interval.gpu,
         evidence=_evidence(signals, power, elsewhere=of_all_nodes),
         cause=Cause("waiting-for-peer", STRONG, _explanation(signals, late, elsewhere=of_all_nodes)),

@@ -16,7 +16,7 @@ from gpu_report.analyse.signals.thresholds import OWN_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.catalogue import USER_CODE_IDLE_KEY, USER_CODE_KEY
 from gpu_report.model import HEALTHY_PCT, CodeLocation, Evidence, Finding, Frame
-from gpu_report.wording import brief_seconds
+from gpu_report.wording import brief_seconds, where_it_is
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     growth = context.signals.call_growth(gpu, own.function, training, is_call=own.is_call)
     at = context.signals.place_in_call(gpu, own.function, spans) if own.is_call else None
     at = at or CodeLocation(MAIN, own.function.function, own.function.file, own.function.line, 0.0)
-    into = f"{at.function}{_grown_words(growth)}"
+    into = f"{where_it_is(at)}{_grown_words(growth)}"
     taken = Evidence("of training time, it took", 100 * own.of_all, "%", key=USER_CODE_KEY)
     idle = ("of the time that the GPU was idle, it took", 100 * own.of_idle, "%")
     lost = Evidence("of training time, the GPU was idle in it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)

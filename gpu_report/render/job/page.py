@@ -95,7 +95,8 @@ def _node(number: int, node: JobNode, late: str | None) -> NodeView:
             (),
             "",
         )
-    waits = f" It waits for {late} in each epoch, which shows as busy." if late not in {None, node.name} else ""
+    is_waiting = late not in {None, node.name}
+    waits = f" It waits for {late} in each epoch, which nvidia-smi shows as busy." if is_waiting else ""
     return NodeView(
         id=f"node-{number}-details",
         name=node.name,

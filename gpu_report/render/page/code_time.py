@@ -94,7 +94,7 @@ def _note(analysis: Analysis, total_s: float) -> str:
     waited_s = sum(row.gpu_seconds for row in analysis.ledger if row.name == WAITING_FOR_PEER)
     # whoever looks for that wait here finds nothing, and takes it for work
     waits = (
-        f"While it waits for another rank, its GPU reads as busy: {duration(waited_s)} of that are not in here. "
+        f"nvidia-smi shows a GPU that waits for another rank as busy: {duration(waited_s)} of that are not in here. "
         'Choose "All time" to see where. '
         if waited_s >= SHORTEST_WAIT_S
         else ""

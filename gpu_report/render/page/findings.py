@@ -26,9 +26,9 @@ from gpu_report.wording import counted, upper_first, where_words
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 
-# From which confidence on a cause is called likely, and from which on sure enough to be stated without a doubt.
-LIKELY = 0.5
-CLEAR = 0.8
+# From which of the scores of causes/confidence.py (0 to 1) on a cause has medium, and from which on high confidence.
+MEDIUM = 0.5
+HIGH = 0.8
 
 UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
 TITLES_SHOWN = 3  # of the findings that one step is for
@@ -197,8 +197,6 @@ def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
     if level is not None or low is not None:
         facts.append(Fact("Utilisation before", quantity(level, "%")))
         facts.append(Fact("During it", quantity(low, "%")))
-    if level and low is not None:
-        facts.append(Fact("Fell by", quantity(level - low, "points"), f"{share((level - low) / level)} of before"))
     if several_gpus:
         facts.append(Fact("GPU", _gpus(finding)))
     is_placed = finding.epoch is not None or level is not None
@@ -233,8 +231,8 @@ def _confidence(cause: Cause) -> str:
     if cause.name == "unexplained":
         return ""
     confidence = cause.confidence
-    word = "clear" if confidence >= CLEAR else "likely" if confidence >= LIKELY else "possible"
-    return f"{word}, {share(confidence)} confidence"
+    word = "high" if confidence >= HIGH else "medium" if confidence >= MEDIUM else "low"
+    return f"confidence: {word} ({confidence:.2g})"
 
 
 def _nearby(nearby: NearbyKernelEvent, clock: WallClock, finding: Finding) -> KernelRow:

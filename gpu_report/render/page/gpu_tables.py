@@ -48,7 +48,7 @@ def gpu(summary: GpuSummary, run: Run, track: QuantitySeries | None) -> GpuView:
 
 def statistics(analysis: Analysis) -> Table:
     """Return mean, extremes and percentiles of every quantity of every GPU."""
-    columns = ("GPU", "Quantity", "Unit", "Mean", "Lowest", "5 % under", "Median", "95 % under", "Highest")
+    columns = ("GPU", "Quantity", "Unit", "Mean", "Lowest", "p5", "Median", "p95", "Highest")
     numeric = (False, False, False, *[True] * 6)
     rows = tuple(row for summary in analysis.gpus for row in _statistics_rows(summary))
     first = 0 if len(analysis.gpus) > 1 else 1  # a column of zeros tells nothing

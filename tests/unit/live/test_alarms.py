@@ -23,7 +23,7 @@ def test_a_fall_is_an_alarm_after_ten_seconds(growing, looked_at):
     growing.rows(69, 2, seconds=2)
     run, now_s = looked_at(growing, 71)
     (alarm,) = alarms(run, now_s)
-    assert (alarm.kind, alarm.text) == ("drop", "GPU 0 fell from 90 % to 2 %")
+    assert (alarm.kind, alarm.text) == ("drop", "Utilisation of GPU 0 fell from 90 % to 2 %")
     assert keys("drop>10s", run, now_s) == keys("drop>10s", run, now_s + 1) != []
     assert keys("drop>5m", run, now_s) == []
 
@@ -34,7 +34,7 @@ def test_gpus_that_fall_together_are_one_event(pair, looked_at):
     pair.rows(61, 2, seconds=20)
     run, now_s = looked_at(pair, 81)
     (alarm,) = alarms(run, now_s)
-    assert alarm.text == "GPUs 0 and 1 fell from 90 % to 2 %"
+    assert alarm.text == "Utilisation of GPUs 0 and 1 fell from 90 % to 2 %"
     (what,) = happened(condition_of("drop>10s"), run, None, now_s)
     assert what.facts["GPU"] == "0,1"
 

@@ -375,7 +375,7 @@ def _findings(run: model.Run) -> tuple[model.Finding, ...]:
             gpu=gpu,
             start_t_s=start,
             end_t_s=end,
-            summary=f"GPU {gpu} fell from 83 % to 4 % for {end - start:.0f} s.",
+            summary=f"Utilisation of GPU {gpu} fell from 83 % to 4 % for {end - start:.0f} s.",
             epoch=int((start - STARTUP_S) // EPOCH_S) + 1,
             phase="train",
             at_boundary=number == 3,

@@ -8,6 +8,7 @@ from gpu_report.analyse.rules.drops.cause_at_epoch_end import EpochEndCause, epo
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.model import Advice, Evidence, Finding
+from gpu_report.wording import fall_words
 
 
 def drops(context: Context) -> list[Finding]:
@@ -36,7 +37,7 @@ def _finding(context: Context, part: DropPart) -> Finding:
         "sustained-low" if drop.sustained else "drop",
         "info" if expected else "warning",
         drop.span,
-        f"GPU {drop.gpu} fell from {drop.level_pct:.0f} % to {drop.mean_pct:.0f} % for {drop.duration_s:.0f} s",
+        f"{fall_words(f'GPU {drop.gpu}', drop.level_pct, drop.mean_pct)} for {drop.duration_s:.0f} s",
         gpu=drop.gpu,
         expected=expected,
         at_boundary=context.epoch_ends.touching(*drop.span) is not None,

@@ -11,6 +11,7 @@ from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.trainings import begun_later
 from gpu_report.analyse.timeseries.intervals import IntervalIndex
 from gpu_report.model import Finding
+from gpu_report.wording import fall_words
 
 
 def slowdowns(context: Context) -> list[Finding]:
@@ -56,7 +57,7 @@ def _finding(context: Context, fall: Drop) -> Finding | None:
         "slowdown",
         "warning",
         fall.span,
-        f"GPU {fall.gpu} slowed from {fall.level_pct:.0f} % to {fall.mean_pct:.0f} % for {fall.duration_s:.0f} s",
+        f"{fall_words(f'GPU {fall.gpu}', fall.level_pct, fall.mean_pct)} for {fall.duration_s:.0f} s",
         gpu=fall.gpu,
         level_pct=fall.level_pct,
         low_pct=fall.mean_pct,

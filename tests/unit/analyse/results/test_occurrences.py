@@ -67,7 +67,7 @@ def test_what_two_gpus_felt_at_once_is_one_finding_and_one_of_another_time_is_an
     both = make_run([one, one])
     (finding,) = unexpected(both)
     assert (finding.gpu, finding.gpus, finding.occurrences) == (None, (0, 1), ())
-    assert finding.summary.startswith("GPUs 0 and 1 fell")
+    assert finding.summary.startswith("Utilisation of GPUs 0 and 1 fell")
     assert finding.lost_gpu_s == pytest.approx(2 * 20 * (1 - LOW / BUSY), abs=4)
 
 

@@ -150,14 +150,14 @@ def test_a_gpu_that_only_waits_for_another_counts_as_idle_and_is_told_with_what_
     run = make_run([spins, late], rows=[(1, 40), (2, 115)], quantities={"power_w": power})
     assert analyse(run).verdict.text.startswith(
         "1 drop in GPU utilisation took 15 s; the cause is unknown. 2 GPUs were busy 69 % of training time. "
-        "Meanwhile GPU 0 waited for it, which shows as 100 % busy."
+        "Meanwhile GPU 0 waited for it, which nvidia-smi shows as 100 % busy."
     )
 
 
 def test_startup_is_told_beside_the_largest_loss_of_training():
     said = analyse(make_run(readings((0, 60), (50, 60)), rows=[(1, 60), (2, 118)])).verdict.text
     assert "Start-up took " in said
-    assert " of the GPU time. Largest loss: gaps between training steps, " in said
+    assert " of the GPU time. Largest loss: short idle gaps in training, " in said
 
 
 def test_a_few_readings_are_no_proof_that_nothing_worked():
@@ -186,7 +186,7 @@ def test_of_a_log_that_knows_no_training_nothing_is_said_of_startup_or_batches()
     assert "busy only 50 % of the 2 min 0 s recorded" in verdict
     assert "steps" not in verdict
     assert "steps" not in render_text(analyse(run))
-    assert "Gaps between training steps" in render_text(
+    assert "Short idle gaps in training" in render_text(
         analyse(make_run(readings((50, 120)), rows=[(1, 60), (2, 120)]))
     )
 

@@ -109,7 +109,7 @@ def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():
     run = make_run([busy_waits, late], rows=[(1, 40), (2, 115)], quantities={"power_w": power})
     (finding,) = findings(run, "waiting-for-peer")
     assert (finding.gpu, finding.start_t_s, finding.end_t_s) == (0, 60.0, 75.0)
-    assert finding.summary == "GPU 0 waited 15 s for GPU 1 (shows as 100 % busy)"
+    assert finding.summary == "GPU 0 waited 15 s for GPU 1 (100 % busy in nvidia-smi)"
     assert finding.cause.name == "waiting-for-peer"
     ledger = {row.name: row.gpu_seconds for row in analyse(run).ledger}
     assert ledger["waiting-for-peer"] == pytest.approx(15)  # full utilisation, and no work
@@ -117,7 +117,7 @@ def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():
     assert findings(alone, "waiting-for-peer") == []
     of_a_job = dataclasses.replace(alone, job=JobPart(nodes=2, node_rank=0))
     (finding,) = findings(of_a_job, "waiting-for-peer")
-    assert finding.summary == "GPU 0 waited 15 s for a rank on another node (shows as 100 % busy)"
+    assert finding.summary == "GPU 0 waited 15 s for a rank on another node (100 % busy in nvidia-smi)"
     without_power = make_run([busy_waits, late], rows=[(1, 40), (2, 115)])
     assert findings(without_power, "waiting-for-peer") == []
 
@@ -239,8 +239,9 @@ def slowed_run(percent=50, seconds=20, host=True):
 def test_utilisation_that_falls_by_a_third_beside_a_cause_is_a_slowdown():
     (finding,) = findings(slowed_run(), "slowdown")
     assert (finding.id, finding.start_t_s, finding.end_t_s) == ("slowdown-1", 70.0, 90.0)
-    assert (finding.cause.name, finding.summary) == ("input-cpu", "GPU 0 slowed from 90 % to 50 % for 20 s")
-    assert "GPU 0 slowed from 90 % to 50 %" in analyse(slowed_run()).verdict.text
+    assert finding.cause.name == "input-cpu"
+    assert finding.summary == "Utilisation of GPU 0 fell from 90 % to 50 % for 20 s"
+    assert "Utilisation of GPU 0 fell from 90 % to 50 %" in analyse(slowed_run()).verdict.text
     ledger = {row.name: row.gpu_seconds for row in analyse(slowed_run()).ledger}
     assert ledger["input-cpu"] == pytest.approx(10.0)
 

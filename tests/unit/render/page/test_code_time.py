@@ -25,7 +25,7 @@ def test_a_wait_for_other_ranks_is_said_to_look_busy_with_its_length(ranks: Anal
     view = code_time(replace(ranks, ledger=(waited,)))
     assert view is not None
     assert view.has_ranks
-    assert "reads as busy: 8.5\u00a0s of that are not in here" in view.note
+    assert "as busy: 8.5\u00a0s of that are not in here" in view.note
     assert "A rank is the training process of one GPU" in view.note
     assert "reads as busy" not in code_time(ranks).note
 

@@ -36,7 +36,7 @@ def test_a_cache_in_memory_is_advised_against_only_where_there_may_be_one(
     assert ("cache=ram" in step) is is_named
 
 
-GAPS = "The largest loss is gaps between training steps: 23 s, 18 % of all GPU time."
+GAPS = "The largest loss is short idle gaps in training: 23 s, 18 % of all GPU time."
 
 
 def test_the_largest_loss_is_told_what_to_look_at_where_no_finding_is_of_it(analysis: model.Analysis) -> None:

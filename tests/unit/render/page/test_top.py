@@ -44,7 +44,7 @@ def test_what_quotes_somebody_else_becomes_no_code():
 def test_all_rows_of_the_table_have_one_baseline_and_those_with_a_fix_stand_first():
     rows = [tuple(map(plain, row)) for row in speedup_limits.limits(analysis_of("m-mixed")).rows]
     assert len({now for _, now, _, _ in rows}) == 1
-    assert rows[-1][0] == "Gaps between training steps"
+    assert rows[-1][0] == "Short idle gaps in training"
     assert rows[-1][2] == "no fix known"
     assert all(expected.startswith("up to 1.") for _, _, expected, _ in rows[:-1])
 
@@ -57,7 +57,7 @@ def test_the_expected_epoch_stands_before_the_limit():
     assert speedup_limits.note(analysis_of("n-small-batch")).endswith(
         "Epoch now: median of all epochs, without the first epoch."
     )
-    assert name == "Launch-bound (steps too small for the GPU)"
+    assert name == "Launch-bound (CPU launches kernels too slowly)"
 
 
 def test_five_findings_stand_open_and_the_rest_is_folded_with_its_count():

@@ -29,6 +29,7 @@ FILES = (
     schema.HOST_CSV,
     schema.PROCESSES_CSV,
     schema.WAITS_CSV,
+    schema.OTHERS_CSV,
     schema.EVENTS_JSONL,
 )
 FOLDERS = (schema.YOLO_DIR, schema.INSIDE_DIR)

@@ -14,6 +14,7 @@ RING_CSV = "ring.csv"
 HOST_CSV = "host.csv"
 PROCESSES_CSV = "processes.csv"
 WAITS_CSV = "waits.csv"
+OTHERS_CSV = "others.csv"
 EVENTS_JSONL = "events.jsonl"
 ACTIONS_JSONL = "actions.jsonl"  # commands that the live page ran
 YOLO_DIR = "yolo"
@@ -142,6 +143,20 @@ WAITS_COLUMNS = (
     Column("call", 0, "the system call on a file that it was in; empty where it was in none, or nobody may look"),
     Column("file", 0, "the file: its path, pipe or socket; secrets redacted"),
     Column("filesystem", 0, "the type of the filesystem that the file lies on"),
+)
+
+# A program of others between two looks at all processes, stamped with the second one.
+OTHERS_COLUMNS = (
+    *TIME_COLUMNS,
+    Column("seconds", 1, "time since the look before"),
+    Column("name", 0, "the program's name (/proc/PID/comm), never its command line"),
+    Column("user", 0, "whose it is: a name, else the user's number; empty where that could not be read"),
+    Column("pid", 0, "its process that used most"),
+    Column("processes", 0, "how many processes of this name and user used any CPU"),
+    Column("cpu_pct", 1, "CPU of all of them, in % of one core; with what they started that is over"),
+    Column(
+        "on_trainer_cores_pct", 0, "share of that CPU by processes that may run on a core of the trainer (affinity)"
+    ),
 )
 
 # A call of a model: one batch, from on_predict_batch_start to on_predict_batch_end (inside/<pid>.calls.csv).

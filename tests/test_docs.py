@@ -26,6 +26,7 @@ TABLES = {
     schema.HOST_CSV: schema.HOST_COLUMNS,
     schema.PROCESSES_CSV: schema.PROCESSES_COLUMNS,
     schema.WAITS_CSV: schema.WAITS_COLUMNS,
+    schema.OTHERS_CSV: schema.OTHERS_COLUMNS,
     f"inside/<pid>{schema.CALLS_SUFFIX}": schema.CALLS_COLUMNS,
     schema.BENCH_JSON: schema.BENCH_VARIANT,
 }

@@ -37,9 +37,11 @@ class Journal:
             self._processes = table(schema.PROCESSES_CSV, schema.PROCESSES_COLUMNS)
             self._ring = table(schema.RING_CSV, schema.RING_COLUMNS)
             self._waits = table(schema.WAITS_CSV, schema.WAITS_COLUMNS)
+            self._others = table(schema.OTHERS_CSV, schema.OTHERS_COLUMNS)
             self._events = run_folder.Appender(self.folder / schema.EVENTS_JSONL)
             opened.pop_all()
-        self._files = (self._samples, self._host, self._processes, self._ring, self._waits, self._events)
+        tables = (self._samples, self._host, self._processes, self._ring, self._waits, self._others)
+        self._files = (*tables, self._events)
         self._losses = {file.path.name: _Loss() for file in self._files}
         self._complained = False
         self._lock = threading.Lock()
@@ -75,6 +77,10 @@ class Journal:
     def wait(self, since: Clocks, values: Mapping[str, run_folder.Value]) -> None:
         """Append what a process of the training waited for, from `since` on."""
         self._waits.write(run_folder.format_row(schema.WAITS_COLUMNS, {**_stamp(since), **values}))
+
+    def other_program(self, at: Clocks, values: Mapping[str, run_folder.Value]) -> None:
+        """Append what a program of others used, up to `at`."""
+        self._others.write(run_folder.format_row(schema.OTHERS_COLUMNS, {**_stamp(at), **values}))
 
     def event(self, kind: str, at: Clocks, fields: Mapping[str, object]) -> bool:
         """Append an event; False when it was lost. Safe from any thread, and after the end."""

@@ -217,6 +217,8 @@ class _Quiet:
     cgroup = None
     looks: Mapping[int, object] = {}
     mains = workers = frozenset()
+    cores = 0
+    busy_pct = cpu_pct = None
     given_up = False
 
     def __init__(self, *_: object) -> None:

@@ -9,6 +9,7 @@ from gpu_report.record.proc_files import container, read_text
 
 CPU_FIELDS_COUNTED = 8  # user nice system idle iowait irq softirq steal; guest time is already in user
 IDLE_FIELDS = slice(3, 5)  # idle, iowait
+ALL = "cpu"  # the line of all cores
 
 Ticks = tuple[int, ...]
 
@@ -18,11 +19,24 @@ class HostSampler:
 
     def __init__(self) -> None:
         self._before: Mapping[str, Ticks] = {}  # so that the first row has no CPU shares: they need two looks
+        self._busy_pct: float | None = None
 
     def sample(self) -> dict[str, float | None]:
         """Return schema.HOST_QUANTITIES by name; what cannot be read is None."""
         before, self._before = self._before, _cpu_ticks()
-        return {**_cpu_shares(before, self._before), **_memory()}
+        shares = _cpu_shares(before, self._before)
+        self._busy_pct = shares["cpu_pct"]
+        return {**shares, **_memory()}
+
+    @property
+    def cores(self) -> int:
+        """Return how many cores the machine shows."""
+        return sum(name != ALL for name in self._before)
+
+    @property
+    def busy_pct(self) -> float | None:
+        """Return the CPU that was busy at the last sample, in % of a core."""
+        return None if self._busy_pct is None else self._busy_pct * self.cores
 
 
 def describe() -> dict[str, object]:
@@ -65,9 +79,9 @@ def _cpu_shares(before: Mapping[str, Ticks], after: Mapping[str, Ticks]) -> dict
         if name in before and (share := _busy_share(before[name], ticks)) is not None
     }
     return {
-        "cpu_pct": busy.get("cpu"),
-        "cpu_busiest_core_pct": max((share for name, share in busy.items() if name != "cpu"), default=None),
-        "iowait_pct": _share(before.get("cpu"), after.get("cpu"), 4),
+        "cpu_pct": busy.get(ALL),
+        "cpu_busiest_core_pct": max((share for name, share in busy.items() if name != ALL), default=None),
+        "iowait_pct": _share(before.get(ALL), after.get(ALL), 4),
     }
 
 

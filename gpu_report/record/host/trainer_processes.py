@@ -53,6 +53,7 @@ class TrainerTree:
         self._seen: dict[int, int] = {}  # when each process began (ticks since boot) that was ever seen here
         self._before: dict[int, Look] = {}
         self._before_s = 0.0
+        self._cpu_pct: float | None = None
 
     def sample(
         self, mono_s: float, command_pid: int | None, gpu_pids: Callable[[], Collection[int]]
@@ -63,7 +64,7 @@ class TrainerTree:
             self._due_s = mono_s + (LOOK_EVERY_S if self._workers else LOOK_AGAIN_S)
         looks = {pid: look for pid in self._mains | self._workers if (look := read_process(self._proc, pid))}
         before, elapsed_s = self._before, mono_s - self._before_s
-        self._before, self._before_s = looks, mono_s
+        self._before, self._before_s, self._cpu_pct = looks, mono_s, None
         cgroup = self._cgroup.sample(mono_s, min(self._mains & looks.keys(), default=None))
         return {**self._columns(before, looks, elapsed_s), **cgroup} if looks and elapsed_s > 0 else {}
 
@@ -76,6 +77,11 @@ class TrainerTree:
     def looks(self) -> dict[int, Look]:
         """Return what each process was seen to do at the last tick."""
         return self._before
+
+    @property
+    def cpu_pct(self) -> float | None:
+        """Return the CPU of all of them at the last tick, in % of a core; None where there were not two looks."""
+        return self._cpu_pct
 
     @property
     def mains(self) -> frozenset[int]:
@@ -133,6 +139,7 @@ class TrainerTree:
         cpu = {pid: 100 * (after[pid].cpu_s - before[pid].cpu_s) / elapsed_s for pid in known}
         programs = {pid: _share_of_programs(before[pid], after[pid], elapsed_s) for pid in known & self._workers}
         workers = [cpu[pid] + 100 * share for pid, share in programs.items()]
+        self._cpu_pct = sum(cpu.values()) + 100 * sum(programs.values()) if known else None
         faults = [after[pid].major_faults - before[pid].major_faults for pid in programs]
         alive = [after[pid] for pid in self._workers if pid in after]
         return {

@@ -12,6 +12,7 @@ from gpu_report.record.guard import Guard
 from gpu_report.record.host import cgroup
 from gpu_report.record.host.cpu_memory import HostSampler
 from gpu_report.record.host.oom_counters import OomWatch
+from gpu_report.record.host.other_programs import Machine, OtherPrograms
 from gpu_report.record.host.process_waits import ProcessWaits
 from gpu_report.record.host.psi_disk import PressureSampler
 from gpu_report.record.host.trainer_processes import TrainerTree
@@ -55,6 +56,7 @@ class Session:
         self._pressure = PressureSampler()
         self._trainer = TrainerTree()
         self._waits = ProcessWaits(self._journal.wait)
+        self._others = OtherPrograms(self._journal.other_program)
         self._oom = OomWatch(own_group=None if self._command_pid is None else cgroup.group_of("self"))
         self._dumps = DropDumps(self._journal.folder, self._journal.event) if options.stacks else None
         self._traces = TracePacker(self._journal.folder, self._journal.event)
@@ -96,7 +98,8 @@ class Session:
         watch_oom = self._watch_oom_last if last else self._watch_oom
         look = self._look_at_waits_last if last else self._look_at_waits
         samplers = (self._check_clocks, self._sample_host, look, watch_oom, sample_gpus, self._watch_yolo)
-        for sampler in (*samplers, *(() if last else (self._dump_stacks, self._ask_for_profiles))):
+        afterwards = (self._look_at_others, self._dump_stacks, self._ask_for_profiles)
+        for sampler in (*samplers, *(() if last else afterwards)):
             self._guard.call(sampler, began)
         self._journal.settle(began)
         self._before = began
@@ -157,6 +160,13 @@ class Session:
 
     def _look_at_waits_last(self, at: Clocks) -> None:
         self._waits.look(at, self._trainer.looks, self._trainer.mains, last=True)
+
+    def _look_at_others(self, at: Clocks) -> None:
+        """Note who else uses the CPU; that of the training is what it started, and whoever it is on a GPU for it."""
+        mains = self._trainer.mains - self._gpus.others
+        roots = mains if self._command_pid is None else mains | {self._command_pid}
+        machine = Machine(self._host.cores, self._host.busy_pct, self._trainer.cpu_pct)
+        self._others.look(at, machine, roots if mains else (), mains | self._trainer.workers)
 
     def _watch_oom(self, at: Clocks) -> None:
         self._oom.look(at, self._trainer.cgroup, self._journal.event)

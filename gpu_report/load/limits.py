@@ -61,6 +61,11 @@ class Limits:
         return self._so_much(1_000, 1)
 
     @property
+    def other_programs(self) -> int:
+        """Return how many rows of programs of others: 30 a minute are written."""
+        return self._so_much(1_000, 1)
+
+    @property
     def results_bytes(self) -> int:
         """Return how much results.csv may have: it may be of a training that began days before the recording."""
         return self._so_much(8 * MIB, 4 * 1024)

@@ -17,6 +17,7 @@ from gpu_report.load.job import load_job
 from gpu_report.load.kernel import MOST_EVENTS, RawLine, kernel_events
 from gpu_report.load.limits import SHORT, Limits, limits_of
 from gpu_report.load.nccl import load_nccl
+from gpu_report.load.other_programs import load_other_programs
 from gpu_report.load.problems import lines_left_out, too_large, too_many
 from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.run_json import gpus, load_info, recording, whole_index
@@ -124,6 +125,7 @@ def _files(folder: Path) -> Iterator[Path]:
         schema.HOST_CSV,
         schema.PROCESSES_CSV,
         schema.WAITS_CSV,
+        schema.OTHERS_CSV,
     )
     yield from (folder / name for name in (*names, schema.EVENTS_JSONL))
     for place in (folder / schema.YOLO_DIR, *(path for _, path in numbered_places(folder / schema.YOLO_DIR))):
@@ -156,6 +158,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     dumps, dump_problems = load_dumps(folder / schema.STACKS_DIR, clock, duration_s, limits)
     traces, imported, trace_problems = load_traces(folder / schema.PROFILE_DIR, inside, clock, duration_s)
     waits, wait_problems = load_waits(folder / schema.WAITS_CSV, clock, duration_s, limits)
+    programs, program_problems = load_other_programs(folder / schema.OTHERS_CSV, clock, duration_s, limits)
     nccl, nccl_problems = load_nccl(folder, clock, duration_s)
     kernel = _kernel_log(events, clock, devices, frozenset(processes["pid"].tolist()))
     recorded = with_versions(recording(info, samples, goes_on=is_recorded(str(folder))), inside)
@@ -187,6 +190,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
                 *stack_problems,
                 *dump_problems,
                 *wait_problems,
+                *program_problems,
                 *trace_problems,
                 *nccl_problems,
             ),
@@ -196,6 +200,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
         stacks=stacks,
         dumps=dumps,
         waits=waits,
+        other_programs=programs,
         traces=traces,
         imported_windows=imported,
         calls=calls,

@@ -105,6 +105,7 @@ from gpu_report.model.recorded import (
     LockHeld,
     Mount,
     OomReport,
+    OtherProgram,
     Phase,
     PhaseName,
     Probes,

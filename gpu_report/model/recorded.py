@@ -253,6 +253,31 @@ class ProcessWait(Stretch):
 
 
 @dataclass(frozen=True)
+class OtherProgram(Stretch):
+    """What a program that is none of the training's used between two looks at all processes, by name and user.
+
+    `user` is a name, else a number, empty where not known; `pid` is the process that used most, of `processes` that
+    used any. `cpu_pct` is in % of a core. `shared` is the share (0 to 1) of it by processes that may run on a core of
+    the trainer, None where not known.
+    """
+
+    start_t_s: float
+    end_t_s: float
+    name: str
+    user: str
+    pid: int
+    processes: int
+    cpu_pct: float
+    shared: float | None = None
+
+    @property
+    def who(self) -> str:
+        """Return its name and its user in words, without what would make code of them, to be copied."""
+        name = self.name.replace("`", "'") or "a program"
+        return f"{name} of user {self.user.replace('`', chr(39))}" if self.user else name
+
+
+@dataclass(frozen=True)
 class LockHeld(Stretch):
     """A stretch in which no thread could run Python: C code kept the interpreter's lock (GIL).
 
@@ -586,6 +611,7 @@ class Run:
     inside: tuple[InsideRun, ...] = ()
     stacks: tuple[ProcessStacks, ...] = ()
     waits: tuple[ProcessWait, ...] = ()
+    other_programs: tuple[OtherProgram, ...] = ()
     dumps: tuple[ProcessDumps, ...] = ()
     traces: Mapping[str, Trace] = field(default_factory=dict)
     imported_windows: tuple[ProfilerWindow, ...] = ()

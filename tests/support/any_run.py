@@ -18,6 +18,7 @@ from gpu_report.model import (
     KernelLog,
     OomReport,
     Options,
+    OtherProgram,
     Phase,
     ProcessDumps,
     ProcessWait,
@@ -84,6 +85,7 @@ def any_run(pick: Random) -> Run:
         kernel=KernelLog(pick.choice(["read", "restricted"]), events=_kernel(pick, end_s)),
         events=_events(pick, gpus, end_s),
         waits=_waits(pick, end_s),
+        other_programs=_other_programs(pick, end_s),
         dumps=_dumps(pick, end_s),
     )
 
@@ -100,6 +102,18 @@ def _waits(pick: Random, end_s: float) -> tuple[ProcessWait, ...]:
             ProcessWait(start_s, end, *who, pick.choice(["", "w"]), pick.choice(["read", ""]), file, filesystem)
         )
     return tuple(sorted(waits, key=lambda wait: wait.start_t_s))
+
+
+def _other_programs(pick: Random, end_s: float) -> tuple[OtherProgram, ...]:
+    """Return looks at programs of others, some of them with odd names."""
+    looks = []
+    for _ in range(pick.choice([0, 1, 100])):
+        start_s = pick.random() * end_s
+        end = min(start_s + pick.choice([1.0, 6.0, end_s]), end_s)
+        who = pick.choice(["stress-ng", "`x` </b>", ""]), pick.choice(["bob", "1002", ""])
+        used = pick.choice([1, 40]), pick.choice([10.0, 500.0, 1e6]), pick.choice([None, 0.0, 0.5, 1.0])
+        looks.append(OtherProgram(start_s, end, *who, 4711, *used))
+    return tuple(sorted(looks, key=lambda look: look.start_t_s))
 
 
 def _dumps(pick: Random, end_s: float) -> tuple[ProcessDumps, ...]:

@@ -176,6 +176,16 @@ class Hider:
         self._learn(name[:_KERNEL_NAME_LETTERS], hidden)
         return hidden
 
+    def program_of(self, who: str, name: str, user: str) -> tuple[str, str]:
+        """Return the placeholders of a program and of its user, who are looked for as sentences call them (`who`).
+
+        A short name, a number or a word of everyday use is hidden there, too.
+        """
+        hidden, of = self.program(name) if name else "", self.user(user) if user else ""
+        if user:
+            self._learn(who, f"{hidden or 'a program'} of user {of}")
+        return hidden, of
+
     def path(self, path: str) -> str:
         """Return a path as the placeholders of its folder and its file; the file's ending stays."""
         if _COMMON_PLACES.fullmatch(path):

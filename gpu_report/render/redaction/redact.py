@@ -156,6 +156,8 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         ("KernelEvent", "process"): hider.process,
         ("Mount", "point"): hider.path,
         ("ProcessWait", "file"): hider.path,
+        ("OtherProgram", "name"): lambda name: hider.program_of(owner.who, name, owner.user)[0],
+        ("OtherProgram", "user"): lambda user: hider.program_of(owner.who, owner.name, user)[1],
         **{(line, "file"): lambda file: _code_file(file, hider) for line in _LINES_OF_CODE},
         **{
             (line, "function"): lambda name: name if _is_nobodys(owner) else hider.function(name)

@@ -199,6 +199,19 @@ def test_the_page_says_that_it_was_redacted(shared: model.Analysis) -> None:
     assert STATEMENT in render_html(shared)
 
 
+@pytest.mark.parametrize(("name", "user"), [("stress-ng", "bob"), ("R", "al"), ("test", "1002"), ("`x`", "data")])
+def test_who_took_the_cpu_is_hidden_in_sentences_too(analysis: model.Analysis, name: str, user: str) -> None:
+    program = model.OtherProgram(1.0, 7.0, name, user, 4711, 40, 3800.0)
+    cause = model.Cause("input-cpu", 0.9, f"{program.who} (40 processes) used 38 of the 64 CPU cores")
+    finding = model.Finding("drop-1", "drop", "warning", 0, 4.0, 9.0, f"Idle: {program.who} ran", cause=cause)
+    run = replace(analysis.run, other_programs=(program,))
+    hidden = redact(replace(analysis, run=run, findings=(finding,)))
+    (other,) = hidden.run.other_programs
+    assert (other.name, other.user) == ("[program 2]", "[user 1]")
+    assert hidden.findings[0].cause.explanation == f"{other.who} (40 processes) used 38 of the 64 CPU cores"
+    assert hidden.findings[0].summary == f"Idle: {other.who} ran"
+
+
 def test_two_things_can_still_be_told_apart() -> None:
     hider = Hider()
     assert hider.path("/home/quagga/a/x.yaml") == "[folder 1]/[file 1].yaml"

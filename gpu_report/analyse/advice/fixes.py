@@ -68,9 +68,11 @@ def _workers_run_by(cores: int, workers: int, signals: IntervalSignals) -> int:
 def cache_in_memory(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
     """Offer to keep the images in memory, where they fit: nothing is read or decoded after the first epoch."""
     size, free = settings.images_mib, settings.memory_free_mib
-    if size is None or free is None or settings.cached or not settings.has("cache") or cores_short(signals):
+    reading = signals.loader.reading if signals.loader is not None else None
+    if size is None or free is None or settings.cached or not settings.has("cache"):
         return None
-    if signals.loader is not None and signals.loader.reading < th.READING_SHARE:
+    # without stacks nobody knows what workers that fill the cores compute
+    if cores_short(signals) if reading is None else reading < th.READING_SHARE:
         return None
     needed = size * settings.ranks
     if needed * th.CACHE_NEEDS > free:
@@ -127,6 +129,7 @@ FIXES: Mapping[str, tuple[Offer, ...]] = {
     "input-cpu": (more_workers, cache_in_memory),
     "input-storage": (cache_in_memory,),
     "input-latency": (more_workers, cache_in_memory),
+    "cpu-limit": (cache_in_memory,),
     "launch-bound": (larger_batch,),
     "main-process": (larger_batch,),
 }
@@ -144,11 +147,16 @@ def _batch_cost(batch: int, nominal: int) -> float:
 
 
 def _without_reading_s(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> float | None:
-    """Return the epoch whose workers never wait for storage: what they computed for it, shared among them.
+    """Return the epoch whose workers never read: what they computed for it besides, shared among them.
 
-    Where they computed all the time, less of it remains by decoding, which nobody has measured: None.
+    Where they computed all the time, less of it remains by reading and decoding, too: as much as their stacks say. None
+    where these are not known.
     """
     cpu, busiest = signals.within("workers_cpu_pct"), signals.within("busiest_worker_cpu_pct")
-    if cpu is None or busiest is None or not settings.workers or busiest >= WORKER_FULL_PCT:
+    if cpu is None or busiest is None or not settings.workers:
         return None
-    return max(limit.epoch_s_at_best, limit.epoch_s_now * cpu / 100 / settings.workers)
+    if busiest < WORKER_FULL_PCT:
+        return max(limit.epoch_s_at_best, limit.epoch_s_now * cpu / 100 / settings.workers)
+    if signals.loader is None:
+        return None
+    return max(th.REACHED * limit.epoch_s_at_best, limit.epoch_s_now * (1 - signals.loader.reading))

@@ -127,13 +127,13 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     trainer, cores = trainer_cpu(signals), _usable(signals)
     if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores:
         return None
-    workers, each = loading_workers(signals), _cpu_of_worker(signals)
-    threads = each > th.ONE_THREAD_PCT
+    workers, busiest = loading_workers(signals), signals.within("busiest_worker_cpu_pct") or 0.0
+    threads = busiest > th.ONE_THREAD_PCT
     if workers and not threads and workers + max((signals.within("main_cpu_pct") or 0.0) / 100, 1.0) <= cores:
         return None
     numbers = evidence(
         ("CPU of the trainer and its workers", trainer, "% of a core"),
-        *([("CPU of each worker (mean)", each, "% of a core")] if threads else []),
+        *([("CPU of the busiest worker", busiest, "% of a core")] if threads else []),
         ("cores that they may use", float(cores), ""),
         ("time with a process waiting for a CPU core", signals.within("cpu_pressure_pct"), "%"),
     )
@@ -147,12 +147,6 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     more = "Give the training more CPU cores"  # nobody else had them
     advice = () if limited or signals.is_lasting else (Advice(more, short=more),)
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers, advice)
-
-
-def _cpu_of_worker(signals: IntervalSignals) -> float:
-    """Return the CPU of a worker (mean, % of a core), 0 where that is not known."""
-    workers, total = loading_workers(signals), signals.within("workers_cpu_pct")
-    return total / workers if workers and total else 0.0
 
 
 def _usable(signals: IntervalSignals) -> float | None:

@@ -166,11 +166,15 @@ def launches_too_much(signals: IntervalSignals) -> bool:
 
 
 def _launching_s(signals: IntervalSignals) -> float | None:
-    """Return the seconds of a step in which the GPU idled and data had come, None where not known."""
+    """Return the seconds of a step in which the GPU idled, data had come, and no function of the user's was called.
+
+    None where not known.
+    """
     util = signals.gpu_within("gpu_util_pct")
     if util is None or signals.step_s is None:
         return None
-    return max(1 - util / 100 - (signals.waited_share or 0.0), 0.0) * signals.step_s
+    in_call = signals.stood.call_share * (1 - util / 100) if signals.stood is not None else 0.0
+    return max(1 - util / 100 - (signals.waited_share or 0.0) - in_call, 0.0) * signals.step_s
 
 
 def _only_launches(signals: IntervalSignals) -> bool:

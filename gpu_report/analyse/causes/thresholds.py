@@ -30,7 +30,8 @@ WAITING_WORKERS_SHARE = WORKERS_FULL_PCT / 100
 PRESENT_SHARE = 0.5  # of the interval
 FEW_CORES_SHARE = 0.5  # of the cores that a process had: with less than half little else explains what follows
 OWN_CORES_PCT = 90.0  # of each core that the training may use: 97 to 100 with 8 workers under a quota of 4 cores (H200)
-# Of a core, by each worker on average: one thread has 100 at most, 14 workers with threads of BLAS had 112 of 16 cores.
+# Of a core, by the busiest worker (mean): one thread has 100 at most, and reads as 101 to 104 by ticks of 10 ms. With
+# threads of BLAS in 14 workers on 16 cores it had 128 to 163 (H200).
 ONE_THREAD_PCT = 105.0
 TUNING_CPU_PCT = 60.0  # of one core: the main process, while it tunes kernels and nothing else goes on
 PHASE_SHARE = 0.8  # of an interval: then it is that phase which took it

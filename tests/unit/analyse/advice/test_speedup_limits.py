@@ -126,6 +126,21 @@ def test_images_are_kept_in_memory_only_where_they_fit_twice():
     assert changes(starved_run(cores=4, settings={**SETTINGS, "images": None})) == {}
 
 
+READS = Frame("/venv/lib/python3.12/site-packages/ultralytics/utils/patches.py", 60, "imread")
+LOOP = Frame("/venv/lib/python3.12/site-packages/torch/utils/data/_utils/worker.py", 300, "_worker_loop")
+
+
+def test_workers_that_fill_the_cores_with_decoding_get_a_cache():
+    full = {**STARVED, "workers_cpu_pct": 390.0, "workers": 4.0}
+    run = starved_run(host=full, cores=4, settings={**SETTINGS, "workers": 4})
+    assert "workers" not in changes(run)
+    notes = [process((0, LASTS_S, (READS, LOOP)), role="worker", pid=pid) for pid in (2, 3)]
+    run = dataclasses.replace(run, stacks=(process((0, LASTS_S, WAITS)), *notes))
+    assert changes(run) == {"cache": "ram"}
+    (limit,) = [limit for limit in analyse(run).speedup_limits if limit.fix == "cache=ram"]
+    assert limit.epoch_s_estimate == pytest.approx(1.08 * limit.epoch_s_at_best)
+
+
 QUIET = {**STARVED, "workers_cpu_pct": 0.0, "busiest_worker_cpu_pct": 0.0, "main_cpu_pct": 0.0}
 
 

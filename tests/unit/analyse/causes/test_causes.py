@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from gpu_report.analyse.causes import CAUSES, explain, host
+from gpu_report.analyse.causes import CAUSES, explain, host, main_process
 from gpu_report.analyse.causes.slow_modes import SLOW_MODES
 from gpu_report.analyse.signals.busy_thread import BusyThread
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
@@ -442,23 +442,26 @@ def test_a_training_that_fills_the_cores_of_its_quota_lacks_cores():
 
 
 @pytest.mark.parametrize(
-    ("workers", "cpu_pct", "text"),
+    ("workers", "cpu_pct", "busiest", "text"),
     [
-        (14, 1560, "14 multi-threaded data-loader workers filled all 16 CPU cores"),
-        (24, 1560, "training may use only 16 of 64 CPU cores"),
-        (14, 1390, None),  # one thread each: they and the main process lack no core
+        (14, 1560, 150, "14 multi-threaded data-loader workers filled all 16 CPU cores"),
+        (24, 1560, 90, "training may use only 16 of 64 CPU cores"),
+        (14, 1390, 103, None),  # one thread each: they and the main process lack no core
     ],
 )
-def test_who_needs_more_cores_than_there_are_is_asked_first(workers, cpu_pct, text):
-    full = signals({"main_cpu_pct": 100, "workers_cpu_pct": cpu_pct, "workers": workers}, is_lasting=True)
+def test_who_needs_more_cores_than_there_are_is_asked_first(workers, cpu_pct, busiest, text):
+    host_of = {"main_cpu_pct": 100, "workers_cpu_pct": cpu_pct, "busiest_worker_cpu_pct": busiest, "workers": workers}
+    full = signals(host_of, is_lasting=True)
     found = host.own_cores_full(dataclasses.replace(full, cores=64, usable_cores=16.0))
     assert (found and found.explanation) == text
 
 
-def test_workers_of_the_validation_that_stay_do_not_hide_those_of_several_threads():
-    full = signals({"main_cpu_pct": 100, "workers_cpu_pct": 1500, "workers": 42}, is_lasting=True)
+@pytest.mark.parametrize(("busiest", "threads"), [(140, True), (102, False)])
+def test_workers_of_the_validation_that_stay_neither_hide_nor_feign_several_threads(busiest, threads):
+    host_of = {"main_cpu_pct": 100, "workers_cpu_pct": 1500, "busiest_worker_cpu_pct": busiest, "workers": 42}
+    full = signals(host_of, is_lasting=True)
     found = host.own_cores_full(dataclasses.replace(full, cores=64, usable_cores=16.0, loader_workers=14))
-    assert found.explanation.startswith("14 multi-threaded data-loader workers")
+    assert bool(found and found.explanation.startswith("14 multi-threaded data-loader workers")) == threads
 
 
 def test_a_process_that_was_held_on_few_cores_lacks_them():
@@ -547,3 +550,11 @@ def test_without_its_cpu_a_step_that_no_launching_explains_speaks_for_it():
     unmeasured = dataclasses.replace(EXPORTER, main_share=None)
     found = explain(signals(ONE_FULL_CORE, stood=LAUNCHES, step_s=23.5, busy_thread=unmeasured))
     assert found.cause.explanation.startswith("another thread kept Python's lock")
+
+
+@pytest.mark.parametrize(("call_share", "too_much"), [(0.0, True), (0.4, False)])
+def test_the_time_in_a_function_of_the_users_is_no_launching(call_share, too_much):
+    stood = dataclasses.replace(LAUNCHES, call=LINE, call_share=call_share, cpu_pct=90.0)
+    found = signals(ONE_CORE, gpu={"gpu_util_pct": 10, "sm_active_pct": 5}, stood=stood, step_s=0.6, is_lasting=True)
+    assert main_process.launches_too_much(found) == too_much
+    assert explain(found).cause.explanation.startswith("launching a step took 0.5 s") == too_much

@@ -45,6 +45,7 @@ from gpu_report.wording import (
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
 LAUNCH_BOUND = "launch-bound"
+SWITCHED_ON = frozenset({"save_txt", "save_json"})  # arguments that are off by default
 URGENT_S = float("inf")  # nothing is worth more
 OUTGROWS_S = 1e12  # of what makes each epoch longer than the one before: in time nothing that stays as it is costs more
 
@@ -141,6 +142,7 @@ def _lasting(
     context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], projection: Projection | None
 ) -> Iterator[Lead]:
     """Yield what to look at where something holds training back all the time, and no argument is known against it."""
+    own_code = any(finding.rule == "user-code" for finding in findings)
     for finding in findings:
         cause = finding.cause
         if finding.rule != "starved" or cause is None or finding.severity == "info":
@@ -160,7 +162,10 @@ def _lasting(
         text = text or CAUSES[cause.name].always
         if text and not (cause.name == LAUNCH_BOUND and _is_full(finding, findings)):  # no larger batch fits
             sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
-            saves_s = max(sure * at_most_s, th.WORTH_LEADING_SHARE * _trained_s(context))
+            least_s = th.WORTH_LEADING_SHARE * _trained_s(context)
+            # a batch that no argument can be said for comes after a function that can be looked at
+            is_vague = cause.name == LAUNCH_BOUND and own is None and own_code
+            saves_s = least_s if is_vague else max(sure * at_most_s, least_s)
             grown = _grown(finding) if looks else ""
             saves_s = OUTGROWS_S if grown and finding.number(GROWS_ON_KEY) else saves_s
             yield Lead(Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name), saves_s)
@@ -290,7 +295,8 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
     for finding in findings:
         advice = next((each for each in finding.advice if each.gain_estimate), None)
         share = finding.number(ENDS_SHARE_KEY) or 0.0
-        if share < 100 * th.HALF:  # else training takes most of it
+        if share < 100 * th.HALF:  # then training takes most of it
+            yield from _switched_on(finding)
             continue
         if advice is None:
             yield from _costly_validation(finding)
@@ -298,6 +304,14 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         gain = advice.gain_estimate or 0.0
         text = f"{advice.short} (about {1 / (1 - gain):.1f}\u00d7 faster): {lower_first(finding.summary)}"
         yield Lead(_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
+
+
+def _switched_on(finding: Finding) -> Iterator[Lead]:
+    """Yield what somebody switched on that validations take long for: it is off unless asked for."""
+    for advice in finding.advice:
+        if advice.argument in SWITCHED_ON and advice.to_value == "False":
+            text = f"Set `{advice.argument}=False`{_now(advice)}: {lower_first(finding.summary)}"
+            yield Lead(_of(finding, FIX, text, advice), (advice.gain_at_most or 0.0) * finding.duration_s)
 
 
 def _costly_validation(finding: Finding) -> Iterator[Lead]:

@@ -30,6 +30,9 @@ ENDS_SHARE = 0.3  # of the time of epochs: to win most of it makes training 1.4 
 VALIDATION_SHARE = 0.25  # ... in validation alone, of which more can be won than of saving
 ENDS_NAMED_S = 0.05  # of an epoch: a validation or a checkpoint of less is not worth a word
 LONG_ENDS_LEAST = 5  # epochs that say so, without the first: a warm validation takes as long every time
+# ... or two whose ends take so long each (a warm validation differs by tenths of a second, H100), and agree
+LONG_END_S = 2.0
+ENDS_AGREE = 1.25  # times the shorter one
 # ... or any epochs whose validation takes so long, and longer than to train a whole one: what the first one needs to
 # start its workers (4.4 s of 24 workers, YOLO11m, H200) changes little about it.
 LONG_VALIDATION_S = 30.0
@@ -158,7 +161,7 @@ UNNOTED_S = 10.0  # without a note: a process writes every 5 s at least what it 
 TENSOR_SHARE_OF_A_MILLION, TENSOR_SHARE_EXPONENT = 0.052, 0.34
 TENSOR_SHARE_LOW = 0.5  # of the usual: the smallest of 60 trainings without other work had 0.75 of it
 TENSOR_SM_LEAST_PCT = 10.0  # SM activity: of less, tensor activity is read too coarsely for a ratio
-OWN_CODE_SHARE = 0.01  # of training: what only launches is in its lines for little time
+OWN_CODE_SHARE = 0.003  # of training: what only launches is in its lines for little time, 0.005 of it (H100)
 
 # --- what a profiler saw ---
 

@@ -68,7 +68,8 @@ class _Parts:
 def long_epoch_ends(context: Context, epochs: Sequence[TrainedEpoch], found: Sequence[Finding]) -> list[Finding]:
     """Report each training whose epochs' ends take ENDS_SHARE of it or more, less what other findings say of them.
 
-    Of their validations VALIDATION_SHARE is enough. LONG_ENDS_LEAST epochs tell it, or any whose validation is long.
+    Of their validations VALIDATION_SHARE is enough. LONG_ENDS_LEAST epochs tell it, two whose ends agree, or any whose
+    validation is long.
     """
     told = interval_cover(each.span for f in found if RULES[f.rule].at_epoch_ends for each in f.each)
     return [
@@ -85,7 +86,7 @@ def _of_training(
 ) -> Iterator[Finding]:
     known = [each for each in epochs if each.from_callbacks and _lies_in(each, training)]
     alike = [each for each in known if each.alike]
-    mine = alike if len(alike) >= th.LONG_ENDS_LEAST else known
+    mine = alike if len(alike) >= th.LONG_ENDS_LEAST or _agree(alike) else known
     if not mine:
         return
     parts = _parts(training, mine, told)
@@ -96,6 +97,12 @@ def _of_training(
         is_starved = any(context.training_at(f.start_t_s, f.gpu) is training for f in starved)
         advice = _advice(training, parts), _of_validation(context, training, parts, of_steps=not is_starved)
         yield _finding(context, training, mine, parts, tuple(chain(*advice)))
+
+
+def _agree(epochs: Sequence[TrainedEpoch]) -> bool:
+    """Tell whether a few epochs are enough, since their ends are long and take about as long every time."""
+    ends = [each.validation_s + each.checkpoint_s for each in epochs]
+    return len(ends) > 1 and min(ends) >= th.LONG_END_S and max(ends) <= th.ENDS_AGREE * min(ends)
 
 
 def _lies_in(epoch: TrainedEpoch, training: Training) -> bool:

@@ -20,6 +20,7 @@ from gpu_report.wording import amount
 
 DEFAULT_CONF = 0.001  # of a validation whose `conf` is not set (engine/validator.py of ultralytics)
 DEFAULT_BOXES = {"iou": 0.7, "max_det": 300}  # cfg/default.yaml: more of either keeps more boxes
+WRITE = ("save_txt", "save_json")
 LOADERS = 2  # times as many workers as `workers` says load for a validation within a training
 
 
@@ -34,7 +35,7 @@ class ValidationAdvice:
 
     def on_validation(self) -> list[Advice]:
         """Return what is worth a change whatever else is advised, what wins most first."""
-        return self._worth(*self._seldom(), *self._fewer_boxes(), *self._no_plots())
+        return self._worth(*self._seldom(), *self._no_files(), *self._fewer_boxes(), *self._no_plots())
 
     def on_loading(self) -> list[Advice]:
         """Return what changes the training's own steps, too: none where more is advised on those."""
@@ -52,10 +53,13 @@ class ValidationAdvice:
 
     def _fewer_boxes(self) -> Iterator[Advice]:
         """Offer fewer boxes: NMS and metrics take as long as there are many."""
-        asked, seconds = self.training.args.get("conf", ""), self.typical.of("postprocess", "metrics")
+        asked = self.training.args.get("conf", "")
         conf = DEFAULT_CONF if asked is None else asked
+        of_files = self._written()
+        seconds = self.typical.of("postprocess") if of_files else self.typical.of("postprocess", "metrics")
         more, gain = self._more_boxes(), seconds / self.epoch_s
-        text = f"Keep fewer boxes: NMS and metrics take {amount(seconds, 's')} a validation"
+        taking = "NMS takes" if of_files else "NMS and metrics take"
+        text = f"Keep fewer boxes: {taking} {amount(seconds, 's')} a validation"
         if isinstance(conf, float) and 0 <= conf < th.ENOUGH_CONF:
             usual = f" (`conf` is {conf:g}, by default {DEFAULT_CONF:g})" if conf < DEFAULT_CONF else ""
             too = "".join(
@@ -66,6 +70,17 @@ class ValidationAdvice:
         else:
             for name, (now, least) in more.items():
                 yield Advice(f"{text}. {least} is the default", name, now, least, gain_at_most=gain)
+
+    def _written(self) -> str:
+        """Return the argument by which a validation writes its predictions as files, empty where none does."""
+        return next((name for name in WRITE if self.training.args.get(name) is True), "")
+
+    def _no_files(self) -> Iterator[Advice]:
+        """Offer to write no predictions as files, which YOLO does in its metrics, for each image by itself."""
+        name, seconds = self._written(), self.typical.of("metrics")
+        if name:
+            text = f"Write no predictions as files: metrics, which write them, take {amount(seconds, 's')} a validation"
+            yield Advice(text, name, "True", "False", gain_at_most=seconds / self.epoch_s)
 
     def _more_boxes(self) -> dict[str, tuple[str, str]]:
         """Return the arguments that keep more boxes than their defaults do, each with its value and its default."""

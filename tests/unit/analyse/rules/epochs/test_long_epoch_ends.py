@@ -82,8 +82,13 @@ def test_some_epochs_are_left_to_validate_after(asked, said):
 
 
 def test_a_few_epochs_are_no_habit():
-    assert ends(trained(1.0, 2.0, count=5)) == []  # the first does not count
-    assert len(ends(trained(1.0, 2.0, count=6))) == 1
+    assert ends(trained(1.0, 1.5, count=5)) == []  # the first does not count
+    assert len(ends(trained(1.0, 1.5, count=6))) == 1
+
+
+def test_two_epochs_are_enough_whose_ends_are_long_and_alike():
+    assert len(ends(trained(8.0, 5.0, count=3))) == 1
+    assert ends(trained(8.0, 5.0, count=2)) == []
 
 
 def test_a_training_that_is_judged_by_its_epochs_is_not_too_short_to_judge():
@@ -208,6 +213,14 @@ def test_what_takes_the_time_has_its_argument(argument, parts, now, then, gain):
 )
 def test_nothing_is_advised_that_would_not_help(argument, change):
     assert argument not in advised(validated(**change))
+
+
+def test_files_that_somebody_asked_for_lead():
+    run = validated({"metrics": 2.4, "inference": 1.1})
+    with_files = dataclasses.replace(run.yolo_runs[0], args={**run.yolo_runs[0].args, "save_txt": True})
+    run = dataclasses.replace(run, yolo_runs=(with_files,))
+    assert analyse(run).verdict.sentences[0].text.startswith("Set `save_txt=False` (now True): validation takes 40 %")
+    assert "conf" not in advised(run)  # NMS is little, and its metrics write files
 
 
 def test_where_more_is_advised_on_its_steps_they_are_left_alone():

@@ -2,7 +2,9 @@
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.activity import outside
+from gpu_report.analyse.timeline.steady_state import is_settled
 from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.model import HEALTHY_PCT
 from gpu_report.wording import length
@@ -35,6 +37,13 @@ def busy_in_training(context: Context, training: Training | None = None, gpu: in
             busy += 100 * float((series.weight_s * context.work_in_waits(series))[mine & ~works].sum())
     gpus = len(context.activity.used_gpus) if gpu is None else 1
     return (busy / weight, weight / gpus) if weight else None
+
+
+def steady_utilisation(context: Context, training: Training, series: GpuSeries, usable: Bools) -> float | None:
+    """Return mean utilisation (%) of a GPU in the steady state of a training, None where there is too little of it."""
+    undisturbed = as_array(training.within(context.undisturbed))
+    mean_pct, seconds = series.mean_util_of(usable & ~outside(series, undisturbed))
+    return mean_pct if is_settled(seconds, series.interval_s) else None
 
 
 def saw_training(context: Context) -> bool:

@@ -24,6 +24,7 @@ def _calls(*functions: str) -> Callable[[Stack], bool]:
 
 # Frames that a model enters only to be compiled: those of `eval_frame.py` and of compiled code it enters in each step.
 _COMPILER = re.compile(r"[\\/]torch[\\/](?:_dynamo[\\/](?:convert_frame|output_graph)|_inductor[\\/]compile_fx)\.py$")
+NO_COMPILING = frozenset({"run", "<module>"})  # what a compiled model runs in each step, and an import of the compiler
 _BACKWARD = "_engine_run_backward"
 # Of multiprocessing's ways to start a process those in which it begins with an empty interpreter.
 _SPAWNS = re.compile(r"[\\/]multiprocessing[\\/]popen_(?:spawn_\w+|forkserver)\.py$")
@@ -32,7 +33,7 @@ _CONVOLUTION = re.compile(r"[\\/]torch[\\/]nn[\\/]modules[\\/]conv\.py$")
 
 
 def _compiles(stack: Stack) -> bool:
-    return any(_COMPILER.search(frame.file) and frame.function != "run" for frame in stack)
+    return any(_COMPILER.search(frame.file) and frame.function not in NO_COMPILING for frame in stack)
 
 
 def runs_backward(stack: Stack) -> bool:

@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gpu_report.analyse.busy_in_training import Busy, busy_in_training, busy_words, of_what_time, steady_words
+from gpu_report.analyse.busy_in_training import (
+    Busy,
+    busy_in_training,
+    busy_words,
+    of_what_time,
+    steady_utilisation,
+    steady_words,
+)
 from gpu_report.analyse.causes import Explanation, explain, explain_waiting
 from gpu_report.analyse.causes.main_process import OF_A_CALL, of_growth
 from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
@@ -11,12 +18,9 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.timeline.activity import outside
-from gpu_report.analyse.timeline.steady_state import is_settled
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array
+from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Cause, Evidence, Finding, Severity
 
@@ -50,10 +54,10 @@ def _low(context: Context, training: Training) -> Iterator[_Low]:
 
     One that reports no utilisation waits where the trainer reported that it waited for data.
     """
-    undisturbed, waited = as_array(training.within(context.undisturbed)), _data_wait(context, training)
+    waited = _data_wait(context, training)
     waits = waited is not None and waited >= th.DATA_WAIT_SHARE
     for series, use in zip(context.series, context.usable, strict=True):
-        mean_pct = _mean_pct(series, use, undisturbed) if series.gpu in training.gpus else None
+        mean_pct = steady_utilisation(context, training, series, use) if series.gpu in training.gpus else None
         signals = context.signals.of_training(series.gpu, training) if series.gpu in training.gpus else None
         if signals is not None and mean_pct is None and _is_in_call(signals):
             mean_pct = signals.gpu_within("gpu_util_pct")
@@ -71,12 +75,6 @@ def _span(context: Context, training: Training) -> Span | None:
     phased = training.rank_group is not None or any(phase.name == "train" for phase in context.phases)
     spans = training.train_spans if phased else context.signals.steady_of(training)
     return (spans[0][0], spans[-1][1]) if spans else None
-
-
-def _mean_pct(series: GpuSeries, usable: Bools, undisturbed: Spans) -> float | None:
-    """Return mean utilisation in the steady state, None where there is too little of it to judge."""
-    mean_pct, seconds = series.mean_util_of(usable & ~outside(series, undisturbed))
-    return mean_pct if is_settled(seconds, series.interval_s) else None
 
 
 def _is_in_call(signals: IntervalSignals) -> bool:

@@ -5,7 +5,8 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import length_s
-from gpu_report.model import Advice, Finding, Frame
+from gpu_report.model import Advice, CodeLocation, Finding, Frame
+from gpu_report.wording import place_words
 
 HOPPER = 9.0  # compute capability of H100, H200 and GH200, on which the usual share was measured
 HOPPER_NAMES = ("NVIDIA H", "NVIDIA GH")  # by which recordings before that setting tell them
@@ -17,8 +18,18 @@ def other_gpu_work(context: Context) -> list[Finding]:
     Utilisation says that a kernel runs, not whose. Which part of its SM activity a GPU spends on tensor cores is a
     property of the model: it changes neither with batches nor with how long the GPU waits in between.
     """
-    pairs = [(training, gpu) for training in context.trainings for gpu in sorted(training.gpus)]
+    pairs = [(training, _waits_least(context, training)) for training in context.trainings if training.gpus]
     return [found for training, gpu in pairs if (found := _of_gpu(context, training, gpu)) is not None]
+
+
+def _waits_least(context: Context, training: Training) -> int:
+    """Return the GPU of a training that the others wait for, by its utilisation: NCCL's waits are kernels, too."""
+
+    def util_pct(gpu: int) -> float:
+        signals = context.signals.of_training(gpu, training)
+        return (signals.gpu_within("gpu_util_pct") if signals else None) or 0.0
+
+    return min(sorted(training.gpus), key=util_pct)
 
 
 def usual_tensor_share(parameters: float) -> float:
@@ -42,7 +53,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     if share >= th.TENSOR_SHARE_LOW * usual or extra_pct < 100 * th.STEP_WARNS_SHARE:
         return None
     own = _own_code(context, training, gpu)
-    first = f"Look at what `{own.function}` computes on the GPU" if own else "Find what else the GPU computes"
+    first = f"Look at what {place_words(own)} computes on the GPU" if own else "Find what else the GPU computes"
     steady = context.signals.steady_of(training)
     return context.finding(
         "other-gpu-work",
@@ -79,10 +90,12 @@ def _is_known(context: Context, training: Training, gpu: int) -> bool:
     return is_hopper and not shared and training.args.get("task") == "detect"
 
 
-def _own_code(context: Context, training: Training, gpu: int) -> Frame | None:
-    """Return the function of the user's that YOLO called for longest while it trained, None where it called none.
+def _own_code(context: Context, training: Training, gpu: int) -> CodeLocation | Frame | None:
+    """Return the user's function that YOLO called for longest while it trained, else his own layer; None without both.
 
     What it launches runs later, so that its own time says little: that it is there does.
     """
     call, seconds = context.signals.longest_call(gpu, training.train_spans)
-    return call if seconds >= th.OWN_CODE_SHARE * length_s(training.train_spans) else None
+    if call is not None and seconds >= th.OWN_CODE_SHARE * length_s(training.train_spans):
+        return context.signals.place_in_call(gpu, call, training.train_spans)
+    return context.signals.longest_layer(gpu, training.train_spans)

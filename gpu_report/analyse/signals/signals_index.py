@@ -202,6 +202,11 @@ class SignalsIndex:
         habits = next(self._habits_of(gpu), None)
         return None if habits is None else habits.place_in_call(call, spans)
 
+    def longest_layer(self, gpu: int, spans: Sequence[Span]) -> Frame | None:
+        """Return the line of the user's own layer that a GPU's main process was in for longest, None without one."""
+        layers = (each.longest_layer(spans) for each in self._habits_of(gpu))
+        return next((layer for layer in layers if layer is not None), None)
+
     def longest_call(self, gpu: int, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, and its seconds there."""
         calls = (each.longest_call(spans) for each in self._habits_of(gpu))

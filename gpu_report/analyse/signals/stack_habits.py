@@ -12,7 +12,7 @@ from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.cpu_there import cpu_there
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.signal_table import SignalTable
-from gpu_report.analyse.signals.stack_notes import kind_of
+from gpu_report.analyse.signals.stack_notes import kind_of, own_layer
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
 from gpu_report.analyse.timeseries.distinct import PlaceOf
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
@@ -144,6 +144,17 @@ class StackHabits:
             found = most
         line, spent = _line_of_most(inside, found)
         return CodeLocation(self.stacks.process.role, line.function, line.file, line.line, spent / total)
+
+    def longest_layer(self, spans: Sequence[Span]) -> Frame | None:
+        """Return the line of the user's own layer that was noted for longest in some stretches, None without one."""
+        rows, share = self.stacks.within(spans)
+        numbers, seconds = self.stacks.number[rows], self.stacks.seconds(rows) * share
+        by: dict[Frame, float] = {}
+        for number in np.unique(numbers).tolist():
+            layer = own_layer(self.stacks.process.stacks.get(number, ()))
+            if layer is not None:
+                by[layer] = by.get(layer, 0.0) + float(seconds[numbers == number].sum())
+        return max(by, key=lambda each: by[each], default=None)
 
     def longest_call(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, idle or not, and for how long."""

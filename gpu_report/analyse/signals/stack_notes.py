@@ -179,6 +179,16 @@ def works_by_image(stack: Stack) -> bool:
     return any(frame.function in BY_IMAGE and in_yolo(frame) for frame in stack)
 
 
+@lru_cache(maxsize=8192)
+def own_layer(stack: Stack) -> Frame | None:
+    """Return the line of the user's own layer (`forward` of a module) that a stack lies in, else None."""
+    if not any(map(in_step, stack)):
+        return None
+    mine = (frame for frame in stack if frame.function == FORWARD and kind_of(frame) == "own")
+    found = next(mine, None)
+    return found and replace(found, called="")
+
+
 def line_of(process: ProcessStacks, number: int) -> Frame | None:
     """Return the line of code of one of a process's stacks, None of a worker that waits for work."""
     return location_of(process.stacks.get(number, ()), of_worker=process.is_worker)

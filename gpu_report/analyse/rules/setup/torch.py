@@ -1,6 +1,6 @@
 """Set-up at odds: a torch that does not fit the driver or has no CUDA, and modes that slow each kernel."""
 
-from gpu_report.analyse.busy_in_training import busy_in_training
+from gpu_report.analyse.busy_in_training import busy_in_training, steady_utilisation
 from gpu_report.analyse.causes.slow_modes import SLOW_MODES
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
@@ -8,6 +8,7 @@ from gpu_report.analyse.rules.setup.check import SetupIssue
 from gpu_report.analyse.timeline.device_argument import visible_devices
 from gpu_report.analyse.timeline.trainings import CPU, Training
 from gpu_report.model import HEALTHY_PCT, Advice, Evidence, Severity
+from gpu_report.wording import upper_first
 
 CUDNN_OFF = "cudnn_off"  # of the slow modes the one that makes the GPU's own work longer
 TENSOR_CORES_FROM = 7.0  # compute capability (NVIDIA, CUDA C++ Programming Guide: Volta)
@@ -112,6 +113,25 @@ def cudnn_off(context: Context, training: Training) -> SetupIssue | None:  # noq
         return None
     mode = SLOW_MODES[CUDNN_OFF]
     return SetupIssue("warning", f"Convolutions were slow: {mode.what}", (), (), (_do(mode.do),))
+
+
+def slow_mode(context: Context, training: Training) -> SetupIssue | None:
+    """Find a debugging mode that was on in a training which is too short to be judged as one that lasts.
+
+    Of one that is judged it is the cause (causes/slow_modes.py).
+    """
+    on = [SLOW_MODES[name] for name in SLOW_MODES if name in training.slow_modes and name != CUDNN_OFF]
+    busy = busy_in_training(context, training)
+    if not on or busy is None or busy[0] >= HEALTHY_PCT or _is_judged(context, training):
+        return None
+    return SetupIssue("warning", upper_first(on[0].what), (on[0].what,), (), tuple(_do(mode.do) for mode in on))
+
+
+def _is_judged(context: Context, training: Training) -> bool:
+    """Tell whether there is enough of a training's steady state to say what holds it back."""
+    pairs = zip(context.series, context.usable, strict=True)
+    mine = ((series, use) for series, use in pairs if series.gpu in training.gpus)
+    return any(steady_utilisation(context, training, series, use) is not None for series, use in mine)
 
 
 def _saw_precision(context: Context, training: Training) -> bool:

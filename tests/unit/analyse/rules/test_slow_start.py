@@ -153,6 +153,7 @@ LAUNCH = Frame(LIBRARY + "multiprocessing/popen_spawn_posix.py", 62, "_launch", 
 SPAWNS = (LAUNCH, Frame(TORCH + "utils/data/dataloader.py", 1192, "__init__"), TRAINER)
 COMPILE = (Frame(TORCH + "_inductor/ir.py", 379, "x"), Frame(TORCH + "_inductor/compile_fx.py", 1485, "f"), TRAINER)
 BACKWARD = (Frame(TORCH + "autograd/graph.py", 869, "_engine_run_backward", "run_backward"), TRAINER)
+IMPORTS_IT = (Frame(TORCH + "_dynamo/convert_frame.py", 9, "<module>"), TRAINER)
 RUNS_COMPILED = (Frame(TORCH + "_dynamo/eval_frame.py", 4, "_fn"), TRAINER)
 IMPORTING = (Frame("<frozen importlib._bootstrap_external>", 9, "get_data"), Frame(TORCH + "fx.py", 1, "<module>"))
 CONVOLUTION = (Frame(TORCH + "nn/modules/conv.py", 548, "_conv_forward", "conv2d"), TRAINER)
@@ -165,6 +166,7 @@ CONVOLUTION = (Frame(TORCH + "nn/modules/conv.py", 548, "_conv_forward", "conv2d
         (SPAWNS[:1], None),  # no loader's
         (COMPILE, start_work.COMPILES),
         (RUNS_COMPILED, None),
+        (IMPORTS_IT, None),
         (IMPORTING, start_work.IMPORTS),
         ((IMPORT, *IMPORTING), None),  # a module of the user's that computes while it is imported
         (CONVOLUTION, start_work.SEARCHES),

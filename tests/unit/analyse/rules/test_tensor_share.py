@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 from support.samples import SAMPLES
+from support.stacks import TRAINER, process
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.rules.tensor_share import usual_tensor_share
 from gpu_report.load import load_run
+from gpu_report.model import Frame
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +41,26 @@ def test_a_share_of_a_third_of_the_usual_is_other_work(healthy):
     said = analyse(with_tensor_activity(healthy, 0.35)).verdict.sentences
     assert said[0].findings == (finding.id,)
     assert not any("Nothing to fix" in sentence.text for sentence in said)
+
+
+LAYER = Frame("/home/u/attention.py", 23, "forward")
+MODULE = Frame("/venv/lib/python3.12/site-packages/torch/nn/modules/module.py", 1751, "_wrapped_call_impl")
+
+
+def test_a_layer_of_ones_own_is_where_to_look(healthy):
+    notes = process((0, healthy.duration_s, (LAYER, MODULE, TRAINER)))
+    (finding,) = found_in(replace(with_tensor_activity(healthy, 0.35), stacks=(notes,)))
+    assert finding.advice[0].short == "Look at what `forward` (attention.py:23) computes on the GPU"
+
+
+def test_of_several_gpus_the_one_that_waits_least_is_judged():
+    """NCCL's waits are kernels without tensor cores, too."""
+    run = load_run(SAMPLES / "m-ddp")
+    others = run.samples["gpu"] == run.samples["gpu"].max()
+    waits = run.samples["tensor_active_pct"].where(~others, run.samples["tensor_active_pct"] * 0.2)
+    busier = run.samples["gpu_util_pct"].where(~others, 100.0)
+    assert found_in(replace(run, samples=run.samples.assign(tensor_active_pct=waits, gpu_util_pct=busier))) == []
+    assert len(found_in(with_tensor_activity(run, 0.3))) == 1
 
 
 def test_on_another_gpu_or_task_the_usual_share_is_not_known(healthy):

@@ -158,7 +158,24 @@ def test_without_cudnn_convolutions_are_slow_however_busy_the_gpu_is():
     run = trained({**FITTING, "slow_modes": ["cudnn_off"]})
     assert said(run) == [("warning", "Convolutions were slow: cuDNN was switched off")]
     assert "torch.backends.cudnn.enabled = False" in analyse(run).verdict.text
-    assert said(trained({**FITTING, "slow_modes": ["tracemalloc"]})) == []
+
+
+BLOCKING = {**FITTING, "slow_modes": ["launch_blocking"]}
+
+
+def test_a_debugging_mode_is_named_where_a_training_is_too_short_to_be_judged():
+    run = trained(BLOCKING, util=30.0)  # its only epoch, which a drop touches
+    util = run.samples["gpu_util_pct"].to_numpy().copy()
+    util[60:80] = 2.0
+    run = dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=util))
+    assert [finding.rule for finding in analyse(run).findings if finding.rule == "starved"] == []
+    assert said(run) == [("warning", "Each kernel was waited for (`CUDA_LAUNCH_BLOCKING`)")]
+    assert analyse(run).verdict.sentences[0].text.startswith("Unset `CUDA_LAUNCH_BLOCKING`: it is for debugging")
+
+
+def test_a_debugging_mode_of_a_busy_gpu_or_of_a_training_that_is_judged_is_no_odd_set_up():
+    assert said(trained(BLOCKING)) == []
+    assert said(trained(BLOCKING, util=30.0)) == []  # the cause of the GPU that waits
 
 
 def test_a_batch_that_yolo_halved_for_want_of_memory():

@@ -11,6 +11,14 @@ from gpu_report.analyse.causes.candidate import (
     usual_trainer_cpu,
 )
 from gpu_report.analyse.causes.confidence import LIKELY, OWN_CORES, STRONG
+from gpu_report.analyse.causes.cores_takers import (
+    cores_words,
+    newcomers,
+    takers,
+    takers_advice,
+    takers_evidence,
+    takers_words,
+)
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import Advice
@@ -37,17 +45,23 @@ def memory_pressure(signals: IntervalSignals) -> Candidate | None:
 
 
 def cores_taken(signals: IntervalSignals) -> Candidate | None:
-    """Find that every core was busy most of the time, and not with this training."""
+    """Find that every core was busy most of the time, and not with this training; and whose programs these were."""
     cpu, pressure, others = signals.within("cpu_pct"), signals.within("cpu_pressure_pct"), others_cpu(signals)
     full = signals.share_above("cpu_pct", th.ALL_CORES_PCT)
     if others is None or others < th.OTHERS_CPU_PCT or full is None or full < th.CORES_TAKEN_SHARE:
         return None
+    cores = signals.cores or 0  # there are some, else nobody knows what others used
+    programs = takers(signals, others * cores)
     numbers = evidence(
         ("CPU, all cores", cpu, "%"),
         ("of all cores, used by other processes", others, "%"),
+        *takers_evidence(programs),
         ("time with a process waiting for a CPU core", pressure, "%"),
     )
-    return Candidate("input-cpu", STRONG, f"other processes used {others:.0f} % of all CPU cores", numbers)
+    text = f"other processes used {others:.0f} % of all CPU cores"
+    if programs:
+        text = f"{takers_words(programs)} used {cores_words(programs, cores)}"
+    return Candidate("input-cpu", STRONG, text, numbers, takers_advice(programs))
 
 
 def cores_shared(signals: IntervalSignals) -> Candidate | None:
@@ -70,7 +84,9 @@ def cores_shared(signals: IntervalSignals) -> Candidate | None:
         return None
     if not risen(pressure, usual_pressure, th.CPU_PRESSURE_PCT):
         return None
+    programs = newcomers(signals, more)
     numbers = evidence(
+        *takers_evidence(programs),
         ("time with a process waiting for a CPU core", pressure, "%"),
         usually(usual_pressure, "%"),
         ("CPU of the trainer and its workers", own, "% of a core"),
@@ -79,13 +95,13 @@ def cores_shared(signals: IntervalSignals) -> Candidate | None:
     )
     cores = _usable(signals)
     whose = "the CPU cores" if not cores else f"the {cores:g} CPU cores"
-    text = f"other processes ran on {whose} that training may use"
-    advice = Advice(
+    text = f"{takers_words(programs) or 'other processes'} ran on {whose} that training may use"
+    look = Advice(
         "`top` shows who uses the cores, `taskset -cp PID` which ones a process may use. Give the training cores that "
         "nothing else runs on",
         short="Keep other programs off the CPU cores of the training",
     )
-    return Candidate("input-cpu", LIKELY, text, numbers, (advice,))
+    return Candidate("input-cpu", LIKELY, text, numbers, takers_advice(programs) or (look,))
 
 
 def _more_of_others(signals: IntervalSignals) -> float | None:

@@ -10,11 +10,12 @@ from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.busy_thread import BusyThread
 from gpu_report.analyse.signals.loader_work import LoaderWork
 from gpu_report.analyse.signals.other_processes import OtherProcess
+from gpu_report.analyse.signals.other_programs import Program
 from gpu_report.analyse.signals.process_waits import FileWait, LockKept
 from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.model import NearbyKernelEvent
+from gpu_report.model import NearbyKernelEvent, OtherProgram
 
 NOT_LOADING = "not_loading"  # column: share of each row (0 to 1) in which the main process did not wait for its loader
 WAITING = ((NOT_LOADING, th.NOT_LOADING_SHARE), ("main_cpu_pct", th.WAITING_MAIN_PCT))
@@ -32,6 +33,8 @@ class IntervalSignals:
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
     kept Python's lock.
     `busy_thread` is another thread of the main process that kept Python busy in most of it.
+    `other_programs` are the looks at programs of others that touch it, `typical_programs` is the CPU of each (% of a
+    core) in the steady state.
     `loader` is what the workers did in it, or in all of its training, while that waited; None where it was not noted.
     `is_lasting` says that it is all of a training's steady state, with nothing else to compare it with, and
     `waits` that its host rows are only those of an interval in which the trainer waited.
@@ -66,6 +69,8 @@ class IntervalSignals:
     lock_kept: LockKept | None = None
     loader: LoaderWork | None = None
     busy_thread: BusyThread | None = None
+    other_programs: Sequence[OtherProgram] = ()
+    typical_programs: Mapping[Program, float] = field(default_factory=dict)
 
     @property
     def span(self) -> Span:

@@ -17,6 +17,7 @@ from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSig
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
 from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work
 from gpu_report.analyse.signals.other_processes import OtherProcess
+from gpu_report.analyse.signals.other_programs import Program, typical_programs
 from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable, signal_table
 from gpu_report.analyse.signals.stack_habits import StackHabits, stood_of
@@ -80,6 +81,8 @@ class SignalsIndex:
         mains = (process for process in run.stacks if not process.is_worker)
         self._held = [IntervalIndex(process.lock_held, lambda held: held.span) for process in mains]
         self._waits = IntervalIndex(run.waits, lambda wait: wait.span)
+        self._programs = IntervalIndex(run.other_programs, lambda look: look.span)
+        self._typical_programs: dict[Span | None, Mapping[Program, float]] = {}  # by the span of the training
         self._steady: dict[Span, Sequence[Span]] = {}  # by the span of the training that they are in
         self._lasting: dict[tuple[int, Span], IntervalSignals] = {}  # by GPU and the span of the training
         self._loading: dict[int | None, IntervalCover] = {}  # by GPU
@@ -139,6 +142,8 @@ class SignalsIndex:
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", interval),
             worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", interval),
             lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), interval),
+            other_programs=self._programs(start_t_s, end_t_s),
+            typical_programs=self._typical_programs_in(training),
             loader=self._loader_work(gpu, within),
             busy_thread=self.busy_thread(gpu, within),
             in_first_epoch=any(
@@ -233,6 +238,13 @@ class SignalsIndex:
             enough = training is None or length_s(steady) >= LEVEL_AT_LEAST_S
             self._typical[key] = self._readings.with_steady(steady) if enough else self._typical_in(None)
         return self._typical[key]
+
+    def _typical_programs_in(self, training: Training | None) -> Mapping[Program, float]:
+        key = training.span if training is not None else None
+        if key not in self._typical_programs:
+            steady = self.steady_of(training) if training is not None else self.steady
+            self._typical_programs[key] = typical_programs(self._run.other_programs, steady)
+        return self._typical_programs[key]
 
     @cached_property
     def _readings(self) -> _Readings:

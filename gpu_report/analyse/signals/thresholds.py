@@ -89,6 +89,9 @@ BY_DESIGN_SHARE = 0.8
 LOWERED_SHARE = 0.98  # of the default limit: less was set by somebody
 HALVED_PCT = 45.0  # nvml.h: HW slowdown divides the clock by two or more; the rest is for ticks at its edges
 
+# Of an interval: with 3,000 processes looks are 41 s apart, but for the second one, which is of 2 s of 10 s or more.
+LOOKED_SHARE = 0.1
+
 # A rise is growth from this on. 4 % of what the training held: 0.1 % was measured in the labelled runs after their
 # first epoch. And 256 MiB: the first validation of a small model takes 140.
 GROWTH_SHARE = 0.04

@@ -32,7 +32,14 @@ from gpu_report.analyse.causes.file_waits import (
     workers_wait_for_file,
 )
 from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
-from gpu_report.analyse.causes.host import cores_shared, cores_taken, held_on_few_cores, memory_pressure, own_cores_full
+from gpu_report.analyse.causes.host import (
+    cores_shared,
+    cores_taken,
+    crowded_out,
+    held_on_few_cores,
+    memory_pressure,
+    own_cores_full,
+)
 from gpu_report.analyse.causes.kernel_log import kernel_said
 from gpu_report.analyse.causes.main_process import (
     launch_bound,
@@ -112,7 +119,8 @@ def explain(signals: IntervalSignals, *, expected: Cause | None = None, kernel_w
     `expected` is the cause that the phase gives (a validation of typical length), which yields only to a stronger one.
     `kernel_was_read` is False when nobody looked.
     """
-    excluded = WHILE_WAITED_FOR if stood_elsewhere(signals) else ()
+    excluded = WHILE_WAITED_FOR if stood_elsewhere(signals) else frozenset()
+    excluded -= {cores_taken} if crowded_out(signals) else frozenset()
     scorers = (each for each in CAUSES if each not in excluded)
     found = [candidate for scorer in scorers if (candidate := scorer(signals)) is not None]
     if not found and expected is None and (waited := waited_for_data(signals)) is not None:

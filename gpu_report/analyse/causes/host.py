@@ -64,6 +64,20 @@ def cores_taken(signals: IntervalSignals) -> Candidate | None:
     return Candidate("input-cpu", STRONG, text, numbers, takers_advice(programs))
 
 
+def crowded_out(signals: IntervalSignals) -> bool:
+    """Tell whether programs came that took the cores while the training got less CPU than it usually does.
+
+    Wherever its main process stands then, it waits for a core, but in a function of the user's: that may have asked a
+    service for what these programs do.
+    """
+    own, usual, others = trainer_cpu(signals), usual_trainer_cpu(signals), others_cpu(signals)
+    if own is None or not usual or others is None or own > th.LESS_CPU_SHARE * usual:
+        return False
+    if signals.stood is not None and signals.stood.is_in_call:
+        return False
+    return cores_taken(signals) is not None and bool(newcomers(signals, others * (signals.cores or 0)))
+
+
 def cores_shared(signals: IntervalSignals) -> Candidate | None:
     """Find that the training waited for cores and got less CPU than it usually does: others had the cores that it uses.
 

@@ -298,6 +298,8 @@ INSIDE_KINDS = {
     "model": "number (in calls.csv), model, task, mode, format, half, compile, imgsz, batch, providers, device ...",
     "calls": "calls, failed, dropped (rows that were lost), objects (model objects by number): of predictions, so far",
     "profile": "name, phase, epoch, kept_steps, reason, begin_mono_s, kept_mono_s, file, failed: PyTorch's profiler",
+    "memory_holder": "epoch, look, allocated_mib, grown_mib, took_ms, cpu_ms; name, place, type, file, function, line, "
+    "tensors, mib, new_tensors, new_mib, with_graph: what holds the tensors by which GPU memory grew",
     "ended": "how (finished, early stop, exception); error, bases, message, errno, cuda_error, raised_in, frames",
     "error": "where, reason: a fault of ours, which the training did not feel",
 }

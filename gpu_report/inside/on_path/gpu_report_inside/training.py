@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import exceptions, facts
 from .batches import PROGRESS_EVERY_S, PROGRESS_SHARE, TOTALS_EVERY_S, Batches
 from .lines import LINES, now
+from .memory_watch import MemoryWatch
 from .runs import ReportedRun
 from .startup import MOSAIC, PARTS, GflopsListener, unwrap, wrap
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BATCHES = Batches()
+OUT_OF_MEMORY = "OutOfMemoryError"  # torch's, whose type an older torch has under another name
 
 
 class ReportedTraining(ReportedRun):
@@ -38,6 +40,7 @@ class ReportedTraining(ReportedRun):
         self._parts = ["setup"]
         self._slow_modes: list[str] | None = None
         self._memory_retries = 0
+        self._memory = MemoryWatch()
         self.phase("startup", "setup")
 
     def is_of(self, trainer: Any) -> bool:
@@ -94,6 +97,7 @@ class ReportedTraining(ReportedRun):
             self._totals()
         elif BATCHES.count > 0:
             self._progress()
+        self._memory.within_epoch(self.epoch)
 
     def epoch_trained(self, trainer: Any) -> None:
         """Sum up the training part of an epoch. Ranks other than 0 read no loss: that would wait for their GPU."""
@@ -137,7 +141,9 @@ class ReportedTraining(ReportedRun):
             self.phase("checkpoint", "", self.epoch)
 
     def epoch_ends(self, trainer: Any) -> None:
-        """Begin the final evaluation when this was the last epoch."""
+        """Begin the final evaluation when this was the last epoch; else see whether memory has grown."""
+        if not (self.final or trainer.stop):
+            self._memory.epoch_ends(self.epoch)
         if trainer.stop:
             self.final = True
             self.phase("final evaluation")
@@ -155,6 +161,8 @@ class ReportedTraining(ReportedRun):
         error = sys.exc_info()[1]
         if error is None and facts.rank() > 0 and getattr(trainer, "stop", False):
             return self.over(trainer), {"error": None}
+        if type(error).__name__ == OUT_OF_MEMORY:
+            self._memory.ran_out(self.epoch)
         return "exception", exceptions.described(error, self.save_dir)
 
     def abandoned(self) -> tuple[float, float]:

@@ -1,0 +1,183 @@
+"""What holds the tensors by which memory grew: found, named, and never a cache that was there before."""
+
+import contextlib
+import functools
+import itertools
+import sys
+import time
+from types import SimpleNamespace as Some
+
+import pytest
+
+from gpu_report.inside.on_path.gpu_report_inside import memory_watch, tensor_holders
+
+MIB = 2**20
+SOON_S = 60.0  # a budget that no look needs
+ADDRESSES = itertools.count(1)
+
+
+class Tensor:
+    """As much of a tensor as is looked at."""
+
+    def __init__(self, mib=10, *, cuda=True, leaf=True, node=None):
+        self.is_cuda, self.is_leaf, self.grad_fn = cuda, leaf, node
+        self.storage = Some(data_ptr=functools.partial(int, next(ADDRESSES)), nbytes=functools.partial(int, mib * MIB))
+
+    def untyped_storage(self):
+        return self.storage
+
+
+class Parameter(Tensor):
+    """A parameter of a model."""
+
+
+class AddBackward0:
+    def __init__(self, before):
+        self.next_functions = ((before, 0), (None, 0))
+
+
+class Trainer:
+    seen = []  # noqa: RUF012 - the fault that is looked for
+
+    def __init__(self):
+        self.history = {"images": []}
+        self.total = None
+
+    def keep(self, image):
+        self.seen.append(image)
+
+    def remember(self, image):
+        self.history["images"].append((image, 1))
+
+    def add(self, image):
+        self.total = image
+
+
+KEPT = []
+
+
+def keep_globally(image):
+    KEPT.append(image)
+
+
+def keep_by_default(image, kept=[]):  # noqa: B006 - the fault that is looked for
+    kept.append(image)
+
+
+def keeper():
+    held = []
+
+    def keep(image):
+        held.append(image)
+
+    return keep
+
+
+@pytest.fixture(autouse=True)
+def _torch(monkeypatch):
+    plain = Some(DisableTorchFunction=contextlib.nullcontext)
+    monkeypatch.setitem(sys.modules, "torch", Some(Tensor=Tensor, nn=Some(Parameter=Parameter), _C=plain))
+    yield
+    Trainer.seen.clear()
+    KEPT.clear()
+    keep_by_default.__defaults__[0].clear()
+
+
+def known():
+    return tensor_holders.look(lambda _: set(), 0.0)[0]
+
+
+def found_after(keep, *, make=Tensor, budget_s=SOON_S):
+    before = known()
+    for _ in range(12):
+        keep(make())
+    return tensor_holders.look(lambda ids: ids - before, time.thread_time() + budget_s)[1]
+
+
+@pytest.mark.parametrize(
+    ("make_keep", "name", "place", "function"),
+    [
+        (lambda: Trainer().keep, "Trainer.seen", "class", "keep"),
+        (lambda: Trainer().remember, "Trainer.history", "instance", "remember"),
+        (lambda: keep_globally, "test_memory_watch.KEPT", "global", "keep_globally"),
+        (lambda: keep_by_default, "keep_by_default.kept", "argument", "keep_by_default"),
+        (keeper, "keeper.keep.held", "closure", "keep"),
+    ],
+)
+def test_what_holds_new_tensors_is_named_with_the_line_that_adds_to_it(make_keep, name, place, function):
+    keep = make_keep()
+    found = found_after(keep)
+    assert (found["name"], found["place"], found["function"]) == (name, place, function)
+    with open(__file__, encoding="utf-8") as file:  # noqa: PTH123 - a line of this very file
+        assert ".append(" in file.readlines()[found["line"] - 1]
+    assert (found["new_tensors"], found["new_mib"]) == (12, 120.0)
+
+
+def test_a_local_list_is_named_and_its_function_keeps_nothing_for_us():
+    mine = []
+    found = found_after(mine.append)
+    assert (found["name"].rpartition(".")[2], found["place"]) == ("mine", "local")
+    mine.clear()
+    assert len(known()) == 0
+
+
+def test_losses_with_their_graphs_are_named_although_they_have_no_bytes():
+    trainer = Trainer()
+    found = found_after(trainer.keep, make=lambda: Tensor(0, leaf=False))
+    assert (found["name"], found["with_graph"]) == ("Trainer.seen", 12)
+
+
+def test_a_sum_of_losses_is_named_by_its_chain_of_additions():
+    trainer, node = Trainer(), None
+    for _ in range(tensor_holders.SUMMED):
+        node = AddBackward0(node)
+    found = found_after(trainer.add, make=lambda: Tensor(0, leaf=False, node=node))
+    assert found["name"] == "Trainer.total"
+
+
+def test_tensors_in_host_memory_and_no_time_name_nothing():
+    assert found_after(Trainer().keep, make=lambda: Tensor(cuda=False)) == {}
+    assert found_after(Trainer().keep, budget_s=-1.0) == {}
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Return a watch, what it wrote, and the counter that it compares."""
+    written, counter = [], Some(mib=1000.0)
+    monkeypatch.setattr(memory_watch.LINES, "write", lambda kind, fields: written.append((kind, fields)))
+    monkeypatch.setattr(memory_watch, "allocated_mib", lambda: counter.mib)
+    monkeypatch.setattr(memory_watch, "LONGEST_LOOK_S", SOON_S)
+    return memory_watch.MemoryWatch(), written, counter
+
+
+def test_a_cache_that_was_there_is_not_named_beside_what_grows(watched):
+    watch, written, counter = watched
+    cache = [Tensor(1000) for _ in range(20)]
+    trainer = Trainer()
+    for epoch in range(1, 7):
+        for _ in range(4):
+            trainer.keep(Tensor(50))
+        watch.epoch_ends(epoch)
+        counter.mib += 200
+    assert [fields["look"] for _, fields in written] == [2, 3]  # and no fourth one
+    assert {fields["name"] for _, fields in written} == {"Trainer.seen"}
+    assert written[0][1]["grown_mib"] == 200
+    assert len(cache) == 20
+
+
+def test_memory_that_stays_is_never_looked_into(watched, monkeypatch):
+    watch, written, counter = watched
+    monkeypatch.setattr(tensor_holders, "look", lambda *_: pytest.fail("looked"))
+    for epoch, mib in enumerate([1000, 1100, 1050, 1120, 900, 1000]):
+        counter.mib = mib
+        watch.epoch_ends(epoch)
+    assert written == []
+
+
+def test_an_error_of_ours_is_reported_and_not_raised(watched, monkeypatch):
+    watch, written, counter = watched
+    monkeypatch.setattr(tensor_holders, "look", lambda *_: 1 / 0)
+    watch.epoch_ends(1)
+    counter.mib = 2000.0
+    watch.epoch_ends(2)
+    assert [kind for kind, _ in written] == ["error"]

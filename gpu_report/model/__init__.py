@@ -103,6 +103,7 @@ from gpu_report.model.recorded import (
     KernelEvent,
     KernelLog,
     LockHeld,
+    MemoryHolder,
     Mount,
     OomReport,
     OtherProgram,

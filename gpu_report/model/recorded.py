@@ -477,6 +477,30 @@ class ProfilerWindow:
 
 
 @dataclass(frozen=True)
+class MemoryHolder:
+    """What holds the tensors by which a training's GPU memory grew, as its process saw it at `t_s`.
+
+    `name` is as the code has it (`SheetTrainer.seen`), `place` class, instance, global, local, closure, argument or
+    cache; `file`, `function` and `line` are where the code adds to it, empty and 0 where that is not known. `tensors`
+    and `mib` are what it holds, `new_mib` and `new_tensors` what of it came since the first look. `grown_mib` is by how
+    much memory grew since the look before, None where an exception was the occasion. `with_graph` tensors have a graph.
+    """
+
+    t_s: float
+    name: str
+    place: str
+    file: str
+    function: str
+    line: int
+    tensors: int
+    mib: float
+    new_tensors: int
+    new_mib: float
+    with_graph: int
+    grown_mib: float | None = None
+
+
+@dataclass(frozen=True)
 class InsideRun:
     """What our callbacks wrote in one process of YOLO: rank 0 of a training, another rank, a prediction, an export.
 
@@ -488,6 +512,7 @@ class InsideRun:
     it: of theirs, in a long run, `phases`, `epochs` and `progress` hold the beginning and the end only.
     `models` are the facts of each model that was called, by its number in this process; `calls` how many calls there
     were (calls, failed, dropped). `objects` is how many predictors the process had made of each model by then.
+    `memory_holders` are what held the tensors by which GPU memory grew, in order: the last look knows most.
     """
 
     run: int | None
@@ -505,6 +530,7 @@ class InsideRun:
     models: Mapping[int, Mapping[str, object]] = field(default_factory=dict)
     calls: Mapping[str, int] = field(default_factory=dict)
     objects: Mapping[int, int] = field(default_factory=dict)
+    memory_holders: tuple[MemoryHolder, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ def ended_badly(findings: Sequence[Finding], ending: Ending | None) -> Iterator[
     yield Sentence("ended", f"{upper_first(ended.summary)}{_where(ended, ending)}.", (ended.id,))
     if grew:
         instead = next((each for each in ended.advice if each.short), None)  # less memory only delays it
-        yield Sentence("prevent", f"{CAUSES['memory-growth'].always}.", (grew[0].id,), "memory-growth", instead)
+        named = next((each.short for f in grew for each in f.advice), CAUSES["memory-growth"].always)
+        yield Sentence("prevent", f"{named}.", (grew[0].id,), "memory-growth", instead)
     else:
         yield from _prevented(ended.advice, ended.id)
     yield from _resumed(ended, after="Then " if grew or any(each.short for each in ended.advice) else "")

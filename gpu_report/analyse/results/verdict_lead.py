@@ -97,7 +97,7 @@ def _urgent(findings: Sequence[Finding]) -> Iterator[Lead]:
             advice = next((each for each in finding.advice if each.short), None)
             yield Lead(_of(finding, LOOK, _plain(finding.summary), advice), URGENT_S)
         if finding.rule == "memory-growth" and finding.severity == "critical" and not finding.ran_out:
-            yield Lead(_of(finding, LOOK, _plain(finding.summary)), URGENT_S)
+            yield Lead(_of(finding, LOOK, finding.summary, next(iter(finding.advice), None)), URGENT_S)
 
 
 def _set_up(findings: Sequence[Finding]) -> Iterator[Lead]:

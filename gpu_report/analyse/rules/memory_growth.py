@@ -1,5 +1,6 @@
 """Rule: the memory of a training grows over its epochs, and when the card would be full at this rate."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,8 +15,8 @@ from gpu_report.analyse.signals.memory_growth import Growth, Step, find_growth, 
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.model import Cause, Evidence, Finding
-from gpu_report.wording import gib, memory_words
+from gpu_report.model import Advice, Cause, Evidence, Finding, Frame, MemoryHolder
+from gpu_report.wording import gib, memory_words, place_words
 
 RULE = "memory-growth"
 WHY = "memory is taken and not released (tensors kept in a list, losses summed with their graph, a growing cache)"
@@ -58,6 +59,15 @@ class _Case:
         return culprit is not None and exception_kind(culprit) == "gpu memory"
 
     @property
+    def holder(self) -> MemoryHolder | None:
+        """Return what the last look of the process on this GPU found to hold what came; None where it found nothing."""
+        uuid = self.context.run.gpu(self.memory.gpu).uuid
+        ranks = self.training.rank_group.ranks if self.training.rank_group else ()
+        mine = [rank for rank in ranks if uuid is None or rank.settings.get("gpu_uuid") in {None, uuid}]
+        found = [each for rank in mine for each in rank.memory_holders if _holds_most(each)]
+        return max(found, key=lambda each: each.t_s, default=None)
+
+    @property
     def whose(self) -> str:
         """Return whose memory it is, in words."""
         known = self.memory.others_mib is not None
@@ -83,8 +93,15 @@ def growing_memory(context: Context) -> list[Finding]:
     return found
 
 
+def _holds_most(holder: MemoryHolder) -> bool:
+    """Tell whether what was named explains the growth: by its bytes, or as many tensors whose graphs are kept."""
+    by_bytes = holder.grown_mib is None or holder.new_mib >= th.HOLDER_SHARE * holder.grown_mib
+    return by_bytes or 2 * holder.with_graph >= max(holder.tensors, 1)
+
+
 def _finding(case: _Case, growth: Growth) -> Finding:
     certain = case.memory.others_mib is not None
+    holder = case.holder
     return case.context.finding(
         RULE,
         "critical" if _ran_out(case, growth) or _runs_out(case, growth) else "warning",
@@ -97,8 +114,35 @@ def _finding(case: _Case, growth: Growth) -> Finding:
             SUPPORTED if certain else POSSIBLE,
             WHY if certain else f"{WHY}; which process took it was not recorded",
         ),
+        advice=() if holder is None else (_release(holder),),
         ran_out=growth.goes_on and case.out_of_memory,
     )
+
+
+def _release(holder: MemoryHolder) -> Advice:
+    """Return what to do about what holds tensors, and the line that adds to it where that is known."""
+    name = f"{_name(holder)}{_at(holder)}"
+    if _keeps_graphs(holder):
+        kept = f"{name} keeps {holder.tensors:,} losses with their graphs"
+        if holder.tensors == 1:
+            kept = f"{name} adds losses up with their graphs"
+        return Advice(f"{kept}: add `loss.item()` or `loss.detach()` instead.", short=f"{kept}: add `loss.item()`")
+    kept = f"{name} keeps {memory_words(holder.mib)} of tensors"
+    return Advice(f"{kept}: clear it, or keep copies in host memory (`.cpu()`).", short=f"{kept}: clear it")
+
+
+def _keeps_graphs(holder: MemoryHolder) -> bool:
+    return 2 * holder.with_graph > holder.tensors
+
+
+def _name(holder: MemoryHolder) -> str:
+    return f"`{holder.name.replace('`', chr(39))}`"
+
+
+def _at(holder: MemoryHolder) -> str:
+    """Return the line that adds to it, to follow its name; empty where that is not known."""
+    known = holder.line and holder.function
+    return f", filled in {place_words(Frame(holder.file, holder.line, holder.function))}," if known else ""
 
 
 def _ran_out(case: _Case, growth: Growth) -> str:
@@ -118,13 +162,14 @@ def _runs_out(case: _Case, growth: Growth) -> bool:
 
 def _summary(case: _Case, growth: Growth) -> str:
     rate = _rate(growth, case.epochs.epoch_s)
-    grown = f"{case.whose} grew by {rate} ({memory_words(growth.after_mib - growth.before_mib)} in all)"
+    held = "" if case.holder is None else f" in {_name(case.holder)}"
+    grown = f"{case.whose} grew by {rate}{held} ({memory_words(growth.after_mib - growth.before_mib)} in all)"
     if ended := _ran_out(case, growth):
         return f"{grown}, {ended}"
     left = growth.seconds_left
     if left is None:
         return grown if growth.goes_on else f"{grown}, then stopped"
-    grown = f"{case.whose} grew {rate}"
+    grown = f"{case.whose} grew {rate}{held}"
     at = f", {_clock(case.context.run.start_wall_s, growth.end_s + left)}" if case.goes_on else ""
     return f"{grown}: full {_in_time(left, case.epochs.epoch_s)}{at}"
 
@@ -162,7 +207,18 @@ def _evidence(case: _Case, growth: Growth) -> tuple[Evidence, ...]:
         ("held by other processes, at most (not counted)", gib(apart) if apart else None, "GiB"),
         ("epochs until it is full at this rate", seconds / epoch_s if seconds is not None and epoch_s else None, ""),
         ("epochs left", case.epochs_left, ""),
+        *_evidence_of_holder(case.holder),
     )
+
+
+def _evidence_of_holder(holder: MemoryHolder | None) -> Iterator[tuple[str, float | None, str]]:
+    """Yield what was seen of what holds the tensors, at the last look."""
+    if holder is not None:
+        yield "tensors that it holds (last look)", holder.tensors, ""
+        yield "memory of these tensors", gib(holder.mib), "GiB"
+        yield "of it new since the first look", gib(holder.new_mib), "GiB"
+        yield "tensors with a graph", holder.with_graph, ""
+        yield "growth since the look before, by torch's count", gib(holder.grown_mib), "GiB"
 
 
 def _mosaic_finding(case: _Case, step: Step) -> Finding:

@@ -199,3 +199,7 @@ GROWTH_FIT = 0.9  # of the variance that the rise explains
 GROWTH_GOES_ON = (
     0.15  # of the rise, in the last third of the calls: half of a steady rise; an allocator has settled by then
 )
+
+# What a look into the training found to hold new tensors explains growth when they are so much of it. The rest may be
+# what others took meanwhile, and what a look at other tensors would have found.
+HOLDER_SHARE = 0.3

@@ -19,6 +19,7 @@ from gpu_report.load.process_files import process_files, read_head
 from gpu_report.load.run_clock import RunClock
 from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, CallbackLine, lines_of, text, whole
 from gpu_report.load.yolo.exceptions import raised
+from gpu_report.load.yolo.memory_holders import memory_holders
 from gpu_report.load.yolo.profiler_windows import profiler_windows
 from gpu_report.model import InsideEpoch, InsideRun, Phase, Raised, Recording, Validation, YoloRun
 from gpu_report.run_folder import finite
@@ -181,6 +182,7 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         models=_models(lines),
         calls=_counts(lines),
         objects=_objects(lines),
+        memory_holders=memory_holders(lines),
     )
 
 

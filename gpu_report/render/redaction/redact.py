@@ -26,6 +26,7 @@ _OURS = frozenset(
     {
         *((kind, "process") for kind in ("CodeLocation", "CodeLine", "LineChange")),
         ("LineChange", "waits_for"),
+        ("MemoryHolder", "place"),
         *(("CodeTime", name) for name in ("role", "phases")),
         ("CodeFrame", "kind"),
         *((None, name) for name in ("rule", "severity", "kind", "status", "anchor", "argument", "ended_by")),
@@ -75,7 +76,7 @@ _OURS = frozenset(
     }
 )
 _PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
-_LINES_OF_CODE = ("CodeLocation", "CodeLine", "CodeFrame", "LineChange")
+_LINES_OF_CODE = ("CodeLocation", "CodeLine", "CodeFrame", "LineChange", "MemoryHolder")
 _OUR_COLUMNS = frozenset({"change", "owner"})  # of the table of processes
 _PATHS = frozenset({"path", "file", "folder", "working_directory", "save_dir"})  # entries of events that hold one
 _OWN_NAMES = r"\d{8}-\d{6}(?:-\d+)?"  # of run folders: the time at which they were made
@@ -163,6 +164,7 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
             (line, "function"): lambda name: name if _is_nobodys(owner) else hider.function(name)
             for line in _LINES_OF_CODE
         },
+        ("MemoryHolder", "name"): lambda name: name if _is_nobodys(owner) else hider.function(name),
         ("Run", "stacks"): lambda _: (),
         ("Run", "traces"): lambda _: {},
         ("Nccl", "traces"): lambda _: (),

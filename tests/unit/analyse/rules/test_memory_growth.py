@@ -15,7 +15,7 @@ from gpu_report.analyse.signals.thresholds import GROWTH_SHARE
 from gpu_report.analyse.timeline.training_epochs import TrainingEpoch, TrainingEpochs
 from gpu_report.analyse.timeseries.growth_fit import fit_growth, theil_sen
 from gpu_report.load import load_run
-from gpu_report.model import InsideRun, Phase, YoloRun
+from gpu_report.model import InsideRun, MemoryHolder, Phase, YoloRun
 
 NAN = float("nan")
 EPOCH_S, EPOCHS, STARTUP_S = 20, 10, 10
@@ -272,3 +272,33 @@ def test_the_leaks_of_the_sample_runs_are_found(name, severity, start_s, end_s):
     assert grown_gib == pytest.approx(19.3, abs=0.1)
     told = name == "m-other-process-leak"  # nvidia-smi's log names no processes
     assert finding.summary.startswith("The training's memory on GPU 0" if told else "Memory on GPU 0")
+
+
+def told_of(holder, error=None):
+    end_s = float(SECONDS)
+    startup = Phase("startup", None, 0.0, STARTUP_S, "")
+    told = InsideRun(1, 0, 7, "train", {}, (startup, *phases(end_s)), (), "exception" if error else "finished", error)
+    return dataclasses.replace(training(leak_mib(), 400), inside=(dataclasses.replace(told, memory_holders=holder),))
+
+
+HOLDER = MemoryHolder(150.0, "Sheet.seen", "class", "/a/train.py", "keep", 12, 100, 3000.0, 30, 900.0, 0, 1000.0)
+
+
+def test_what_holds_the_tensors_is_named_in_the_headline_with_the_line_that_adds_to_it():
+    run = told_of((dataclasses.replace(HOLDER, name="Sheet.older", t_s=100.0), HOLDER))
+    (finding,) = grown(run)
+    assert "grew 1000 MiB an epoch in `Sheet.seen`: full after" in finding.summary
+    assert finding.advice[0].short == "`Sheet.seen`, filled in `keep` (train.py:12), keeps 2.9 GiB of tensors: clear it"
+    assert value(finding, "tensors that it holds (last look)") == 100
+    assert f"{finding.advice[0].short}." in [each.text for each in analyse(run).verdict.sentences]
+    sentences = analyse(told_of((HOLDER,), "OutOfMemoryError")).verdict.sentences
+    (ended,) = [each for each in sentences if each.kind == "prevent"]
+    assert ended.text == f"{finding.advice[0].short}."
+
+
+def test_losses_with_their_graphs_are_named_by_their_number_and_a_small_holder_is_not():
+    graphs = dataclasses.replace(HOLDER, with_graph=100, mib=0.1, new_mib=0.1)
+    (finding,) = grown(told_of((graphs,)))
+    assert finding.advice[0].short.endswith(" keeps 100 losses with their graphs: add `loss.item()`")
+    (other,) = grown(told_of((dataclasses.replace(HOLDER, new_mib=100.0),)))
+    assert (other.advice, "Sheet" in other.summary) == ((), False)

@@ -394,3 +394,18 @@ def test_no_lines_whatever_break_the_loader(tmp_path_factory, lines):
     runs, _ = load_inside(folder, CLOCK, END_S, (yolo_run(1, "x"),), Outside())
     for run in runs:
         assert all(p.end_t_s >= p.start_t_s for p in run.phases)
+
+
+def test_what_holds_the_tensors_is_read_and_a_look_that_found_nothing_or_makes_no_sense_is_left_out(tmp_path):
+    told = {"name": "A.b", "place": "class", "file": "/a.py", "function": "f", "line": 3, "tensors": 4, "mib": 2.5}
+    held = {**told, "new_tensors": 2, "new_mib": 1.0, "with_graph": 0, "grown_mib": 1.5}
+    lines = [
+        line(2.0, "memory_holder", epoch=2, look=2, grown_mib=300.0),
+        line(3.0, "memory_holder", **{**held, "mib": -1}),
+        line(4.0, "memory_holder", **{**held, "place": "elsewhere"}),
+        line(5.0, "memory_holder", **held),
+    ]
+    (tmp_path / "7.jsonl").write_text(run_line() + "".join(lines))
+    ((run,), _) = load_inside(tmp_path, CLOCK, END_S, (), Outside())
+    (holder,) = run.memory_holders
+    assert (holder.t_s, holder.name, holder.line, holder.mib, holder.grown_mib) == (5.0, "A.b", 3, 2.5, 1.5)

@@ -165,6 +165,19 @@ def test_a_cache_that_was_there_is_not_named_beside_what_grows(watched):
     assert len(cache) == 20
 
 
+def test_losses_are_named_although_the_last_batch_has_more_bytes(watched):
+    watch, written, counter = watched
+    trainer = Trainer()
+    for epoch in range(1, 4):
+        last_batch = {name: Tensor(20) for name in ("img", "masks", "cls")}
+        for _ in range(30):
+            trainer.keep(Tensor(0, leaf=False))
+        watch.epoch_ends(epoch)
+        counter.mib += 2000
+    assert [fields["name"] for _, fields in written] == ["Trainer.seen"]
+    assert len(last_batch) == 3
+
+
 def test_memory_that_stays_is_never_looked_into(watched, monkeypatch):
     watch, written, counter = watched
     monkeypatch.setattr(tensor_holders, "look", lambda *_: pytest.fail("looked"))

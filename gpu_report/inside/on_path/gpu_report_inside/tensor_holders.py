@@ -38,7 +38,9 @@ def on_device(tensor: Any) -> bool:
     return bool(tensor.is_cuda)
 
 
-def look(choose: Callable[[set[int]], set[int]], deadline: float) -> tuple[set[int], dict[str, Any]]:
+def look(
+    choose: Callable[[set[int]], set[int]], deadline: float, enough_mib: float = 0.0
+) -> tuple[set[int], dict[str, Any]]:
     """Return the ids of all tensors in GPU memory that Python knows of, and what holds most of those chosen of them.
 
     The latter is as JSON holds it: empty where nothing holds them, or no time is left. `deadline` is a moment of this
@@ -48,7 +50,7 @@ def look(choose: Callable[[set[int]], set[int]], deadline: float) -> tuple[set[i
         tensors = _tensors()
         ids = {id(each) for each in tensors}
         fresh = choose(ids)
-        samples = _samples([each for each in tensors if id(each) in fresh])
+        samples = _samples([each for each in tensors if id(each) in fresh], max(enough_mib, LEAST_MIB))
         del tensors  # a list of ours would be found as what refers to the objects in it
         return ids, _found(samples, fresh, deadline)
 
@@ -78,10 +80,10 @@ def _is_on_device(tensor: Any) -> bool:
         return False
 
 
-def _samples(tensors: list[Any]) -> list[Any]:
+def _samples(tensors: list[Any], enough_mib: float) -> list[Any]:
     """Return a few of the tensors: of most bytes where there are many, else of those with a graph, else a sum."""
     sizes = _sizes(tensors)
-    if sum(sizes) >= LEAST_MIB * MIB:
+    if sum(sizes) >= enough_mib * MIB:
         return _spread(tensors, sizes)
     graphs = [each for each in tensors if not each.is_leaf]
     if len(graphs) >= FEW:

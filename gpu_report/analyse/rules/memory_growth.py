@@ -162,7 +162,7 @@ def _runs_out(case: _Case, growth: Growth) -> bool:
 
 def _summary(case: _Case, growth: Growth) -> str:
     rate = _rate(growth, case.epochs.epoch_s)
-    held = "" if case.holder is None else f" in {_name(case.holder)}"
+    held = "" if case.holder is None else f" in {_name(case.holder).strip('`')}"
     grown = f"{case.whose} grew by {rate}{held} ({memory_words(growth.after_mib - growth.before_mib)} in all)"
     if ended := _ran_out(case, growth):
         return f"{grown}, {ended}"

@@ -287,7 +287,7 @@ HOLDER = MemoryHolder(150.0, "Sheet.seen", "class", "/a/train.py", "keep", 12, 1
 def test_what_holds_the_tensors_is_named_in_the_headline_with_the_line_that_adds_to_it():
     run = told_of((dataclasses.replace(HOLDER, name="Sheet.older", t_s=100.0), HOLDER))
     (finding,) = grown(run)
-    assert "grew 1000 MiB an epoch in `Sheet.seen`: full after" in finding.summary
+    assert "grew 1000 MiB an epoch in Sheet.seen: full after" in finding.summary
     assert finding.advice[0].short == "`Sheet.seen`, filled in `keep` (train.py:12), keeps 2.9 GiB of tensors: clear it"
     assert value(finding, "tensors that it holds (last look)") == 100
     assert f"{finding.advice[0].short}." in [each.text for each in analyse(run).verdict.sentences]

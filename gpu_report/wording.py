@@ -248,7 +248,7 @@ def ending_words(ending: Ending, subject: str = "It") -> str:
     if ending.name == "finished":
         if ending.epoch is None or ending.epoch == ending.epochs:
             return f"{subject} finished" + (f" all {ending.epochs} epochs" if ending.epochs else "")
-        return f"{subject} finished: its time was up after epoch {ending.epoch}"
+        return f"{subject} stopped at its time limit (`time=`) in epoch {ending.epoch}{of}"
     if ending.name == "early stop":
         why = "" if ending.patience is None else f": no better result for {ending.patience} epochs (patience)"
         return f"{subject} stopped early after epoch {ending.epoch}{of}{why}"

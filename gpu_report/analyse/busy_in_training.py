@@ -64,7 +64,7 @@ def steady_words(mean_pct: float, steady_pct: float | None) -> str:
     Drops and slow epochs took the rest, which has causes of its own; empty where that is little.
     """
     apart = steady_pct is not None and steady_pct - mean_pct >= STEADY_APART * (100 - mean_pct)
-    return f" ({steady_pct:.0f} % in steady state)" if apart else ""
+    return f" ({steady_pct:.0f} % without drops)" if apart else ""
 
 
 def of_what_time(context: Context, seconds: float) -> str:

@@ -34,4 +34,4 @@ def usually(value: float | None, unit: str) -> Evidence:
 
 def stopped_processes(mean: float | None) -> Evidence:
     """Return how many processes of the training a signal had stopped (mean)."""
-    return Evidence("processes paused by a signal (mean)", mean, "", key="stopped_processes")
+    return Evidence("processes paused by a signal", mean, "", key="stopped_processes")

@@ -2,11 +2,21 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 from gpu_report.catalogue import cause_words, row_words
-from gpu_report.model import WELL_COVERED, Analysis, Ending, EpochSummary, Evidence, KernelEvent, LedgerRow, Recording
+from gpu_report.model import (
+    WELL_COVERED,
+    Analysis,
+    Ending,
+    EpochNow,
+    EpochSummary,
+    Evidence,
+    KernelEvent,
+    LedgerRow,
+    Recording,
+)
 from gpu_report.wording import MIB_PER_GIB, counted, lower_first
 
 MISSING = "n/a"
@@ -225,6 +235,23 @@ ENDINGS = {
     "going on": "still running",
     "unknown": "end not seen",
 }
+
+
+def ending_name(ending: Ending) -> str:
+    """Return in a few words how a training ended: one that `time=` ended has not finished its epochs."""
+    timed = ending.name == "finished" and None not in {ending.epoch, ending.epochs} and ending.epoch != ending.epochs
+    return "stopped by time=" if timed else ENDINGS[ending.name]
+
+
+def epoch_counts(epochs: Sequence[EpochSummary], now: EpochNow | None, shown: Callable[[float], str]) -> list[str]:
+    """Return how many epochs were completed, and how long they were; what cut one short has not completed it."""
+    whole, parts = [epoch for epoch in epochs if not epoch.partial], [epoch for epoch in epochs if epoch.partial]
+    lengths = [f"{shown(epoch.end_t_s - epoch.start_t_s)}, start-up included" for epoch in whole[: len(whole) == 1]]
+    if now is not None:
+        whose = "each" if whole[1:] else "for a later one" if whole else "for a full one"
+        lengths.append(f"{shown(now.seconds)} {whose} ({now.now_is})")
+    cut = [f"epoch {each.epoch} was cut short after {shown(each.end_t_s - each.start_t_s)}" for each in parts]
+    return [number(len(whole)), *cut, *lengths]
 
 
 def how_far(ending: Ending) -> str:

@@ -30,7 +30,7 @@ def test_the_length_of_an_epoch_is_the_same_everywhere(name):
         return
     now = now_of(analysis)
     tile = next(fact for fact in tiles(analysis) if fact.label == "Epochs completed")
-    assert not analysis.epochs or re.search(rf"(^|; ){now} (each|for a later one) \(", tile.note)
+    assert not analysis.epochs or re.search(rf"(^|; ){now} (each|for a later one|for a full one) \(", tile.note)
     assert {row[1] for row in limits(analysis).rows} <= {now}
     assert [said for said in DROPS_FROM.findall(analysis.verdict.text) if said != now.replace("\u00a0", " ")] == []
     if analysis.speedup_limits:

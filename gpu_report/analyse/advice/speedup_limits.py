@@ -24,7 +24,7 @@ from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 GAPS = "short gaps"
 # Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
 ALL, STEADY = "all epochs", "the steady-state epochs"
-EXPECTED = "training part of an epoch, estimated from what was recorded"
+EXPECTED = "estimated train phase of a full epoch"
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def left_out_words(epochs: Sequence[EpochSummary]) -> str:
     """Return which epochs of the longest YOLO run are not judged, in words; empty where all are."""
     mine = _of_the_longest(epochs)
     kinds = (
-        ("the first epoch", any(epoch.first for epoch in mine)),
+        ("the first", any(epoch.first for epoch in mine)),
         ("the one that turns mosaic off", any(epoch.closing for epoch in mine)),
         ("the one that was profiled", any(epoch.profiled for epoch in mine)),
         ("the last one, which was cut short", any(epoch.partial for epoch in mine)),
@@ -197,7 +197,7 @@ def _lasting(
             cause,
             now_s,
             best_s,
-            f"same work at {th.MOST_OCCUPANCY_PCT:.0f} % SM occupancy",
+            f"the same work at {th.MOST_OCCUPANCY_PCT:.0f} % SM occupancy",
         )
     return _by_utilisation(cause, now_s, _busy_shares(context, training, epochs), signals)
 
@@ -216,9 +216,9 @@ def _by_utilisation(
     if in_call is None and max(busy) < th.LEAST_BUSY_SHARE:
         return None
     if in_call is None:
-        return _limit(cause, now_s, now_s * max(busy), "GPU always at 100 %")
+        return _limit(cause, now_s, now_s * max(busy), "GPU never idle")
     # a rank that waits for the one in that function shows as busy: the least busy GPU has waited for none
-    return _limit(cause, now_s, now_s * max(1 - in_call, min(busy)), "without the time in one function")
+    return _limit(cause, now_s, now_s * max(1 - in_call, min(busy)), "without that function")
 
 
 def _share_in_call(cause: str, signals: IntervalSignals | None) -> float | None:

@@ -1,5 +1,6 @@
 """Causes that the kernel names: a process of the training waited for a file, and for which."""
 
+from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate, waits_for_loader
 from gpu_report.analyse.causes.confidence import CERTAIN, STRONG
 from gpu_report.analyse.evidence import evidence
@@ -58,7 +59,12 @@ def wait_evidence(signals: IntervalSignals) -> tuple[Evidence, ...]:
     waits = (("the main process", signals.main_file_wait), ("a loader worker", signals.worker_file_wait))
     found = ((f"{who} waited in {wait_words(wait)}", wait.seconds, of) for who, wait in waits if wait is not None)
     kept = signals.lock_kept
-    return evidence(*found, ("C code kept Python's lock (GIL)", None if kept is None else kept.seconds, of))
+    held_s = (
+        None
+        if kept is None or kept.seconds < th.LOCK_SHOWN_SHARE * (signals.end_t_s - signals.start_t_s)
+        else kept.seconds
+    )
+    return evidence(*found, ("C code kept Python's lock (GIL)", held_s, of))
 
 
 def wait_words(wait: FileWait) -> str:

@@ -24,8 +24,8 @@ from gpu_report.model import Advice, Evidence
 SEVERAL = 2
 # What helps where nothing that is recorded says which operations are so many.
 PROFILE = Advice(
-    "Record it again with `--profile`: it names the operations of a step",
-    short="Record it again with `--profile`, which names the operations of a step",
+    "Find the slow operations of a step: `gpu-report record --profile -- COMMAND`",
+    short="Find the slow operations of a step: `gpu-report record --profile -- COMMAND`",
 )
 LET_IT_WAIT = Advice(
     "Let that thread wait for its work (`queue.get()`, `Event.wait()`, `time.sleep()`), or move it to another process"
@@ -127,7 +127,7 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     if works_there:
         return Candidate("main-process", STRONG if computes else POSSIBLE, _other_work(signals), numbers)
     if launches_too_much(signals):
-        text = f"launching a step took {_launching_s(signals):.1f} s, several times what any YOLO model takes"
+        text = f"a step took {_launching_s(signals):.1f} s of CPU work, far more than any YOLO model needs"
         return Candidate("main-process", LIKELY, text, numbers, (PROFILE,))
     if partly_in_call(signals) is not None:  # which says where
         return None

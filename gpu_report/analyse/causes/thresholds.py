@@ -56,3 +56,4 @@ LAUNCH_SM_SHARE = 0.5
 # Back to back, even kernels of microseconds keep a GPU busy for this share of the time: 27 % with batches of 4 (H200).
 LAUNCH_UTIL_PCT = 15.0
 CAUSE_CLOCK_SHARE = 0.8  # of the typical clock: less of a fall explains no utilisation that fell to half
+LOCK_SHOWN_SHARE = 0.02  # of an interval with the lock kept: less is what any training with NumPy has, and says nothing

@@ -34,7 +34,8 @@ def _of_straggler(found: Straggler, findings: Sequence[JobFinding]) -> list[Sent
     else:
         first = f"Find what holds up {whom(found)}{where}."
     now, then = brief_seconds(found.train_s), brief_seconds(found.train_s - found.excess_s)
-    second = f"All other ranks wait for it in {found.last_share * 100:.0f} % of the epochs."
+    often = "each epoch" if found.last_share == 1 else f"{found.last_share * 100:.0f} % of the epochs"
+    second = f"All other ranks wait for it in {often}."
     third = f"Without that, the training part of an epoch takes about {then} instead of {now}."
     return [
         Sentence("fix", first, (finding.id,), "input" if found.kind == "input" else "main-process"),

@@ -206,7 +206,7 @@ def _of_another(finding: Finding) -> str:
     if event is None:
         return ""
     what = f"Xid {event.code} on GPU {event.gpu}" if event.code is not None else "A kernel message"
-    return f"{what} was about {event.who('a process')}, not this training"
+    return f"{what} came from {event.who('a process')}, not this training"
 
 
 def _setup(findings: Sequence[Finding], lead: Lead | None) -> Iterator[Sentence]:

@@ -48,7 +48,7 @@ def drop_sentences(merged: Sequence[MergedDrop], said: Collection[str] = (), *, 
     noun = "drop" if len(merged) == 1 else "drops"
     took = length(sum(each.seconds for each in merged))
     where = _where(merged) if several_gpus else ""
-    text = f"{len(merged):,} unexpected {noun} took {took}{where}"
+    text = f"{len(merged):,} unexpected {noun} lasted {took}{where}"
     causes = {each.cause for each in merged}
     if len(causes) > 1:
         yield f"{text}."

@@ -40,7 +40,7 @@ def _finding(context: Context, event: RecordedEvent) -> Finding:
         "left-behind",
         "warning" if gpus else "info",
         (event.t_s, event.t_s),
-        f"{who} after it had ended (pid {', '.join(named)}{more})",
+        f"{who} after the command had ended (pid {', '.join(named)}{more})",
         gpu=gpus[0] if len(gpus) == 1 else None,
         epoch=None,
         phase=None,

@@ -24,7 +24,7 @@ from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Cause, Evidence, Finding, Severity
 
-ORDINARY = "without warm-up and slow epochs"  # what it is judged by; what is said first is over all training
+ORDINARY = "without first batches and slow epochs"  # what it is judged by; what is said first is over all training
 
 
 class _Low(NamedTuple):
@@ -89,8 +89,8 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
     explained = _explained(signals, waited)
     cause = explained.cause
     numbers = evidence(
-        Evidence(f"mean utilisation in the steady state ({ORDINARY})", mean_pct, "%", key=STEADY_KEY),
-        ("of the steady state, the training waited for data", None if waited is None else 100 * waited, "%"),
+        Evidence(f"mean utilisation in typical training ({ORDINARY})", mean_pct, "%", key=STEADY_KEY),
+        ("share of time that the training waited for data", None if waited is None else 100 * waited, "%"),
     )
     return context.finding(
         "starved",

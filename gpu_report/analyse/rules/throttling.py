@@ -14,7 +14,7 @@ from gpu_report.analyse.signals.thresholds import HOT_C
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import intersect, length_s, mask_in_any, union
 from gpu_report.model import Cause, Evidence, Finding
-from gpu_report.wording import lower_first
+from gpu_report.wording import length, lower_first
 
 COUNTER_TEXTS = {
     "power_cap_s": "power-limited, by the driver's counter",
@@ -82,8 +82,9 @@ def _summary(throttle: Throttle) -> str:
         clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
         return f"GPU {throttle.gpu} ran at its own power limit for {for_s} ({clock:,.0f} MHz): its full speed"
     clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
-    slower = f"to {clock:,.0f} MHz instead of {throttle.typical_mhz:,.0f} for {for_s}"
-    return f"{_how(throttle, f'GPU {throttle.gpu}')} {slower}: at most {throttle.lost_s:,.0f} s lost"
+    slower = f"to {clock:,.0f} MHz instead of {throttle.typical_mhz:,.0f}"
+    cost = f"lasted {length(length_s(throttle.spans))}, cost at most {length(throttle.lost_s)}"
+    return f"{_how(throttle, f'GPU {throttle.gpu}')} {slower}: {cost}"
 
 
 def _how(throttle: Throttle, what: str) -> str:
@@ -110,7 +111,7 @@ def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[
         for name in COUNTERS[throttle.cause]
     ]
     return evidence(
-        ("slowed, of the time in which it worked", 100 * throttle.share, "%"),
+        ("of the time in which the GPU worked, slowed", 100 * throttle.share, "%"),
         *counted,
         ("SM clock meanwhile (mean)", _mean(series, "sm_clock_mhz", throttle.throttled_s), "MHz"),
         compared_with("typical" if throttle.alike else "under less load", throttle.typical_mhz, "MHz"),

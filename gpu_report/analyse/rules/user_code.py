@@ -59,9 +59,9 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     at = context.signals.place_in_call(gpu, own.function, spans) if own.is_call else None
     at = at or CodeLocation(MAIN, own.function.function, own.function.file, own.function.line, 0.0)
     into = f"{where_it_is(at)}{_grown_words(growth)}"
-    taken = Evidence("of training time, it took", 100 * own.of_all, "%", key=USER_CODE_KEY)
-    idle = ("of the time that the GPU was idle, it took", 100 * own.of_idle, "%")
-    lost = Evidence("of training time, the GPU was idle in it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
+    taken = Evidence("its share of training time", 100 * own.of_all, "%", key=USER_CODE_KEY)
+    idle = ("its share of the idle GPU time in training", 100 * own.of_idle, "%")
+    lost = Evidence("training time in it with an idle GPU", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
     numbers = evidence(lost, idle, ("CPU of the main process there", cpu_pct, "% of a core"))
     return context.finding(
         "user-code",

@@ -50,7 +50,7 @@ def _anothers(finding: Finding) -> str:
     if finding.rule != "kernel" or event is None:
         return ""
     who = event.who("the process")
-    return f"nothing for this training, which continued. If {who} is yours, its own output says more."
+    return f"this training continued and needs nothing. If {who} is yours, its own output says more."
 
 
 def gaps_step(analysis: Analysis) -> str:

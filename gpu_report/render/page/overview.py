@@ -1,15 +1,17 @@
 """The top of the page: where and on what the run ran, its key numbers, and where the GPU time went."""
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 
 from gpu_report.catalogue import SEVERITIES, cause_look, phase_words
 from gpu_report.model import Analysis, GpuSummary, LedgerRow, Run, Sentence
 from gpu_report.render.formatting import (
-    ENDINGS,
     MISSING,
     clean,
     duration,
+    ending_name,
     energy,
+    epoch_counts,
     gibibytes,
     how_far,
     how_it_ended,
@@ -241,14 +243,10 @@ def _memory(gpus: tuple[GpuSummary, ...]) -> Fact:
 
 
 def _epochs(analysis: Analysis) -> Fact:
-    lengths = [epoch.end_t_s - epoch.start_t_s for epoch in analysis.epochs]
-    if not lengths:
+    if not analysis.epochs:
         return Fact("Epochs completed", MISSING, "none was completed" if analysis.run.inside else "no YOLO run found")
-    first = f"{duration(lengths[0], aligned=True)}, start-up included" if len(lengths) == 1 else ""
-    now = analysis.epoch_now
-    whose = "for a later one" if first else "each"
-    each = f"{duration(now.seconds, aligned=True)} {whose} ({now.now_is})" if now else ""
-    return Fact("Epochs completed", number(len(lengths)), "; ".join(part for part in (first, each) if part))
+    count, *notes = epoch_counts(analysis.epochs, analysis.epoch_now, partial(duration, aligned=True))
+    return Fact("Epochs completed", count, "; ".join(notes))
 
 
 def _calls(analysis: Analysis) -> Fact:
@@ -259,7 +257,7 @@ def _calls(analysis: Analysis) -> Fact:
 
 def _ending(analysis: Analysis) -> tuple[Fact, ...]:
     ending, label = analysis.ending, "End" if analysis.is_inference else "Training"
-    return () if ending is None else (Fact(label, ENDINGS[ending.name], how_far(ending)),)
+    return () if ending is None else (Fact(label, ending_name(ending), how_far(ending)),)
 
 
 def _coverage_note(analysis: Analysis) -> str:

@@ -6,7 +6,7 @@ from gpu_report.render.page.view import Table
 from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows
 from gpu_report.wording import shown_ratio
 
-COLUMNS = ("Without", "Epoch now", "Expected", "Limit")
+COLUMNS = ("If fixed", "Epoch now", "Estimate", "Best case")
 NUMERIC = (False, True, True, False)
 
 

@@ -26,6 +26,7 @@ from gpu_report.model import (
 from gpu_report.render.formatting import (
     duration,
     energy,
+    epoch_counts,
     heard,
     how_it_ended,
     ledger_rows,
@@ -236,7 +237,7 @@ def _ledger_row(row: LedgerRow, name: str) -> tuple[str, ...]:
 
 def _speedup_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
     rows = [_speedup_row(row) for row in speedup_rows(analysis)]
-    return "Possible speed-up of an epoch", ("without", "now", "expected", "limit"), rows
+    return "Possible speed-up of an epoch", ("if fixed", "now", "estimate", "best case"), rows
 
 
 def _speedup_row(row: SpeedupRow) -> tuple[str, ...]:
@@ -391,12 +392,7 @@ def _epochs(analysis: Analysis) -> list[str]:
     if not analysis.epochs:
         return []
     every, now = analysis.epochs, analysis.epoch_now
-    lengths = (
-        [] if now is None else [f"{_seconds(now.seconds)} {'each' if every[1:] else 'for a later one'} ({now.now_is})"]
-    )
-    if len(every) == 1:
-        lengths.insert(0, f"{_seconds(every[0].end_t_s - every[0].start_t_s)}, start-up included")
-    lines = [f"Epochs: {', '.join((f'{len(every):,}', *lengths))}."]
+    lines = [f"Epochs: {', '.join(epoch_counts(every, now, _seconds))}."]
     return [*lines, *(_epoch_parts(now) if now else ()), *_outliers(every)]
 
 

@@ -61,7 +61,7 @@ class ValidationAdvice:
         taking = "NMS takes" if of_files else "NMS and metrics take"
         text = f"Keep fewer boxes: {taking} {amount(seconds, 's')} a validation"
         if isinstance(conf, float) and 0 <= conf < th.ENOUGH_CONF:
-            usual = f" (`conf` is {conf:g}, by default {DEFAULT_CONF:g})" if conf < DEFAULT_CONF else ""
+            usual = f" (`conf` is {conf:g}, its default {DEFAULT_CONF:g})" if conf < DEFAULT_CONF else ""
             too = "".join(
                 f". `{name}={now}` keeps more than its default ({least})" for name, (now, least) in more.items()
             )

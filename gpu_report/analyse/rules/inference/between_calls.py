@@ -111,7 +111,7 @@ def _rare(context: Context, served: ServedModel, share: float) -> Finding:
         "rare-calls",
         "info",
         (served.start_s, served.end_s),
-        f"No call came for {percent(share)} of the time ({model_name(served)}): that the GPU was idle then is no fault",
+        f"No call came for {percent(share)} of the time ({model_name(served)}): the GPU had nothing to do then",
         gpu=served.calls.gpu,
         evidence=evidence(
             ("waiting for calls, in all", waits.seconds, "s"),

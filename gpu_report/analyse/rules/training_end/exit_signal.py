@@ -29,7 +29,7 @@ MEANINGS = {
     "SIGFPE": "it crashed on an impossible calculation",
     "SIGILL": "it crashed on an instruction that this CPU does not have",
 }
-WHO_KILLED = "Find who killed it: somebody's kill -9, a scheduler at its limit, a container that was stopped"
+WHO_KILLED = "Find who killed it: kill -9, a scheduler at its limit, a container that was stopped"
 BY_HAND = "SIGINT"  # whoever pressed Ctrl-C knows it
 STOPPED = "Stopped by Ctrl-C"
 TIME_LIMIT = "`sacct -j JOB -o State` shows which; ask for more time (`--time`), or submit it again to resume"
@@ -100,7 +100,7 @@ def _without_a_sign(context: Context, event: RecordedEvent, how: str) -> Command
     if was_ruled_out(context):
         why = "not the kernel's OOM killer: somebody or something sent the signal (kill -9, a scheduler, a container)"
         cause = Cause("run-ended", CERTAIN, f"{lower_first(how)}, and it was {why}")
-        text = f"{how}: something sent it, not the kernel's OOM killer"
+        text = f"{how}: it did not come from the kernel's OOM killer"
         return CommandExit(text, cause, "critical", memory, (), (Advice(WHO_KILLED, short=WHO_KILLED),))
     advice = (Advice(log.advice),) if log.advice else ()
     full = memory_was_full(context, event.t_s)

@@ -85,7 +85,7 @@ def _last_growth(memory: GpuMemory, end_s: float) -> tuple[Evidence, ...]:
     if not len(grown):
         return ()
     largest, last = int(np.argmax(steps)), int(grown[-1])
-    facts = _step("its largest step in the last minute", steps[largest], end_s - t_s[largest])
+    facts = _step("its largest increase in the last minute", steps[largest], end_s - t_s[largest])
     return facts if last == largest else (*facts, *_step("its last step", steps[last], end_s - t_s[last]))
 
 

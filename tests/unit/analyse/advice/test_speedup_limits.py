@@ -179,7 +179,7 @@ def test_steps_that_launch_for_longer_than_a_model_takes_are_not_too_small():
     run = launch_bound_run(batch=128)  # 0.6 s, of which the GPU idles 0.45: something else is launched, too
     (found,) = [finding for finding in analyse(run).findings if finding.rule == "starved"]
     assert (found.cause.name, changes(run)) == ("main-process", {})
-    assert "launching a step took 0.4 s" in found.cause.explanation
+    assert "a step took 0.4 s of CPU work" in found.cause.explanation
     assert "--profile" in found.advice[0].short
 
 
@@ -272,16 +272,16 @@ def test_a_bound_says_which_epoch_it_calls_the_one_now():
     analysis = analyse(load_run(SAMPLES / "m-blocked"))
     trained = [epoch.train_s for epoch in analysis.epochs if not epoch.first]
     moment = next(limit for limit in analysis.speedup_limits if limit.cause == "trainer-blocked")
-    assert moment.now_is.endswith("mean of all epochs, without the first epoch")
+    assert moment.now_is.endswith("mean of all epochs, without the first")
     assert moment.epoch_s_now == pytest.approx(fmean(trained))
     gaps = next(limit for limit in analysis.speedup_limits if limit.cause == "short gaps")
-    assert gaps.now_is.endswith("median of the steady-state epochs, without the first epoch")
+    assert gaps.now_is.endswith("median of the steady-state epochs, without the first")
     assert gaps.epoch_s_now == median(epoch.train_s for epoch in analysis.epochs if epoch.epoch in {3, 5, 6, 7})
     standing = bound_of(starved_run(lengths_s=(20.0, 14.0, 22.0, 30.0, 16.0, 18.0), wait_s=8.0), "input-cpu")
-    assert standing.now_is.endswith("median of all epochs, without the first epoch")
+    assert standing.now_is.endswith("median of all epochs, without the first")
     assert standing.epoch_s_now == median((14.0, 22.0, 30.0, 16.0, 18.0))
     closing = bound_of(starved_run(args={**ARGS, "close_mosaic": 2}), "input-cpu")
-    assert closing.now_is.endswith(", without the first epoch and the one that turns mosaic off")
+    assert closing.now_is.endswith(", without the first and the one that turns mosaic off")
 
 
 def test_a_bound_has_the_name_of_the_ledgers_row_also_where_its_cause_is_but_a_note():

@@ -41,8 +41,8 @@ def killed(run):
 
 
 KILLED = (
-    "SIGKILL ended the command: something sent it, not the kernel's OOM killer (epoch 1). "
-    "Find who killed it: somebody's kill -9, a scheduler at its limit, a container that was stopped."
+    "SIGKILL ended the command: it did not come from the kernel's OOM killer (epoch 1). "
+    "Find who killed it: kill -9, a scheduler at its limit, a container that was stopped."
 )
 
 
@@ -141,7 +141,7 @@ def test_what_a_process_of_somebody_elses_did_is_told_after_the_training():
     run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)], kernel=[fault])
     said = analyse(dataclasses.replace(run, inside=(InsideRun(1, 0, 41, "train", {}, phases, epochs),))).verdict.text
     assert said.startswith("Nothing to fix: the GPU was busy 90 %")
-    assert said.endswith("Xid 31 on GPU 0 was about python3 (pid 99), not this training.")
+    assert said.endswith("Xid 31 on GPU 0 came from python3 (pid 99), not this training.")
 
 
 def test_a_gpu_that_only_waits_for_another_counts_as_idle_and_is_told_with_what_it_waits_for():

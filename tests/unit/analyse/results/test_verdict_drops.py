@@ -21,7 +21,9 @@ def said(*drops):
 def test_one_drop_that_two_gpus_felt_is_one_and_takes_its_time_once():
     (merged,) = merged_drops([drop(0, 40.0, 52.0), drop(1, 40.5, 53.0)])
     assert (merged.gpus, merged.span, merged.seconds) == ((0, 1), (40.0, 53.0), 13.0)
-    assert said(drop(0, 40.0, 52.0), drop(1, 40.5, 53.0)).startswith("1 unexpected drop took 13 s on 2 GPUs at once: ")
+    assert said(drop(0, 40.0, 52.0), drop(1, 40.5, 53.0)).startswith(
+        "1 unexpected drop lasted 13 s on 2 GPUs at once: "
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,10 +40,10 @@ def test_expected_drops_and_other_findings_are_none():
 
 
 def test_where_drops_were_is_told_only_with_several_gpus():
-    assert said(drop(1, 40.0, 52.0)) == ("1 unexpected drop took 12 s on GPU 1: waiting for data (workers blocked).")
+    assert said(drop(1, 40.0, 52.0)) == ("1 unexpected drop lasted 12 s on GPU 1: waiting for data (workers blocked).")
     (one,) = drop_sentences(merged_drops([drop(0, 40.0, 52.0)]), several_gpus=False)
-    assert one == "1 unexpected drop took 12 s: waiting for data (workers blocked)."
-    assert " took 22 s on 2 GPUs: " in said(drop(0, 40.0, 52.0), drop(1, 70.0, 80.0))
+    assert one == "1 unexpected drop lasted 12 s: waiting for data (workers blocked)."
+    assert " lasted 22 s on 2 GPUs: " in said(drop(0, 40.0, 52.0), drop(1, 70.0, 80.0))
 
 
 def test_who_waited_is_told_with_the_one_drop_that_it_waited_for():

@@ -94,7 +94,7 @@ def test_a_drop_of_a_long_training_does_not_lead():
     run = make_run(readings((0, 10), (90, 1400), (0, 12), (90, 1400)), rows=[(1, 1400), (2, 2820)])
     said = analyse(run).verdict.sentences
     assert said[0].text == "Nothing to fix: the GPU was busy 90 % of training time."
-    assert "1 unexpected drop took 12 s: unknown cause." in [each.text for each in said]
+    assert "1 unexpected drop lasted 12 s: unknown cause." in [each.text for each in said]
 
 
 def test_what_somebody_else_wrote_becomes_no_code():

@@ -16,7 +16,7 @@ def test_ranks_that_go_on_are_a_warning_and_how_to_end_them_is_said():
     (finding,) = found(pids=[9749, 9750], gpus=[0, 1])
     assert (finding.severity, finding.gpu, finding.span) == ("warning", None, (58.0, 58.0))
     assert finding.summary.startswith(
-        "2 processes of the command still ran on GPUs 0 and 1 after it had ended (pid 9749"
+        "2 processes of the command still ran on GPUs 0 and 1 after the command had ended (pid 9749"
     )
     assert finding.advice[0].short == "Stop what still runs on GPUs 0 and 1 (`ps -p 9749,9750` shows it)"
 

@@ -47,7 +47,7 @@ def test_a_full_main_process_whose_data_came_is_the_cause_at_any_utilisation(nam
 def test_the_finding_says_what_its_utilisation_is_over():
     found = starved("run-4")
     assert " % of training time: " in found.summary
-    assert found.evidence[0].text == "mean utilisation in the steady state (without warm-up and slow epochs)"
+    assert found.evidence[0].text == "mean utilisation in typical training (without first batches and slow epochs)"
 
 
 def test_what_is_healthy_is_not_starved():
@@ -88,7 +88,7 @@ def test_it_is_asked_only_of_the_time_in_which_the_trainer_waited():
 
 @pytest.mark.parametrize(
     ("mean_pct", "steady_pct", "words"),
-    [(33.0, 52.0, " (52 % in steady state)"), (50.0, 52.0, ""), (50.0, None, ""), (60.0, 50.0, "")],
+    [(33.0, 52.0, " (52 % without drops)"), (50.0, 52.0, ""), (50.0, None, ""), (60.0, 50.0, "")],
 )
 def test_the_steady_state_is_told_where_drops_took_much_of_the_idle_time(mean_pct, steady_pct, words):
     assert steady_words(mean_pct, steady_pct) == words

@@ -121,7 +121,7 @@ def test_out_of_memory_tells_who_held_it_and_what_it_last_grew_by():
         ("memory of GPU 0 in use just before", 137.7),
         ("capacity", 139.8),
         ("of it used by the training", 137.7),
-        ("its largest step in the last minute", 78.1),
+        ("its largest increase in the last minute", 78.1),
         ("that long before the end", 5.0),
     ]
 
@@ -137,7 +137,7 @@ def test_out_of_memory_beside_another_process_names_it():
     assert told["of it used by the training"] == pytest.approx(41_000 / 1024)
     assert told["of it used by other processes"] == pytest.approx(60_000 / 1024)
     assert told["memory of serve (pid 77), at most"] == pytest.approx(60_000 / 1024)
-    assert told["its largest step in the last minute"] == pytest.approx(60_000 / 1024)
+    assert told["its largest increase in the last minute"] == pytest.approx(60_000 / 1024)
     assert told["its last step"] == pytest.approx(1000 / 1024)
 
 
@@ -153,7 +153,7 @@ def test_the_sample_run_that_ran_out_says_how():
     (finding,) = found(run, "run-ended")
     told = facts(finding)
     assert told["of it used by the training"] == pytest.approx(138.8, abs=0.1)
-    assert told["its largest step in the last minute"] == pytest.approx(116.0, abs=0.1)
+    assert told["its largest increase in the last minute"] == pytest.approx(116.0, abs=0.1)
     assert told["that long before the end"] < 1.5  # the next tick after the command (labels.json: 44.85)
     assert found(run) == []  # 2 s of it are no state of the card
 

@@ -453,7 +453,7 @@ def test_a_worker_that_was_killed_ends_its_trainer_with_an_exception():
 def test_a_kill_without_a_sign_says_what_is_known_of_it(known, words):
     (finding,) = ends(recorded(rank(), events=[KILL], **known))
     read = "was not" in words
-    known_of_it = ": something sent it, not the kernel's OOM killer" if read else ""
+    known_of_it = ": it did not come from the kernel's OOM killer" if read else ""
     assert finding.summary == f"SIGKILL ended the command{known_of_it}"
     assert words in finding.cause.explanation
     assert [advice.text for advice in finding.advice] == [WHO_KILLED if read else "sudo dmesg"]
@@ -595,7 +595,7 @@ def test_a_training_that_goes_on_when_the_recording_ends_is_no_end():
     ("process", "events", "name", "text"),
     [
         (rank(ended="finished", last=("train", 30, "")), (), "finished", "It finished all 30 epochs"),
-        (rank(ended="finished"), (), "finished", "It finished: its time was up after epoch 5"),
+        (rank(ended="finished"), (), "finished", "It stopped at its time limit (`time=`) in epoch 5 of 30"),
         (
             rank(ended="early stop"),
             (),
@@ -649,7 +649,7 @@ def seen(epochs, args, *, exit_code=None, events=()):
             "early stop",
             "It stopped early after epoch 6 of 30: no better result for 5 epochs (patience)",
         ),
-        (seen(6, {"epochs": 30, "time": 0.001}), "finished", "It finished: its time was up after epoch 6"),
+        (seen(6, {"epochs": 30, "time": 0.001}), "finished", "It stopped at its time limit (`time=`) in epoch 6 of 30"),
         (seen(6, {"epochs": 30}), "unknown", "It is unknown how it ended, after epoch 6 of 30"),
         (
             seen(6, {"epochs": 30}, events=[command(signal="SIGTERM")]),

@@ -323,7 +323,9 @@ def _largest_loss(
         return
     words = lower_first(row_words(most.name, is_training=is_training))
     what = "waiting, for an unknown reason" if most.name == UNEXPLAINED else words
-    text = f"Largest loss: {what}, {length(most.gpu_seconds)} ({100 * most.share:.0f} % of the GPU time)."
+    # a drop that lasted longer may stand before it: it cost less than it lasted
+    first = "Besides" if any(RULES[f.rule].drop and not f.expected for f in findings) else "Largest loss"
+    text = f"{first}: {what}, {length(most.gpu_seconds)} ({100 * most.share:.0f} % of the GPU time)."
     yield Sentence("largest loss", text, about=most.name)
 
 

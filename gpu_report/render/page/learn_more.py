@@ -5,12 +5,20 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from gpu_report.catalogue import CAUSES
 from gpu_report.model import Finding
 from gpu_report.render.page.view import LearnMore
 from gpu_report.wording import upper_first
 
 PAGE = "findings.md"
 _SECTION = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
+_ID = re.compile(r"`([a-z]+(?:-[a-z]+)+)`")  # of a cause: `main-process`
+_HEADS = {
+    "For": "Evidence for",
+    "Against": "Evidence against",
+    "Mistaken for": "Easily confused with",
+    "Do": "What to do",
+}
 _POINT = re.compile(r"^(?:- )?\*\*([^*]+)\*\*: ")  # - **For**: ...
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 
@@ -42,10 +50,11 @@ def _section(name: str, text: str) -> LearnMore:
     return LearnMore(
         name,
         tuple(text.replace("*", "") for text in texts),
-        tuple((point, upper_first(text.replace("*", ""))) for point, text in points),
+        tuple((_HEADS.get(point, point), upper_first(text.replace("*", ""))) for point, text in points),
     )
 
 
 def _plain(text: str) -> str:
-    """Return Markdown without links and line ends."""
-    return re.sub(r"\s+", " ", _LINK.sub(r"\1", text)).strip()
+    """Return Markdown without links and line ends, with the names of causes as the page has them."""
+    named = _ID.sub(lambda found: f"\u201c{CAUSES[found[1]].name}\u201d" if found[1] in CAUSES else found[0], text)
+    return re.sub(r"\s+", " ", _LINK.sub(r"\1", named)).strip()

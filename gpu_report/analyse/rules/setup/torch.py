@@ -99,10 +99,10 @@ def full_precision(context: Context, training: Training) -> SetupIssue | None:
         return None
     busy = busy_in_training(context, training)
     is_limit = busy is not None and busy[0] >= HEALTHY_PCT and not asked
-    text = "The training computed in 32 bits (`amp=False`)"
+    text = "The training computed in 32 bits (amp=False)"
     do = Advice("Set `amp=True`, unless losses became NaN with it", "amp", "False", "True", short="Set `amp=True`")
     if asked:
-        text = "The training computed in 32 bits: ultralytics turned `amp=True` off"
+        text = "The training computed in 32 bits: ultralytics turned amp=True off"
         do = Advice("See in its log why its check of AMP failed: most GPUs since 2018 train faster with it")
     return SetupIssue("warning" if is_limit else "info", text, (asked,), (), (do,))
 

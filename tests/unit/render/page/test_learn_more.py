@@ -23,7 +23,15 @@ def test_each_rule_and_cause_of_findings_has_a_text(name):
 
 
 def test_a_cause_says_what_speaks_for_it_and_against():
-    assert {"For", "Against", "Mistaken for", "Do"} <= {name for name, _ in sections()["main-process"].points}
+    assert {"Evidence for", "Evidence against", "Easily confused with", "What to do"} <= {
+        name for name, _ in sections()["main-process"].points
+    }
+
+
+def test_other_causes_are_named_as_on_the_page():
+    confused = dict(sections()["launch-bound"].points)["Easily confused with"]
+    assert f"\u201c{CAUSES['main-process'].name}\u201d" in confused
+    assert "main-process" not in confused
 
 
 def test_a_finding_has_the_text_of_its_rule_then_of_its_cause():
@@ -33,7 +41,7 @@ def test_a_finding_has_the_text_of_its_rule_then_of_its_cause():
 def test_a_page_has_it_folded_beneath_its_finding(analysis):
     html = render_html(analysis)
     assert html.count('<details class="learn">') >= 1
-    assert "Mistaken for" in html
+    assert "Easily confused with" in html
 
 
 def test_where_it_is_not_installed_nothing_is_said(monkeypatch, tmp_path):

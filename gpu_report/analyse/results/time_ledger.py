@@ -11,11 +11,22 @@ import numpy.typing as npt
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.results.call_ledger import call_shares
+from gpu_report.analyse.rules.gpu_imbalance import peer_waits
 from gpu_report.analyse.signals.other_processes import share_of_others
 from gpu_report.analyse.timeline.trainings import away
 from gpu_report.analyse.timeseries.energy import Energy
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, minus, parts, row_ranges, rows_before, slices
+from gpu_report.analyse.timeseries.intervals import (
+    Span,
+    Spans,
+    as_array,
+    mask_in_any,
+    minus,
+    parts,
+    row_ranges,
+    rows_before,
+    slices,
+)
 from gpu_report.analyse.timeseries.thresholds import MEASURED_SHARE
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
 from gpu_report.model import Finding, Interval, LedgerRow
@@ -253,7 +264,10 @@ class IdleRows:
 
 
 def _lost(context: Context, series: GpuSeries) -> dict[str, Floats]:
-    """Return the share of each reading's work that others did, and that the clock lacked where that is no mere note."""
+    """Return the share of each reading's work that was none: others' work, what the clock lacked, a wait for a peer.
+
+    Of a clock it counts only where that is no mere note; of a wait where the GPU spins for one that is always later.
+    """
     others = context.cached(others_work).get(series.gpu)
     lost = {} if others is None else {OTHERS: others}
     ours = 1.0 if others is None else 1 - others
@@ -261,6 +275,10 @@ def _lost(context: Context, series: GpuSeries) -> dict[str, Floats]:
     if mine:
         row = rows_before(series.samples["t_s"].to_numpy(dtype=float), series.t_s, "right") - 1
         lost |= {throttle.cause: ours * np.where(row >= 0, throttle.lost[row], 0.0) for throttle in mine}
+    if (wait := context.cached(peer_waits).get(series.gpu)) is not None:
+        spans, share = wait
+        left = 1.0 - sum(lost.values(), np.zeros(len(series.t_s)))
+        lost[BUSY_WAIT] = left * np.where(mask_in_any(series.t_s, spans), share, 0.0)
     return lost
 
 

@@ -1,6 +1,6 @@
 """Rule: the GPUs of one training are far apart, in utilisation or in memory, and which of them is late."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -12,7 +12,7 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, mask_in_any
+from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, mask_in_any
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
 from gpu_report.model import Cause, Evidence, Finding, Severity
 from gpu_report.wording import gib, memory_words
@@ -38,15 +38,36 @@ def uneven_gpus(context: Context) -> list[Finding]:
 
     Ordinary training is looked at: what a drop, another process or a wait for a peer explains is no part of it.
     """
-    found: list[Finding] = []
+    return [
+        _finding(context, spans, shares, said)
+        for used, spans, shares in _measured(context)
+        if (said := _judge(used, spans, shares)) is not None
+    ]
+
+
+def peer_waits(context: Context) -> dict[int, tuple[Spans, float]]:
+    """Return the GPUs that spin for the late one of their training: in which spans, and for which share (0 to 1).
+
+    The share is of the time that each reads as busy. Ranks of one training have as many images each, so that what is
+    busy for longer than the late one, without more work, waits in the exchange of gradients.
+    """
+    found: dict[int, tuple[Spans, float]] = {}
+    for used, spans, shares in _measured(context):
+        for share in shares:
+            least = min(shares, key=lambda each: each.util_pct)
+            ahead = share.util_pct - least.util_pct >= th.IMBALANCE_POINTS
+            if ahead and _only_waits(least, share) and _throughout(used, spans, least.gpu, share.gpu):
+                found[share.gpu] = as_array(spans), 1 - least.util_pct / share.util_pct
+    return found
+
+
+def _measured(context: Context) -> Iterator[tuple[list[GpuSeries], list[Span], list[_Share]]]:
+    """Yield each training on several GPUs: their series, the spans of its steady state, what each GPU did in them."""
     for training in context.trainings:
         spans = training.within(context.signals.steady)
         if _on_several(training) and sum(b - a for a, b in spans) >= th.IMBALANCE_AT_LEAST_S:
             used = [series for series in context.series if series.gpu in training.gpus]
-            shares = [share for series in used if (share := _share(context, series, spans)) is not None]
-            said = _judge(used, spans, shares)
-            found += [_finding(context, spans, shares, said)] if said else []
-    return found
+            yield used, list(spans), [share for each in used if (share := _share(context, each, spans)) is not None]
 
 
 def _on_several(training: Training) -> bool:
@@ -101,12 +122,18 @@ def _windows(spans: Sequence[Span]) -> list[Span]:
 
 def _which(least: _Share, most: _Share) -> str:
     """Return which GPU is late, where work is known of both: a rank that waits spins, busy and without work."""
-    name = next((name for name in WORK if name in least.work and name in most.work), None)
-    if name is None:
+    waits = _only_waits(least, most)
+    if waits is None:
         return "utilisation alone does not show which of them is late"
-    if most.work[name] >= th.MORE_WORK * least.work[name]:
+    if not waits:
         return f"GPU {most.gpu} does more of the work"
     return f"GPU {most.gpu} waits for GPU {least.gpu} (nvidia-smi shows it as busy)"
+
+
+def _only_waits(least: _Share, most: _Share) -> bool | None:
+    """Tell whether the busier GPU does no more work than the other, None where work is not known of both."""
+    name = next((name for name in WORK if name in least.work and name in most.work), None)
+    return None if name is None else most.work[name] < th.MORE_WORK * least.work[name]
 
 
 def _uneven_memory(shares: Sequence[_Share]) -> str:

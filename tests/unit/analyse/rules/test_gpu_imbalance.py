@@ -51,6 +51,14 @@ def test_gpus_far_apart_are_told_and_the_idler_one_is_late_where_the_other_does_
     assert ("utilisation of GPU 1 (mean)", 70.0) in {(e.text, e.value) for e in finding.evidence}
 
 
+def test_what_a_gpu_is_busy_with_while_it_waits_is_no_work():
+    waits = {row.name: row.gpu_seconds for row in analyse(pair()).ledger}
+    works = {row.name: row.gpu_seconds for row in analyse(pair(tensor_active_pct=8.0)).ledger}
+    assert "waiting-for-peer" not in works
+    assert waits["waiting-for-peer"] > 0.05 * works["work"]
+    assert waits["waiting-for-peer"] + waits["work"] == pytest.approx(works["work"])
+
+
 def test_one_that_does_more_work_does_not_wait():
     (finding,) = found(pair(tensor_active_pct=8.0))
     assert finding.summary.endswith("GPU 0 does more of the work")

@@ -151,7 +151,7 @@ def _quantile(served: ServedModel, name: str) -> Fact:
     if known(quantile.value_ms) is None:
         return Fact(LABELS[name], milliseconds(None), f"needs {calls_needed(SHARES[name]):,} calls")
     ends = interval_words(quantile)
-    return Fact(LABELS[name], milliseconds(quantile.value_ms), f"95 % interval {ends}" if ends else "")
+    return Fact(LABELS[name], milliseconds(quantile.value_ms), f"95 % confidence interval {ends}" if ends else "")
 
 
 def _worst_note(served: ServedModel) -> str:

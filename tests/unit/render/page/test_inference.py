@@ -47,7 +47,7 @@ def test_tiles_say_how_fast_it_was(quiet: Analysis) -> None:
     shown = tiles(view(quiet, served))
     assert shown["Images a second"][0] == f"{served.images_per_s:.0f}"
     assert shown["Images a second"][1].startswith("5,497 images in 1,997 calls; ")
-    assert shown["Latency, median"] == ("14.0 ms", "95 % interval 13.7 to 14.3 ms")
+    assert shown["Latency, median"] == ("14.0 ms", "95 % confidence interval 13.7 to 14.3 ms")
     assert shown["Worst call"][0].startswith("9")
     assert shown["Worst call"][1].endswith("\u00d7 the median")
     assert shown["GPU busy"] == ("11 %", "1.9 ms a call")

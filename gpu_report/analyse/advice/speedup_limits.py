@@ -24,7 +24,7 @@ from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 GAPS = "short gaps"
 # Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
 ALL, STEADY = "all epochs", "the steady-state epochs"
-EXPECTED = "estimated, train phase only"
+EXPECTED = "estimate of its train phase"
 
 
 @dataclass(frozen=True)

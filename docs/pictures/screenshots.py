@@ -36,7 +36,7 @@ LIVE = "live"
 LIVE_RUN, LIVE_UNTIL_S = "s-loader-stall", 78.9
 COLOURS = 256  # of a picture's palette
 WIDE, PHONE = (1200, 900), (390, 844)
-# Lanes that these pictures are not about, folded so that a finding stands beside its timeline.
+# Lanes that these pictures are not about.
 FOLDED = ("Loss", "Learning rate", "Memory used", "Temperature", "SM clock", "Waiting (PSI)", "Reads")
 
 
@@ -51,19 +51,21 @@ class Picture:
     scheme: str = "light"
 
 
-def top(page: Page, until: str = "#timeline", margin: int = 8) -> FloatRect:
+def top(page: Page, until: str = "#overview", margin: int = 8) -> FloatRect:
     """Return the page from its top to where a part begins."""
     end = page.locator(until).bounding_box()
     return {"x": 0, "y": 0, "width": page.viewport_size["width"], "height": end["y"] + scrolled(page) - margin}
 
 
-def timeline_and_finding(page: Page) -> FloatRect:
-    """Fold what the picture is not about, and return the timeline with the first finding."""
+def timeline(page: Page) -> FloatRect:
+    """Fold what the picture is not about, and return the timeline."""
     for name in FOLDED:
-        page.locator("#lane-heads button", has_text=name).first.click()
+        title = page.locator("#lane-heads button[aria-expanded=true]", has_text=name)
+        if title.count():
+            title.first.click()
     page.mouse.move(0, 0)
     page.wait_for_timeout(300)
-    return between(page, "#timeline", "#findings article:nth-of-type(1)")
+    return between(page, "#timeline", "#timeline")
 
 
 def snapshot(page: Page) -> FloatRect:
@@ -114,9 +116,9 @@ def scrolled(page: Page) -> float:
 
 PICTURES = (
     Picture("verdict", ("n-starved",), top),
-    Picture("timeline", ("s-loader-stall",), timeline_and_finding),
+    Picture("timeline", ("s-loader-stall",), timeline),
     Picture("snapshot", ("m-blocked",), snapshot),
-    Picture("two-gpus", ("m-ddp-stopped",), timeline_and_finding),
+    Picture("two-gpus", ("m-ddp-stopped",), timeline),
     Picture("dark", ("m-mixed",), top, scheme="dark"),
     Picture("phone", ("n-starved",), phone, size=PHONE),
     Picture("profiler", ("n-profiled",), inside_a_step),

@@ -117,7 +117,7 @@ export class Heat {
     });
   }
 
-  /** Draw what is marked in a GPU's row: a frame around each of its drops, dashes where it was under 20 % for long. */
+  /** Draw what is marked in a GPU's row: a frame around each of its drops, a line where it was under 20 % for long. */
   drawMarks(paper, { index }, { top, rowPx }, view, colours) {
     const { run } = this.store;
     const scale = { pxPerMs: lanesWidth(view.width) / (view.to - view.from) };
@@ -134,7 +134,6 @@ export class Heat {
       const [left, right] = ends(start, end);
       paper.strokeRect(left, top + lineWidth / 2, right - left, height - lineWidth);
     }
-    paper.setLineDash([4, 3]);
     for (const [, start, end] of run.low.filter(([gpu, start, end]) => gpu === index && inView(view, start, end))) {
       const [left, right] = ends(start, end);
       paper.beginPath();

@@ -4,6 +4,7 @@ import { hasEvents } from "./events.js";
 import { learningLane } from "./learning.js";
 import { lineOf } from "./lines.js";
 import { roundTicks } from "./ticks.js";
+import { quantity } from "./words.js";
 
 const LANE_GAP = 34; // px between two lanes, where the title of the lower one stands
 const CLOSE_GAP = 24; // where they have to share a given height
@@ -11,7 +12,7 @@ const FOLDED_STEP = 24; // px that the title of a folded lane takes
 const LEAST_INNER = 40; // px that are left where all lanes are folded
 const PHASE_HEIGHT = 22;
 const EVENTS_HEIGHT = 26;
-const ZERO_HEIGHT = 12;
+const NEXT_TO_NOTHING = { "%": 5, "MiB/s": 1 }; // of a host's quantity: of pressure and CPU a twentieth, of reads what a log takes
 const OPENED_HEIGHT = 92;
 const NUMBERS_HEIGHT = 18; // over the rows of utilisation, where the numbers of drops stand
 const STRIP_PX = 144; // that a heat strip's rows take together, as far as each has between the two of HEAT_ROW_PX
@@ -38,8 +39,8 @@ export function lanesOf(store) {
   const { run } = store;
   const lanes = [];
   if (run.phases.length || run.epochs.length)
-    lanes.push({ kind: "phases", title: run.epochs.length ? "Phase and epoch" : "Phase", height: PHASE_HEIGHT, range: [0, 1] });
-  if (hasEvents(run)) lanes.push({ kind: "events", title: "Events", height: EVENTS_HEIGHT, range: [0, 1] });
+    lanes.push({ kind: "phases", key: "phases", title: run.epochs.length ? "Phase and epoch" : "Phase", height: PHASE_HEIGHT, range: [0, 1] });
+  if (hasEvents(run)) lanes.push({ kind: "events", key: "events", title: "Events", height: EVENTS_HEIGHT, range: [0, 1] });
   const measured = run.lanes.map((lane) =>
     lane.kind === "epoch" ? learningLane(run, lane) : quantityLane(store, lane),
   );
@@ -94,15 +95,26 @@ function quantityLane({ run, gpus, host }, { kind, title, drawn, told, heat = fa
   const quantities = recorded(drawn);
   if (!quantities.length) return null;
   const [main] = quantities;
-  const isZero = kind === "host" && quantities.every(({ name }) => isZeroThroughout(sources, name));
-  const height = isZero ? ZERO_HEIGHT : kind === "host" ? 70 : main.name === "gpu_util_pct" ? 180 : 92;
-  const lane = { kind, heat, quantities, told: recorded(told), sources, unit: main.unit, height, isZero };
-  const words = `${title}, ${laneUnit(main)}${isZero ? ": 0 throughout" : ""}`;
-  return { ...lane, title: words, ...laneRange(main, sources) };
+  const isMain = main.name === "gpu_util_pct" || heat;
+  const height = kind === "host" ? 70 : isMain ? 180 : 92;
+  const lane = { kind, key: title, heat, quantities, told: recorded(told), sources, unit: main.unit, height };
+  const flat = isMain ? "" : flatWords(extentOf(quantities, sources), main, kind);
+  return { ...lane, isFlat: flat !== "", title: `${title}, ${laneUnit(main)}${flat && `: ${flat}`}`, ...laneRange(main, sources) };
 }
 
-function isZeroThroughout(sources, name) {
-  return sources.every(({ series }) => lineOf(series, name)?.column.extent()?.every((value) => value === 0));
+/** Return the lowest and highest of all lines of a lane; null where nothing was read. */
+function extentOf(quantities, sources) {
+  const extents = quantities.flatMap(({ name }) => sources.map(({ series }) => lineOf(series, name)?.column.extent())).filter(Boolean);
+  return extents.length ? [Math.min(...extents.map(([low]) => low)), Math.max(...extents.map(([, high]) => high))] : null;
+}
+
+/** Return what a lane says in place of its lines where these show nothing: always the same, or of the host next to nothing. */
+function flatWords(extent, { unit, decimals }, kind) {
+  if (!extent) return "";
+  const [low, high] = extent;
+  const value = quantity(unit === "MiB" ? high / MIB_PER_GIB : high, "", high && unit === "MiB" ? 1 : Number.isInteger(high) ? 0 : decimals);
+  if (low === high) return `${value} throughout`;
+  return kind === "host" && high <= (NEXT_TO_NOTHING[unit] ?? -1) ? `at most ${value}` : "";
 }
 
 /** Return the unit in which a quantity is given beside the timeline. */
@@ -115,9 +127,9 @@ export function isUtilisation(lane) {
   return lane.quantities?.[0].name === "gpu_util_pct";
 }
 
-/** Return whether a lane has no scale: it is one of marks without values, or its values are all zero. */
-export function isBand({ kind, isZero = false }) {
-  return kind === "phases" || kind === "events" || isZero;
+/** Return whether a lane has no scale, for it is one of marks without values. */
+export function isBand({ kind }) {
+  return kind === "phases" || kind === "events";
 }
 
 function laneRange(quantity, sources) {
@@ -138,13 +150,17 @@ function memoryRange(high) {
 /**
  * Return where the lanes lie, the folded ones closed to their titles: for each lane its `domain`, as fractions of the
  * chart's inner height from below (null where folded), its `top` in px within the chart and its `height`; and the chart's `height`,
- * which is no more than `most` px: the lanes of lines are lower then, and heat strips as low as can be.
+ * which is no more than `most` px: the lanes of lines are lower then, and heat strips as low as can be. `signs` are the px
+ * that a lane's legend takes under its title, by title.
  */
-export function placeLanes(lanes, folded, most = Infinity) {
+export function placeLanes(lanes, folded, most = Infinity, signs = new Map()) {
   const isOpen = (lane) => !folded.has(lane.title);
   const gap = most === Infinity ? LANE_GAP : CLOSE_GAP;
-  const between = lanes.slice(0, -1).reduce((sum, lane) => sum + (isOpen(lane) ? gap : FOLDED_STEP), 0);
   const heightOf = (lane) => (most === Infinity ? lane.height : (lane.onPaper ?? lane.height));
+  const signsOf = (lane) => (isOpen(lane) ? (signs.get(lane.title) ?? 0) : 0);
+  const between =
+    lanes.slice(0, -1).reduce((sum, lane) => sum + (isOpen(lane) ? gap : FOLDED_STEP), 0) +
+    lanes.reduce((sum, lane) => sum + signsOf(lane), 0);
   const sum = (of) => of.filter(isOpen).reduce((px, lane) => px + heightOf(lane), 0);
   const isSet = (lane) => isBand(lane) || lane.heat; // bands are as low as can be already
   const bands = sum(lanes.filter(isSet));
@@ -153,6 +169,7 @@ export function placeLanes(lanes, folded, most = Infinity) {
   const inner = Math.max(between + bands + lines * squeeze, LEAST_INNER);
   let bottom = 0;
   const places = lanes.map((lane) => {
+    bottom += signsOf(lane);
     const top = bottom;
     const height = heightOf(lane) * (isSet(lane) ? 1 : squeeze);
     bottom += isOpen(lane) ? height + gap : FOLDED_STEP;

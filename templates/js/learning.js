@@ -14,15 +14,17 @@ export function ofEpoch(run, epoch, name) {
 }
 
 /** Return a lane of what is known of whole epochs; null where nothing is. Its range has 0, so that a flat loss looks flat. */
-export function learningLane(run, { kind, title, drawn }) {
+export function learningLane(run, { kind, title: key, drawn }) {
   const quantities = run.epoch_quantities.filter(({ name }) => drawn.includes(name));
   const values = quantities.flatMap(({ name }) => run.epochs.map((epoch) => ofEpoch(run, epoch, name)));
   const known = values.filter((value) => value !== null);
   if (!known.length) return null;
   const [low, high] = [Math.min(0, ...known), Math.max(0, ...known)];
   const room = (high - low || 1) * 0.06;
+  const isFlat = known.every((value) => value === known[0]);
+  const title = isFlat ? `${key}: ${learningText(known[0])} throughout` : key;
   return {
-    ...{ kind, title, quantities, told: [], sources: [], unit: "", height: LANE_HEIGHT },
+    ...{ kind, key, title, isFlat, quantities, told: [], sources: [], unit: "", height: LANE_HEIGHT },
     range: [low - room, high + room],
     ...roundTicks(low, high || 1, 3),
   };

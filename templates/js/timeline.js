@@ -24,6 +24,7 @@ const COLOURED_LINES = [
   ...["disk_read_mib_s", "trainer_read_mib_s", "loss", "lr"],
 ];
 const HEAT_STOPS = 5; // colours of the style sheet, heat-0 to heat-4
+const OWN_TONE = 0.25; // of a GPU's colour in that of its SM activity, as the style sheet has it: .line.sm-activity
 const LEAST_WINDOW_MS = 2000;
 const FINDING_CONTEXT = 1.5; // how many lengths of a finding are shown on either side of it
 const LEAST_CONTEXT_MS = 15000;
@@ -118,10 +119,11 @@ export class Timeline {
     const { colours } = this;
     this.shown = lanesInView(this.lanes, this.view);
     const height = paper && (this.shown.some(({ heat }) => heat) ? paper.full : paper.height); // strips take more than lines
-    this.placed = placeLanes(this.shown, this.heads.folded, height ?? Infinity);
+    const signs = this.heads.measure(this.shown, this.view);
+    this.placed = placeLanes(this.shown, this.heads.foldedOf(this.shown), height ?? Infinity, signs);
     this.figure = buildFigure(this.store, this.shown, this.placed, this.view, colours, this.zone);
     this.chart.style.height = `${this.placed.height}px`;
-    this.heads.draw(this.shown, this.placed.places);
+    this.heads.draw(this.shown, this.placed.places, rangedIn(this.figure, this.shown, this.placed));
     this.drawHeat();
   }
 
@@ -366,10 +368,17 @@ function waiting() {
   return kept;
 }
 
-/** Return the middle of two colours, given as rgb(). */
+/** Return the open lanes in whose lines readings are drawn as a pale range. */
+function rangedIn({ data }, lanes, { places }) {
+  const open = lanes.filter((_, i) => places[i].domain);
+  const axes = new Set(data.filter(({ meta }) => meta.range).map(({ yaxis }) => Number(yaxis.slice(1) || 1) - 1));
+  return new Set(open.filter((_, i) => axes.has(i)));
+}
+
+/** Return a colour (as rgb()) with so much of another one that a line of it is told from one without. */
 function mixed(one, other) {
   const [a, b] = [one, other].map((colour) => colour.match(/[\d.]+/g).map(Number));
-  return `rgb(${a.map((part, i) => Math.round((part + b[i]) / 2)).join(", ")})`;
+  return `rgb(${a.map((part, i) => Math.round(part * OWN_TONE + b[i] * (1 - OWN_TONE))).join(", ")})`;
 }
 
 /** Return the chart's colours as the style sheet has them at the moment, light or dark. */

@@ -9,7 +9,7 @@ import { inView, thinning, widened } from "./stretches.js";
 import { lowerBound, pointsInWindow } from "./window.js";
 
 const EXACT_LIMIT = 2000; // samples of one line in view up to which every one is drawn
-const LOW_PERCENT = 20; // where the dashed marks of low intervals stand: the limit they fell under
+const LOW_PERCENT = 20; // where the marks of low intervals stand: the limit they fell under
 const PHASE_PIXEL = 3; // phases shorter than this on average are drawn as the longest of each so many pixels
 const OVERLAID_OPACITY = 0.6;
 const MANY_LINES_PX = 2; // of lines that lie over each other, the lowest and highest of so many pixels are as much as is seen
@@ -38,7 +38,9 @@ export function laneTraces(store, lane, view, colours, scale) {
       .filter(([line]) => line)
       .flatMap(([line, look]) => lineTraces(line, quantity, view, scale, look, shown.length > MOST_STAIRS ? MANY_LINES_PX : 1)),
   );
-  return isUtilisation(lane) ? [...traces, lowTrace(store, lane, view, colours, scale)] : traces;
+  return isUtilisation(lane)
+    ? [...traces, lowTrace(store, lane, view, colours, scale), floorTrace(store, view, colours, scale)]
+    : traces;
 }
 
 /** Return sources so that those brought to the front are drawn last, over all others. */
@@ -46,8 +48,8 @@ function inDrawingOrder(sources, front) {
   return [...sources.filter(({ index }) => !front.has(index)), ...sources.filter(({ index }) => front.has(index))];
 }
 
-function hostStyle(colours, quantity, place) {
-  return { color: colours.lines[quantity.name] ?? colours.host, dash: DASHES[place], gpu: null };
+function hostStyle(colours, quantity) {
+  return { color: colours.lines[quantity.name] ?? colours.host, dash: "solid", gpu: null };
 }
 
 /**
@@ -61,8 +63,9 @@ function gpuStyle(colours, quantity, place, source, shown, front) {
   const opacity = front.size ? (isFront ? 1 : BEHIND_OPACITY) : many;
   const look = { gpu: source.index, opacity, pales: front.size > 0 && !isFront };
   if (shown.length > MOST_STAIRS && !isFront) return { ...look, opacity: OVERLAID_OPACITY, color: colours.host, dash: "solid", width: 1, isGround: true };
-  if (place) return { ...look, color: colours.tones[colour], dash: "solid", width: 1.1 };
-  return { ...look, color: colours.gpus[colour], dash: isFront ? turnOf(source, colours) : dashOf(shown, source) };
+  const dash = isFront ? turnOf(source, colours) : dashOf(shown, source);
+  if (place) return { ...look, color: colours.tones[colour], dash, width: 1.1 };
+  return { ...look, color: colours.gpus[colour], dash };
 }
 
 /** Return the dashes of a GPU at the front: with more GPUs than colours, those that have one for the second time are dashed. */
@@ -83,6 +86,7 @@ function lineTraces(line, quantity, view, scale, look, bucketPx) {
   if (!isCrowded) return [lineTrace(line, quantity, view, scale, look, bucketPx)];
   const opacity = ENVELOPE_OPACITY * (look.pales ? BEHIND_OPACITY : 1);
   const range = lineTrace(line, quantity, view, scale, { ...look, opacity }, bucketPx);
+  range.meta.range = true;
   return line.isOverview ? [range] : [range, meanTrace(line, quantity, view, scale, look)];
 }
 
@@ -125,12 +129,10 @@ function lowTrace(store, { sources }, view, colours, scale) {
   const x = [];
   const y = [];
   for (const [gpu, start, end] of store.run.low) {
-    const position = sources.findIndex(({ index }) => index === gpu);
-    if (position < 0 || view.hidden.has(gpu) || !inView(view, start, end)) continue;
-    const level = Math.max(LOW_PERCENT - 4 * position, 2);
+    if (!sources.some(({ index }) => index === gpu) || view.hidden.has(gpu) || !inView(view, start, end)) continue;
     const [from, to] = widened(start, end, scale);
     x.push(scale.base + from, scale.base + to, null);
-    y.push(level, level, null);
+    y.push(LOW_PERCENT, LOW_PERCENT, null);
   }
   return {
     type: "scatter",
@@ -139,7 +141,21 @@ function lowTrace(store, { sources }, view, colours, scale) {
     meta: { marks: "low" },
     x,
     y,
-    line: { color: colours.low, width: 2.5, dash: "4px,3px" },
+    line: { color: colours.low, width: 3, dash: "solid" },
+  };
+}
+
+/** Return the line below which utilisation fell, over each drop. */
+function floorTrace({ run }, view, colours, scale) {
+  const drops = run.findings.filter((f) => f.floor !== undefined && !view.hidden.has(f.gpu) && inView(view, f.start, f.end));
+  return {
+    type: "scatter",
+    mode: "lines",
+    name: "drop threshold",
+    meta: { marks: "floor" },
+    x: drops.flatMap(({ start, end }) => [...widened(start, end, scale).map((time) => scale.base + time), null]),
+    y: drops.flatMap(({ floor }) => [floor, floor, null]),
+    line: { color: colours.low, width: 1, dash: "solid" },
   };
 }
 

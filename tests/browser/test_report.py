@@ -87,8 +87,8 @@ def test_the_host_and_the_marks_are_drawn(open_report, analysis: Analysis) -> No
           return Object.fromEntries(data.filter((t) => t.meta.marks).map((t) => [t.meta.marks, t]));
         }"""
     )
-    assert [y for y in marks["low"]["y"] if y is not None] == [20, 20, 16, 16, 20, 20]
-    assert marks["low"]["line"]["dash"]
+    assert [y for y in marks["low"]["y"] if y is not None] == [20] * 6
+    assert marks["floor"]["y"][:2] == [41.5, 41.5]
     assert len(marks["kernel"]["x"]) == 3
     labels = page.locator("#chart .annotation-text").all_text_contents()
     assert {"1", "2", "3"} <= set(labels)

@@ -88,7 +88,7 @@ def test_what_changes_before_plotly_is_there_changes_the_sketch(open_report, ana
     page = open_report(analysis, script=KEEP + TOGGLE).page
     assert page.evaluate("window.toggled") == [True, True]
     folded = page.locator("#lane-heads button[aria-expanded=false]").all_text_contents()
-    assert [words.startswith("Power") for words in folded] == [True]
+    assert [words.partition(":")[0] for words in folded] == ["Power, W", "Learning rate"]
     first, second = page.evaluate("[window.sketched.image.height, document.getElementById('chart').clientHeight]")
     assert second < first
 

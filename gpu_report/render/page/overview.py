@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 from gpu_report.catalogue import SEVERITIES, cause_look, phase_words
-from gpu_report.model import Analysis, GpuSummary, LedgerRow, Run, Sentence
+from gpu_report.model import Analysis, Finding, GpuSummary, LedgerRow, Run, Sentence
 from gpu_report.render.formatting import (
     MISSING,
     clean,
@@ -26,13 +26,23 @@ from gpu_report.render.formatting import (
     tied,
 )
 from gpu_report.render.page.view import Fact, LedgerItem, LegendItem, Table, VerdictView
-from gpu_report.render.quantity_labels import LANES, label, lanes
+from gpu_report.render.quantity_labels import HEAT_GPUS, LANES, lanes
 from gpu_report.render.recorder_events import marked
 from gpu_report.render.samples.quantity_series import gpu_indexes
 from gpu_report.render.sentence_kinds import NEAR, own_text
 from gpu_report.render.served_words import calls_in_all
 from gpu_report.wording import counted, gpu_models, lower_first
 
+EVENTS, UTILISATION_LANE = "events", LANES[0].title
+LOW_PERCENT = 20  # as traces.js draws it: what utilisation was under in a low interval
+# Lines of a lane whose title says the rest.
+SHORT_LABELS = {
+    "cpu_pressure_pct": "for a CPU core",
+    "io_pressure_pct": "for I/O",
+    "memory_pressure_pct": "for memory",
+    "disk_read_mib_s": "from disks",
+    "trainer_read_mib_s": "by this run",
+}
 LABEL_PCT = 8.0  # of the ledger's width, from which on a part has room for its share
 
 
@@ -113,39 +123,52 @@ def gpu_table(analysis: Analysis) -> Table:
 
 
 def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
-    """Return the signs that the timeline of this run holds."""
+    """Return the signs that the timeline of this run holds, lane by lane."""
     phases = dict.fromkeys(phase.name for phase in analysis.phases)
-    signs = [LegendItem(f"swatch phase-{name.replace(' ', '-')}", phase_words(name)) for name in phases]
+    signs = [LegendItem("phases", f"swatch phase-{name.replace(' ', '-')}", phase_words(name)) for name in phases]
     kernel = {event.severity for event in analysis.run.kernel.events}
     worst = next((severity for severity in SEVERITIES if severity in kernel), "info")
+    falls = [finding for finding in analysis.findings if finding.level_pct is not None]
+    low = f"under {LOW_PERCENT}\u00a0%"
     marks = (
-        (analysis.low_intervals, "dashes", "under 20 %"),
-        ([finding for finding in analysis.findings if finding.level_pct is not None], "swatch drop", "drop"),
-        (analysis.gaps, "swatch gap", "no data"),
-        ([phase for phase in analysis.phases if phase.name == "checkpoint"], "event checkpoint", "end of an epoch"),
-        (kernel, f"event kernel {worst}", "kernel message"),
-        (marked(analysis.run.events), "event happening", "recorder event"),
+        ([phase for phase in analysis.phases if phase.name == "checkpoint"], EVENTS, "event checkpoint", "epoch end"),
+        (kernel, EVENTS, f"event kernel {worst}", "kernel message"),
+        (marked(analysis.run.events), EVENTS, "event happening", "recorder event"),
+        (analysis.gaps, EVENTS, "swatch gap", "no data"),
+        (analysis.low_intervals, UTILISATION_LANE, "line low", low),
+        ([fall for fall in falls if not fall.expected], UTILISATION_LANE, "swatch drop", "drop"),
+        ([fall for fall in falls if has_floor(fall)], UTILISATION_LANE, "line floor", "drop threshold"),
+        (
+            [fall for fall in falls if fall.expected],
+            UTILISATION_LANE,
+            "swatch expected",
+            "drop in validation or saving",
+        ),
     )
-    return (
-        *signs,
-        *(LegendItem(sign, label) for present, sign, label in marks if present),
-        *_line_legend(analysis.run),
-    )
+    of_lanes = tuple(LegendItem(*item) for present, *item in marks if present)
+    return (*signs, *_line_legend(analysis.run), *of_lanes)
+
+
+def has_floor(finding: Finding) -> bool:
+    """Tell whether the line that utilisation fell below is known: that of a drop is, as a share of its level."""
+    return finding.rule == "drop" and finding.level_pct is not None and not finding.expected
 
 
 def _line_legend(run: Run) -> tuple[LegendItem, ...]:
     """Return the lines that are not one for each GPU, as far as they were recorded, and the scale of heat strips."""
-    heat = LegendItem("heat-scale", "rows of GPUs: 0 to 100 %")
-    sm_activity = (
-        LegendItem("line utilisation", "utilisation: anything runs"),
-        LegendItem("line sm-activity", "SM activity: actual work"),
-    )
-    several = [lane.drawn for lane in LANES if lane.kind == "host" and len(lane.drawn) > 1]
-    lines = {name: LegendItem(f"line {name}", lower_first(label(name))) for names in several for name in names}
-    return (
-        *([heat] if has_heat(run) else sm_activity if run.samples["sm_active_pct"].notna().any() else []),
-        *(item for name, item in lines.items() if run.host[name].notna().any()),
-    )
+    heat = [LegendItem(lane.title, "heat-scale", "0 to 100\u00a0%") for lane in lanes(HEAT_GPUS) if lane.heat]
+    sm_activity = [
+        LegendItem(UTILISATION_LANE, "line utilisation", "utilisation: anything runs"),
+        LegendItem(UTILISATION_LANE, "line sm-activity", "SM activity: actual work"),
+    ]
+    of_host = [
+        LegendItem(lane.title, f"line {name}", SHORT_LABELS[name])
+        for lane in LANES
+        for name in lane.drawn
+        if lane.kind == "host" and len(lane.drawn) > 1 and run.host[name].notna().any()
+    ]
+    has_activity = run.samples["sm_active_pct"].notna().any()
+    return (*(heat if has_heat(run) else sm_activity if has_activity else ()), *of_host)
 
 
 def has_heat(run: Run) -> bool:

@@ -11,6 +11,7 @@ from gpu_report.render.formatting import clean, known, sentence
 from gpu_report.render.page.code_time import flame_data
 from gpu_report.render.page.findings import finding_title
 from gpu_report.render.page.inference import latencies
+from gpu_report.render.page.overview import has_floor
 from gpu_report.render.quantity_labels import (
     CLOCK_EVENT_REASONS,
     EPOCH_QUANTITIES,
@@ -105,7 +106,10 @@ def _marks(analysis: Analysis) -> Json:
         "low": [[i.gpu, *_span(*i.span)] for i in analysis.low_intervals],
         "gaps": [[g.gpu, *_span(*g.span)] for g in analysis.gaps],
         "findings": [
-            _finding(one, gpu) for all_of in analysis.findings for one in all_of.each for gpu in one.gpus or (one.gpu,)
+            _finding(one, gpu, analysis.options.drop_percent)
+            for all_of in analysis.findings
+            for one in all_of.each
+            for gpu in one.gpus or (one.gpu,)
         ],
         "kernel": [_kernel_event(analysis, number) for number in range(len(analysis.run.kernel.events))],
         "happenings": [
@@ -119,12 +123,14 @@ def _marks(analysis: Analysis) -> Json:
     }
 
 
-def _finding(finding: Finding, gpu: int | None) -> Json:
+def _finding(finding: Finding, gpu: int | None, drop_percent: float) -> Json:
+    floor = finding.level_pct * (1 - drop_percent / 100) if finding.level_pct and has_floor(finding) else None
     start, end = _span(*finding.span)
     return {
         "id": finding.id,
         "title": finding_title(finding),
         "drop": finding.level_pct is not None,
+        **({} if floor is None else {"floor": round(floor, 1)}),
         "gpu": gpu,
         "start": start,
         "end": end,

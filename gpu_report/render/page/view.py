@@ -272,8 +272,12 @@ class GpuView:
 
 @dataclass(frozen=True)
 class LegendItem:
-    """A sign of the timeline: its class in the style sheet and what it means."""
+    """A sign of a lane of the timeline: its class in the style sheet and what it means.
 
+    `lane` is the lane's title (`quantity_labels.Lane`), `phases` or `events`.
+    """
+
+    lane: str
     sign: str
     label: str
 

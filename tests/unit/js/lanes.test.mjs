@@ -27,7 +27,7 @@ test("a lane stands there for what was recorded, and for nothing else", () => {
   const titles = (made) => lanesOf(made).map(({ title }) => title);
   assert.deepEqual(titles(store({ columns: { gpu_util_pct: [1, 2] } })), ["GPU utilisation, %"]);
   const more = store({ columns: { gpu_util_pct: [1, 2] }, epochs: [[1, 1, 0, 9, 2.5, null]], kernel: [{ t: 1 }] });
-  assert.deepEqual(titles(more), ["Phase and epoch", "Events", "GPU utilisation, %", "Loss"]);
+  assert.deepEqual(titles(more), ["Phase and epoch", "Events", "GPU utilisation, %", "Loss: 2.5 throughout"]);
 });
 
 test("ranges: percent whole, memory from 0 in GiB, temperature about what was read", () => {
@@ -42,16 +42,31 @@ test("ranges: percent whole, memory from 0 in GiB, temperature about what was re
   assert.equal(laneUnit(QUANTITIES[1]), "GiB");
 });
 
-test("a lane of the host in which all was zero says so, and has no scale; one without readings does not say it", () => {
+test("a lane of the host in which next to nothing was read says so, and is flat; one without readings does not say it", () => {
   const made = (reads) => {
     const host = { times: Float64Array.of(0, 1000), columns: new Map([["read", new Column(Float64Array.from(reads), "f8", 0)]]), fine: new Map() };
     const lanes = [{ kind: "host", title: "Reads", drawn: ["read"], told: [] }];
-    const run = { ...store({ columns: {} }).run, lanes, host_quantities: [about("read", "MiB/s")] };
-    return lanesOf({ run, gpus: [], host })[0];
+    const run = { ...store({ columns: {} }).run, lanes, host_quantities: [{ ...about("read", "MiB/s"), decimals: 1 }] };
+    const { title, isFlat } = lanesOf({ run, gpus: [], host })[0];
+    return [title, isFlat];
   };
-  assert.deepEqual([made([0, 0]).title, isBand(made([0, 0]))], ["Reads, MiB/s: 0 throughout", true]);
-  assert.deepEqual([made([0, 3]).title, isBand(made([0, 3]))], ["Reads, MiB/s", false]);
-  assert.equal(made([NaN, NaN]).title, "Reads, MiB/s");
+  assert.deepEqual(made([0, 0]), ["Reads, MiB/s: 0 throughout", true]);
+  assert.deepEqual(made([0, 0.4]), ["Reads, MiB/s: at most 0.4", true]);
+  assert.deepEqual(made([0, 3]), ["Reads, MiB/s", false]);
+  assert.deepEqual(made([NaN, NaN]), ["Reads, MiB/s", false]);
+});
+
+test("a lane of a GPU is flat where it never changed, that of utilisation never", () => {
+  const columns = { gpu_util_pct: [0, 0], memory_used_mib: [1536, 1536], temperature_c: [40, 41] };
+  const lanes = lanesOf(store({ columns })).map(({ title, isFlat }) => [title, isFlat]);
+  assert.deepEqual(lanes, [["GPU utilisation, %", false], ["Memory used, GiB: 1.5 throughout", true], ["Temperature, °C", false]]);
+});
+
+test("a legend under a lane's title moves what follows down", () => {
+  const [bare, signed] = [placeLanes(STACK, new Set()), placeLanes(STACK, new Set(), Infinity, new Map([["power", 20]]))];
+  assert.deepEqual(signed.places.map(({ top }, i) => top - bare.places[i].top), [0, 0, 20, 20]);
+  assert.equal(signed.height, bare.height + 20);
+  assert.equal(placeLanes(STACK, new Set(["power"]), Infinity, new Map([["power", 20]])).height, placeLanes(STACK, new Set(["power"])).height);
 });
 
 test("a heat strip has a row for each GPU that is shown, and opened GPUs a lane of lines under it", () => {

@@ -68,7 +68,7 @@ function utilisation(count) {
   };
   const gpus = Array.from({ length: count }, (_, index) => ({ index, position: index, series }));
   const quantities = [{ name: "gpu_util_pct", label: "GPU utilisation", unit: "%", decimals: 0 }];
-  return { store: { gpus, run: { low: [] } }, lane: { kind: "gpu", quantities, sources: gpus } };
+  return { store: { gpus, run: { low: [], findings: [] } }, lane: { kind: "gpu", quantities, sources: gpus } };
 }
 
 test("of equal lines each is seen: dashes leave those below in the gaps of those above", () => {

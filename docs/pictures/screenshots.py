@@ -77,6 +77,11 @@ def snapshot(page: Page) -> FloatRect:
     return {"x": 0, "y": scrolled(page), "width": WIDE[0], "height": WIDE[1]}
 
 
+def first_finding(page: Page) -> FloatRect:
+    """Return the page from its top to the end of the first finding."""
+    return top(page, until="#findings article:nth-of-type(2)")
+
+
 def phone(page: Page) -> FloatRect:
     """Return the first screen and a half of a phone."""
     return {"x": 0, "y": 0, "width": PHONE[0], "height": page.viewport_size["height"] * 1.4}
@@ -93,8 +98,8 @@ def inside_a_step(page: Page) -> FloatRect:
 
 
 def calls_of_a_model(page: Page) -> FloatRect:
-    """Return the report of a program that calls a model, down to the chart of its latency."""
-    return top(page, until="#inference details:first-of-type", margin=16)
+    """Return the section of a program that calls a model, down to the chart of its latency."""
+    return between(page, "#inference", "#inference .latency")
 
 
 def groups_of_runs(page: Page) -> FloatRect:
@@ -119,7 +124,7 @@ PICTURES = (
     Picture("timeline", ("s-loader-stall",), timeline),
     Picture("snapshot", ("m-blocked",), snapshot),
     Picture("two-gpus", ("m-ddp-stopped",), timeline),
-    Picture("dark", ("m-mixed",), top, scheme="dark"),
+    Picture("dark", ("m-mixed",), first_finding, scheme="dark"),
     Picture("phone", ("n-starved",), phone, size=PHONE),
     Picture("profiler", ("n-profiled",), inside_a_step),
     Picture("inference", ("serve-s-own-code",), calls_of_a_model),

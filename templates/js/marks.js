@@ -5,6 +5,8 @@ import { inView, thinning, widened } from "./stretches.js";
 
 const LABEL_PX = 12; // room that numbers of drops need beside their digits
 const DIGIT_PX = 8;
+const SEVERITIES = ["critical", "warning", "info"]; // worst first
+const LONG_SHARE = 0.5; // of the times in view: the middle of what lasts longer says nothing
 const MOST_PARTS = 3; // of numbers and ranges in one label; those beyond are only counted
 
 /** Return the shapes and annotations over the open lanes. */
@@ -26,8 +28,9 @@ export function marks(store, view, colours, scale, lanes) {
     ...bands(epochEnds(run, view, scale), { line: { width: 1, color: colours.epoch } }, view, scale),
   ];
   const util = lanes.find(isUtilisation);
+  const marked = run.findings.filter((f) => f.number && inView(view, f.start, f.end) && !view.hidden.has(f.gpu));
   const numbered = util
-    ? labelled(alarms, view, scale).map((label) => dropLabel(label, colours, scale, util.domain[1]))
+    ? labelled(marked, view, scale).map((label) => dropLabel(label, colours, scale, util.domain[1]))
     : [];
   return { shapes, annotations: [...numbered, ...gaps.flatMap((gap) => gapLabel(gap, view, colours, scale))] };
 }
@@ -55,21 +58,18 @@ function epochEnds(run, view, scale) {
 
 /** Return labels as {text, time}: a number for each drop, and those that would lie over each other as one label. */
 function labelled(findings, view, scale) {
-  const drops = [...new Map(findings.map((each) => [`${each.id} ${each.start}`, each])).values()]; // of several GPUs one is there for each
-  const single = drops.map((each) => ({
-    numbers: [Number(each.id.split("-").pop())],
-    middle: visibleMiddle(each.start, each.end, view),
-  }));
+  const once = [...new Map(findings.map((each) => [each.number, each])).values()]; // of several GPUs one is there for each
+  const single = once.map((each) => ({ numbers: [each.number], worst: SEVERITIES.indexOf(each.severity), middle: placeOf(each, view) }));
   const labels = [];
   for (const next of single.sort((a, b) => a.middle - b.middle)) {
     const before = labels.at(-1);
     if (before && isTooNear(before, next, scale)) labels[labels.length - 1] = joined(before, next);
     else labels.push(next);
   }
-  return labels.map(({ numbers, middle }) => {
+  return labels.map(({ numbers, worst, middle }) => {
     const text = numbersText(numbers);
     const half = labelWidth(text) / 2 / scale.pxPerMs;
-    return { text, time: Math.min(Math.max(middle, view.from + half), view.to - half) }; // within the chart
+    return { text, severity: SEVERITIES[worst], time: Math.min(Math.max(middle, view.from + half), view.to - half) }; // within the chart
   });
 }
 
@@ -80,21 +80,35 @@ function isTooNear(before, next, scale) {
 
 function joined(one, other) {
   const [a, b] = [one.numbers.length, other.numbers.length];
-  return { numbers: [...one.numbers, ...other.numbers], middle: (one.middle * a + other.middle * b) / (a + b) };
+  return { numbers: [...one.numbers, ...other.numbers], worst: Math.min(one.worst, other.worst), middle: (one.middle * a + other.middle * b) / (a + b) };
 }
 
-/** Return numbers as a text of ranges, such as "1–3, 7", which counts those that are too many. */
+/**
+ * Return numbers of findings as a text of ranges, such as "1–3, 7", which counts those that are too many. What happened several
+ * times has a place behind its number: "2.1–2.3".
+ */
 export function numbersText(numbers) {
   const ranges = [];
-  for (const number of [...new Set(numbers)].sort((a, b) => a - b)) {
+  const parts = [...new Set(numbers.map(String))].map((text) => text.split(".").map(Number));
+  for (const [number, place] of parts.sort(([a, i = 0], [b, j = 0]) => a - b || i - j)) {
     const last = ranges.at(-1);
-    if (last && number === last[1] + 1) last[1] = number;
-    else ranges.push([number, number]);
+    const isNext = last && (place === undefined ? last.place === undefined && number === last.number + last.count : number === last.number && place === last.place + last.count);
+    if (isNext) last.count += 1;
+    else ranges.push({ number, place, count: 1 });
   }
   const shown = ranges.slice(0, MOST_PARTS);
-  const left = ranges.slice(MOST_PARTS).reduce((sum, [low, high]) => sum + high - low + 1, 0);
-  const words = shown.map(([low, high]) => (low === high ? `${low}` : high === low + 1 ? `${low}, ${high}` : `${low}–${high}`));
+  const left = ranges.slice(MOST_PARTS).reduce((sum, { count }) => sum + count, 0);
+  const words = shown.map(({ number, place, count }) => {
+    const nth = (i) => (place === undefined ? `${number + i}` : `${number}.${place + i}`);
+    return count === 1 ? nth(0) : `${nth(0)}${count === 2 ? ", " : "–"}${nth(count - 1)}`;
+  });
   return words.join(", ") + (left ? ` +${left}` : "");
+}
+
+/** Return where a finding's number stands: in its middle, at the beginning of what lasts for most of what is in view. */
+function placeOf({ start, end }, view) {
+  const isLong = end - start > ((view.to - view.from) / 1000) * LONG_SHARE;
+  return isLong ? Math.max(start * 1000, view.from) : visibleMiddle(start, end, view);
 }
 
 function visibleMiddle(start, end, view) {
@@ -105,7 +119,7 @@ function labelWidth(text) {
   return LABEL_PX + DIGIT_PX * text.length;
 }
 
-function dropLabel({ text, time }, colours, scale, y) {
+function dropLabel({ text, severity, time }, colours, scale, y) {
   return {
     text,
     x: scale.base + time,
@@ -115,7 +129,7 @@ function dropLabel({ text, time }, colours, scale, y) {
     yanchor: "top",
     showarrow: false,
     font: { size: 11, weight: 700, color: colours.onLow },
-    bgcolor: colours.low,
+    bgcolor: colours[severity],
     borderpad: 2,
   };
 }

@@ -117,7 +117,7 @@ function noteLines(run, time, pixelMs) {
       element(
         "p",
         { class: finding.expected ? "" : "readout-drop" },
-        `${finding.title}${finding.expected ? " (expected)" : ""}`,
+        `${finding.number ?? ""} ${finding.title}${finding.expected ? " (expected)" : ""}`.trim(),
       ),
     ),
     ...happeningsNear(run, time, within)

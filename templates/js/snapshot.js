@@ -163,7 +163,7 @@ function processTable(run, time) {
 }
 
 function placeList(run, time) {
-  const findings = findingsAt(run, time).map((finding) => element("a", { href: `#${finding.id}` }, finding.title));
+  const findings = findingsAt(run, time).map((finding) => element("a", { href: `#${finding.id}` }, `${finding.number ?? ""} ${finding.title}`.trim()));
   const epoch = epochAt(run, time);
   const learned = run.epoch_quantities
     .map(({ name, label }) => [label, ofEpoch(run, epoch, name)])

@@ -105,7 +105,8 @@ def _finding_views(
 ) -> tuple[FindingView, ...]:
     """Return the views of findings, the first `in_full` with the charts of what each is about."""
     clock, path = WallClock(analysis.run.start_wall_s), static_charts.paths()
-    views = [findings.finding_view(finding, clock, analysis) for finding in of]
+    numbers = findings.finding_numbers(analysis.findings)
+    views = [findings.finding_view(finding, clock, analysis, numbers.get(finding.id)) for finding in of]
     charts = [
         static_charts.surroundings(f, analysis, tracks[static_charts.subject(f)], clock, path) for f in of[:in_full]
     ]

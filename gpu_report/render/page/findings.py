@@ -42,12 +42,18 @@ def ranked(findings: tuple[Finding, ...]) -> tuple[tuple[Finding, ...], tuple[Fi
     return tuple(unexpected), tuple(expected)
 
 
-def finding_view(finding: Finding, clock: WallClock, analysis: Analysis) -> FindingView:
-    """Return a finding in words."""
+def finding_numbers(findings: tuple[Finding, ...]) -> dict[str, int]:
+    """Return the numbers that unexpected findings have on the page, by id: the worst is 1."""
+    return {finding.id: number for number, finding in enumerate(ranked(findings)[0], 1)}
+
+
+def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number: int | None = None) -> FindingView:
+    """Return a finding in words, with the number that it has on the page."""
     cause, is_told = finding.cause, finding.id in told(analysis)
     return FindingView(
         id=finding.id,
-        title=finding_title(finding),
+        number="" if number is None else str(number),
+        title=page_title(finding),
         severity=finding.severity,
         severity_word=SEVERITY_WORDS[finding.severity],
         expected=finding.expected,
@@ -97,9 +103,14 @@ def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
 
 def finding_title(finding: Finding) -> str:
     """Return a finding's name as it is spoken: Drop 3, Power cap."""
-    rule, place = RULES[finding.rule], finding.id.rpartition("-")[2]
-    title = rule.note_title if rule.note_title and finding.severity == "info" else rule.title
+    rule, place, title = RULES[finding.rule], finding.id.rpartition("-")[2], page_title(finding)
     return title if place == "1" and not rule.numbered else f"{title} {place}"
+
+
+def page_title(finding: Finding) -> str:
+    """Return a finding's name without its number among its kind, for the page numbers all findings."""
+    rule = RULES[finding.rule]
+    return rule.note_title if rule.note_title and finding.severity == "info" else rule.title
 
 
 def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[AdviceView, ...]:
@@ -142,9 +153,9 @@ def _steps(unexpected: tuple[Finding, ...], analysis: Analysis) -> Iterator[Advi
     """Yield each next step once, with the findings that it is for."""
     of: dict[str, list[str]] = {}
     said = {each.about for each in analysis.verdict.sentences if each.kind in {"look", "prevent"} and each.about}
-    for finding in unexpected:
+    for number, finding in enumerate(unexpected, 1):
         if finding.cause is None or finding.cause.name not in said:
-            of.setdefault(next_step(finding, analysis), []).append(finding_title(finding))
+            of.setdefault(next_step(finding, analysis), []).append(f"{page_title(finding)} ({number})")
     for step, titles in of.items():
         if step:
             yield AdviceView(f"{_several(titles)}: {step}", "", "", "")

@@ -9,7 +9,7 @@ from gpu_report.model import Analysis, Finding
 from gpu_report.render import recorder_events
 from gpu_report.render.formatting import clean, known, sentence
 from gpu_report.render.page.code_time import flame_data
-from gpu_report.render.page.findings import finding_title
+from gpu_report.render.page.findings import finding_numbers, page_title
 from gpu_report.render.page.inference import latencies
 from gpu_report.render.page.overview import has_floor
 from gpu_report.render.quantity_labels import (
@@ -102,13 +102,14 @@ def _recorded(quantities: tuple[Quantity, ...], columns: list[Json]) -> list[Jso
 
 
 def _marks(analysis: Analysis) -> Json:
+    numbers = finding_numbers(analysis.findings)
     return {
         "low": [[i.gpu, *_span(*i.span)] for i in analysis.low_intervals],
         "gaps": [[g.gpu, *_span(*g.span)] for g in analysis.gaps],
         "findings": [
-            _finding(one, gpu, analysis.options.drop_percent)
+            _finding(one, gpu, analysis.options.drop_percent) | _number(numbers.get(all_of.id), place, all_of)
             for all_of in analysis.findings
-            for one in all_of.each
+            for place, one in enumerate(all_of.each, 1)
             for gpu in one.gpus or (one.gpu,)
         ],
         "kernel": [_kernel_event(analysis, number) for number in range(len(analysis.run.kernel.events))],
@@ -123,12 +124,20 @@ def _marks(analysis: Analysis) -> Json:
     }
 
 
+def _number(number: int | None, place: int, all_of: Finding) -> Json:
+    """Return the number that a finding has on its card, with a place behind it where it happened several times."""
+    if number is None:
+        return {}
+    return {"number": f"{number}.{place}" if len(all_of.each) > 1 else str(number)}
+
+
 def _finding(finding: Finding, gpu: int | None, drop_percent: float) -> Json:
     floor = finding.level_pct * (1 - drop_percent / 100) if finding.level_pct and has_floor(finding) else None
     start, end = _span(*finding.span)
     return {
         "id": finding.id,
-        "title": finding_title(finding),
+        "title": page_title(finding),
+        "severity": finding.severity,
         "drop": finding.level_pct is not None,
         **({} if floor is None else {"floor": round(floor, 1)}),
         "gpu": gpu,

@@ -117,13 +117,14 @@ class LearnMore:
 
 @dataclass(frozen=True)
 class FindingView:
-    """A finding as it is listed; `id` is its anchor.
+    """A finding as it is listed; `id` is its anchor, `number` stands on the timeline, too (empty of an expected one).
 
     `gist` is its cause and how long it took; `step` is where to look where there is no advice; `is_told` says that
     the verdict tells it already.
     """
 
     id: str
+    number: str
     title: str
     severity: str
     severity_word: str

@@ -105,6 +105,7 @@ test("numbers are written as ranges, and what is too much is counted", () => {
   assert.equal(numbersText([4]), "4");
   assert.equal(numbersText([2, 1, 3, 7, 7]), "1–3, 7"); // one that recurs
   assert.equal(numbersText([1, 2, 4, 5, 7, 9, 10, 12]), "1, 2, 4, 5, 7 +3");
+  assert.equal(numbersText(["2.3", "2.1", "2.2", "1", "10.1"]), "1, 2.1–2.3, 10.1"); // one that happened three times
 });
 
 test("of many GPUs those that are opened have their colour, all others are grey", () => {
@@ -123,7 +124,7 @@ test("bands lie over each other without cancelling out, and end at the edge of t
 });
 
 test("drops whose numbers do not fit beside each other share a label, and one of several GPUs is there once", () => {
-  const finding = (id, start, end) => ({ id, start, end, drop: true, expected: false, gpu: 0 });
+  const finding = (id, start, end) => ({ id, start, end, number: id.slice(5), severity: "warning", drop: true, expected: false, gpu: 0 });
   const run = { gaps: [], epochs: [], findings: [finding("drop-1", 10, 11), finding("drop-2", 11, 13), finding("drop-3", 60, 61), finding("drop-3", 60, 61)] };
   const lane = { ...utilisation(1).lane, domain: [0, 1] };
   const { annotations } = marks({ run }, VIEW, COLOURS, SCALE, [lane]);

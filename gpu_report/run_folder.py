@@ -133,6 +133,11 @@ def read_events(path: Path, most_bytes: int = LARGEST_EVENTS) -> tuple[list[dict
         return [], 0
 
 
+def has_callbacks(folder: Path) -> bool:
+    """Tell whether YOLO's callbacks wrote anything into a run folder."""
+    return any((folder / schema.INSIDE_DIR).glob("*.jsonl"))
+
+
 def read_lines(path: Path, most_bytes: int) -> tuple[bytes, bool]:
     """Return a file as far as `most_bytes` go, in whole lines, and whether that is less than all of it.
 

@@ -8,7 +8,7 @@ from gpu_report.analyse.advice.epoch_now import epoch_now
 from gpu_report.analyse.advice.projection import project
 from gpu_report.analyse.advice.speedup_limits import find_speedup_limits, training_of_limits
 from gpu_report.analyse.advice.way_on import one_way_on
-from gpu_report.analyse.context import build_context
+from gpu_report.analyse.context import Context, build_context
 from gpu_report.analyse.inference.served import is_inference, served_models
 from gpu_report.analyse.results.call_ledger import with_lines
 from gpu_report.analyse.results.code_locations import with_locations, with_row_locations
@@ -62,8 +62,6 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     said = verdict(context, located, ledger, limits, ending, projection)
     used = context.activity.used_gpus
     by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.series, context.energies, strict=True)}
-    measured = sum(measured_s(series, run.duration_s) for series in context.series)
-    expected = run.duration_s * max(len(run.gpus), 1)
     return Analysis(
         run=run,
         options=options,
@@ -84,7 +82,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         if is_inference(context)
         else with_row_locations(context, ledger, counted, low),
         speedup_limits=limits,
-        coverage=min(measured / expected, 1.0) if expected > 0 else 0.0,
+        coverage=_coverage(context),
         longest_gap_s=max((gap.end_t_s - gap.start_t_s for gap in missing), default=0.0),
         ending=ending,
         not_checked=context.cached(not_checked),
@@ -97,6 +95,17 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
         served=context.cached(served_models),
         is_inference=is_inference(context),
     )
+
+
+def _coverage(context: Context) -> float:
+    """Return the share of the expected samples that are there, 0 to 1: without a GPU, of the host's."""
+    run = context.run
+    if run.gpus:
+        in_all_s = sum(measured_s(series, run.duration_s) for series in context.series)
+    else:
+        in_all_s = len(run.host) * (run.recording.interval_s or 0.0)
+    expected_s = run.duration_s * max(len(run.gpus), 1)
+    return min(in_all_s / expected_s, 1.0) if expected_s > 0 else 0.0
 
 
 def _badness(finding: Finding) -> tuple[bool, int, float, float]:

@@ -21,7 +21,7 @@ from gpu_report.load.other_programs import load_other_programs
 from gpu_report.load.problems import lines_left_out, too_large, too_many
 from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.run_json import gpus, load_info, recording, whole_index
-from gpu_report.load.samples import Ahead, Samples, load_host, load_processes, load_ring, load_samples
+from gpu_report.load.samples import Ahead, Samples, load_host, load_processes, load_ring, load_samples, no_samples
 from gpu_report.load.stacks import load_stacks
 from gpu_report.load.traces import load_traces
 from gpu_report.load.waits import load_waits
@@ -33,7 +33,7 @@ from gpu_report.local_interval import local_intervals_s
 from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Recording, Run
 from gpu_report.ordinary_file import LARGEST_JSON, refuse_special, refuse_way_out
 from gpu_report.release_memory import give_back_memory
-from gpu_report.run_folder import finite, parse_events, read_lines
+from gpu_report.run_folder import finite, has_callbacks, parse_events, read_lines
 from gpu_report.wording import first_few
 
 Events = Sequence[Mapping[str, Any]]
@@ -44,6 +44,7 @@ Events = Sequence[Mapping[str, Any]]
 MISSED_INTERVALS = 5
 MANY_ROWS = 100_000  # three hours of eight GPUs: what reading fewer took is not worth giving back
 MOST_NOTES, LONGEST_NOTE = 10, 500  # of an import in run.json: sentences, and characters of each
+LONGEST_HEADER = 4096  # bytes of samples.csv: the recorder's own has 500
 LARGEST_XID = 1_000_000  # what the kernel log's patterns take, too
 
 STATUSES: Mapping[str, Literal["read", "restricted"]] = {"read": "read", "restricted": "restricted"}
@@ -56,7 +57,11 @@ MOST_BYTES = {schema.RUN_JSON: LARGEST_JSON}
 
 
 def load_run(path: Path) -> Run:
-    """Read a run folder or a bare samples CSV; InputError when there is not one valid row in it."""
+    """Read a run folder or a bare samples CSV.
+
+    Without a GPU a run folder needs what YOLO's callbacks reported. InputError where there is neither that nor one
+    valid row of samples.
+    """
     if not path.exists():
         raise InputError(f"{path} does not exist: name a run folder or a samples CSV")
     folder, samples_path = (path, path / schema.SAMPLES_CSV) if path.is_dir() else (None, path)
@@ -66,20 +71,28 @@ def load_run(path: Path) -> Run:
         for file in (*_files(folder), *_links_of_callbacks(folder)):
             refuse_way_out(file, folder)
     ahead = Ahead(folder) if folder else None
+    info, info_problems = load_info(folder) if folder else ({}, ())
     try:
-        samples = load_samples(samples_path)
+        samples = no_samples(path) if _had_no_gpu(path, info) else load_samples(samples_path)
     except InputError as error:
         if ahead:
             ahead.cancel()
         raise _explained(error, _events(folder, SHORT)[0]) from error
-    limits = limits_of(samples.frame)
+    limits = limits_of(samples.ticks)
     events, event_problems = _events(folder, limits, samples)
-    info, info_problems = load_info(folder) if folder else ({}, ())
     run = _assemble(path, samples, info, events, limits, ahead)
     if len(samples.frame) > MANY_ROWS:
         give_back_memory()
     problems = (*samples.problems, *info_problems, *run.problems, *event_problems)
     return dataclasses.replace(run, problems=first_few(problems))
+
+
+def _had_no_gpu(path: Path, info: Mapping[str, Any]) -> bool:
+    """Tell whether this is a recording without a GPU, in which YOLO's callbacks reported something."""
+    if info.get("gpus") != [] or not has_callbacks(path):
+        return False
+    head, is_longer = read_lines(path / schema.SAMPLES_CSV, LONGEST_HEADER)
+    return not is_longer and head.count(b"\n") <= 1
 
 
 def _events(folder: Path | None, limits: Limits, samples: Samples | None = None) -> tuple[Events, list[str]]:
@@ -112,7 +125,7 @@ def _events(folder: Path | None, limits: Limits, samples: Samples | None = None)
 
 def _near(events: Events, samples: Samples) -> Events:
     """Return the events of the recording, or of what led to it: not those of years away."""
-    until_s = float(samples.frame["t_s"].to_numpy()[-1]) + ABSURD_DISTANCE_S
+    until_s = float(samples.ticks["t_s"].to_numpy()[-1]) + ABSURD_DISTANCE_S
     return [event for event in events if -ABSURD_DISTANCE_S < _time(event, samples.clock) < until_s]
 
 
@@ -150,7 +163,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     processes, process_problems = load_processes(folder / schema.PROCESSES_CSV, clock, limits)
     devices = gpus(info, samples)
     yolo_runs, rows, epoch_problems = load_epochs(folder / schema.YOLO_DIR, info, events, clock, samples, limits)
-    duration_s = _duration([samples, host, ring], info, clock)
+    duration_s = _duration([read.ticks, host, ring], info, clock)
     outside = _outside(processes, events, clock)
     inside, inside_problems = load_inside(folder / schema.INSIDE_DIR, clock, duration_s, yolo_runs, outside, limits)
     calls, call_problems = load_calls(folder / schema.INSIDE_DIR, inside, devices, clock, duration_s)
@@ -161,7 +174,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     programs, program_problems = load_other_programs(folder / schema.OTHERS_CSV, clock, duration_s, limits)
     nccl, nccl_problems = load_nccl(folder, clock, duration_s)
     kernel = _kernel_log(events, clock, devices, frozenset(processes["pid"].tolist()))
-    recorded = with_versions(recording(info, samples, goes_on=is_recorded(str(folder))), inside)
+    recorded = with_versions(recording(info, read.ticks, goes_on=is_recorded(str(folder))), inside)
     return Run(
         path=str(path),
         start_wall_s=clock.start_wall_s,
@@ -178,8 +191,8 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
         events=tuple(_recorded(event, clock) for event in events if event["kind"] not in ELSEWHERE),
         problems=(
             *_notes(info),
-            *_holes(samples, recorded),
-            *_ends_early(samples, duration_s, recorded.interval_s),
+            *_holes(read, recorded),
+            *_ends_early(read, duration_s, recorded.interval_s),
             *(
                 *ring_problems,
                 *host_problems,
@@ -216,9 +229,9 @@ def _notes(info: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(text[:LONGEST_NOTE].removesuffix(".") for text in texts[:MOST_NOTES] if text)
 
 
-def _holes(samples: pd.DataFrame, recorded: Recording) -> tuple[str, ...]:
+def _holes(samples: Samples, recorded: Recording) -> tuple[str, ...]:
     """Return how long no tick was written between the first and the last: rows that were cut out leave nothing else."""
-    ticks_s = np.unique(samples["t_s"].to_numpy(dtype=float))
+    ticks_s = np.unique(samples.ticks["t_s"].to_numpy(dtype=float))
     steps_s, interval_s = np.diff(ticks_s), np.asarray(recorded.interval_s or 1.0)
     if not recorded.is_ours:
         interval_s = local_intervals_s(ticks_s, float(interval_s))
@@ -229,15 +242,15 @@ def _holes(samples: pd.DataFrame, recorded: Recording) -> tuple[str, ...]:
     where = f"for {holes_s[longest]:.0f} s after {ticks_s[longest]:.0f} s"
     if count > 1:
         where = f"for {holes_s.sum():.0f} s in {count:,} holes, the longest {where}"
-    return (f"{schema.SAMPLES_CSV} has no rows {where}: what happened then is missing, not zero",)
+    return (f"{samples.ticks_name} has no rows {where}: what happened then is missing, not zero",)
 
 
-def _ends_early(samples: pd.DataFrame, duration_s: float, interval_s: float | None) -> tuple[str, ...]:
+def _ends_early(samples: Samples, duration_s: float, interval_s: float | None) -> tuple[str, ...]:
     """Return that the samples end before the recording did: nothing else tells a file that was cut between two rows."""
-    missing_s = duration_s - float(samples["t_s"].max())
+    missing_s = duration_s - float(samples.ticks["t_s"].max())
     if missing_s <= MISSED_INTERVALS * (interval_s or 1.0):
         return ()
-    return (f"{schema.SAMPLES_CSV} ends {missing_s:.0f} s before the recording did: what follows is missing, not zero",)
+    return (f"{samples.ticks_name} ends {missing_s:.0f} s before the recording did: what follows is missing, not zero",)
 
 
 def _outside(processes: pd.DataFrame, events: Events, clock: RunClock) -> Outside:
@@ -266,18 +279,18 @@ def _explained(error: InputError, events: Events) -> InputError:
 def _duration(tables: Sequence[pd.DataFrame], info: Mapping[str, Any], clock: RunClock) -> float:
     """Return the end marker's time; without one, the last sample and the interval it stands for.
 
-    Where another of the tables goes on for longer than samples come late, the recording did, too: the samples, which
-    are the first of the tables, were cut.
+    Where another of the tables goes on for longer than ticks come late, the recording did, too: the ticks, which are
+    the first of the tables, were cut.
     """
-    samples, *others = tables
-    last = float(samples["t_s"].max())
+    ticks, *others = tables
+    last = float(ticks["t_s"].max())
     end = info.get("end")
     wall_s = finite(end.get("wall_s")) if isinstance(end, Mapping) else None
     if isinstance(end, Mapping) and wall_s is not None:
         stopped_s = clock.t(wall_s, finite(end.get("mono_s")))
         if stopped_s < last + ABSURD_DISTANCE_S:
             return max(stopped_s, last)
-    interval_s = recording(info, samples).interval_s or 0.0
+    interval_s = recording(info, ticks).interval_s or 0.0
     later = [t_s for table in others if len(table) and (t_s := float(table["t_s"].max())) < last + ABSURD_DISTANCE_S]
     is_cut = max(later, default=last) > last + MISSED_INTERVALS * (interval_s or 1.0)
     return (max(later) if is_cut else last) + interval_s

@@ -61,11 +61,17 @@ PERCENTAGES = {name for name in (*QUANTITIES, *HOST_QUANTITIES) if name.endswith
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The samples table (see model.Run), the clock it defines, and what could not be read."""
+    """The samples table (see model.Run), the clock it defines, and what could not be read.
+
+    `ticks` has a row (t_s, gpu) for each time the recorder looked, of the file `ticks_name`: `frame` itself, or
+    host.csv where no GPU was recorded.
+    """
 
     frame: pd.DataFrame
     clock: RunClock
     problems: tuple[str, ...]
+    ticks: pd.DataFrame
+    ticks_name: str
 
 
 def load_samples(path: Path) -> Samples:
@@ -79,7 +85,23 @@ def load_samples(path: Path) -> Samples:
     tidy = _tidy(columns, path.name, problems, by_gpu=True)
     if not len(tidy):
         raise InputError(f"{path} has not one valid row: none has both a time and a GPU")
-    return Samples(tidy, clock, tuple(problems))
+    return Samples(tidy, clock, tuple(problems), tidy, path.name)
+
+
+def no_samples(folder: Path) -> Samples:
+    """Return an empty table on the clock of host.csv, of a recording without a GPU; InputError where that has none."""
+    path, problems = folder / schema.HOST_CSV, list[str]()
+    columns = read_csv(path, [WALL, MONO]).numbers
+    clock = _clocked(columns, path, problems)
+    ticks = _tidy(columns | {"gpu": np.zeros(len(columns["t_s"]))}, path.name, [], by_gpu=True)  # load_host notes it
+    if not len(ticks):
+        raise InputError(f"{path} has not one valid row")
+    return Samples(_empty(QUANTITIES), clock, tuple(problems), ticks, path.name)
+
+
+def _empty(quantities: Sequence[str]) -> pd.DataFrame:
+    nothing: Columns = {name: np.empty(0) for name in ["t_s", "gpu", *quantities]}
+    return _tidy(nothing, "", [], by_gpu=True)
 
 
 def _clocked(columns: Columns, path: Path, problems: list[str]) -> RunClock:
@@ -155,8 +177,7 @@ def load_ring(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[
     try:
         return _tidy(columns, path.name, problems, by_gpu=True, merge=True), tuple(problems)
     except InputError as error:
-        nothing: Columns = {name: np.empty(0) for name in ["t_s", *BESIDE[schema.RING_CSV]]}
-        return _tidy(nothing, path.name, [], by_gpu=True), (f"{error}; it is left out",)
+        return _empty(RING_QUANTITIES), (f"{error}; it is left out",)
 
 
 def load_host(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:

@@ -70,7 +70,8 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     share that the clock lacked (not where that is a note only). Startup, validation, checkpoint, final evaluation and
     idle keep their seconds whole. Seconds without a sample go by the driver's own readings of utilisation; unmeasured
     are those without either. A GPU that reports no utilisation has what YOLO's callbacks reported: phases, and of
-    training the wait for data. The time of GPUs on which only others worked is no part of it.
+    training the wait for data. The time of GPUs on which only others worked is no part of it. A run without a GPU has
+    none.
     """
     seconds: dict[str, float] = {}
     joules: dict[str, float] = {}
@@ -88,6 +89,8 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
                 _book(_account(series, curve, idle, lost, worked, part), seconds, joules, known_s)
         else:
             _book_phases(context, series.gpu, curve, findings, (seconds, joules, known_s))
+    if not context.run.gpus:
+        return ()
     listed = {gpu.index for gpu in context.run.gpus} - not_ours
     if lost_s := sum(_unread_s(context, each) for each in findings if each.rule == GPU_LOST and each.gpu in listed):
         seconds["gpu-fault"] = seconds.get("gpu-fault", 0.0) + lost_s

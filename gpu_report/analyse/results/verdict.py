@@ -71,7 +71,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         rest = [finding for finding in findings if finding.id not in said]
         sentences = (*first, *inference_sentences(context, findings), *_setup(findings, None), *_others(rest, merged))
         sentences = (*sentences, *_throttled(findings), *(() if faults_first else _fault(own)), *_fault(foreign))
-        return Verdict((*sentences, *_unmeasured(trained, unseen, unsampled)))
+        return Verdict((*sentences, *_unmeasured(trained, unseen, unsampled), *_no_gpu(context)))
     is_lead = not first and lead is None and max(unseen, unsampled) <= 1 - WELL_COVERED  # of a part nothing is said
     sentences = (
         *first,
@@ -100,6 +100,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *(() if faults_first else _fault(own)),
         *_fault(foreign),
         *_unmeasured(trained, unseen, unsampled),
+        *_no_gpu(context),
         *(() if first else _largest_loss(trained, findings, ledger, is_training=saw_training(context))),
         *_unused(context, lead),
         *_cost(context, findings, ledger),
@@ -304,6 +305,15 @@ def _unmeasured(trained: Busy, unseen: float, unsampled: float) -> Iterator[Sent
     elif trained is not None and unsampled > 1 - WELL_COVERED:
         missing = f"{100 * unsampled:.0f} % of the samples are missing"
         yield Sentence("unmeasured", f"{missing}: there only the driver's own utilisation readings are known.")
+
+
+def _no_gpu(context: Context) -> Iterator[Sentence]:
+    """Yield that no GPU was recorded, and why, where the recorder said so."""
+    if context.run.gpus:
+        return
+    reasons = [event.fields.get("reason") for event in context.run.events if event.kind == "nvml_unavailable"]
+    why = f": {reasons[-1]}" if reasons and isinstance(reasons[-1], str) and reasons[-1] else ""
+    yield Sentence("no GPU", f"No GPU was recorded{why}.")
 
 
 def _largest_loss(

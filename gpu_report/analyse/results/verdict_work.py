@@ -47,7 +47,8 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
 ) -> Iterator[Sentence]:
     """Yield how busy the GPUs were in training, with the cause where one lasts; as the lead, what to think of it."""
     if trained is None:
-        yield Sentence("work", _reported_work(context) or _no_work(context, unseen))
+        if said := _reported_work(context) or _no_work(context, unseen):
+            yield Sentence("work", said)
         return
     util, seconds = trained
     if not is_judged(trained, findings):
@@ -147,7 +148,8 @@ def _reported_work(context: Context) -> str:
     waited = _data_wait_share(context)
     if waited is None or any(len(series.t_s) for series in context.series):
         return ""
-    return f"The training waited for data {100 * waited:.0f} % of its time; the GPU reports no utilisation."
+    unread = "; the GPU reports no utilisation" if context.run.gpus else ""
+    return f"The training waited for data {100 * waited:.0f} % of its time{unread}."
 
 
 def _in_profiled_steps(context: Context) -> str:
@@ -166,6 +168,8 @@ def _no_work(context: Context, unseen: float) -> str:
     Nor is it of the share of the time that was not measured (`unseen`, 0 to 1): an idle beginning tells of itself.
     """
     readings = sum(len(series.t_s) for series in context.series)
+    if not context.run.gpus:
+        return ""
     if not readings:
         return _in_profiled_steps(context) or "Unknown whether a GPU worked: its utilisation was never read."
     longest_s = max(float(series.weight_s.sum()) for series in context.series)

@@ -37,6 +37,8 @@ class Fit:
 
 def fit_train_start(times: Sequence[float], samples: pd.DataFrame) -> Fit | None:
     """Return the start under which the rows at `times` (seconds after it) fit the dips best, None if none does."""
+    if samples.empty:
+        return None
     end = float(samples["t_s"].max())
     slack = end - times[-1]
     if slack < 0 or end > LONGEST_RUN_S:

@@ -28,13 +28,14 @@ def beginning(
 def ending(folder: Path, *, lossy: bool, is_read: bool = True, own_report: bool = False) -> str:
     """Return where it was recorded, and the command that renders it, but for one with a report of its own.
 
-    `is_read` says whether any GPU was.
+    `is_read` says whether any GPU was, or YOLO's callbacks reported anything: of neither there is no report.
     """
     missing = ", but some of it could not be written" if lossy else ""
     if own_report:
         return f"recorded into {_short(folder)}{missing}"
     if not is_read:
-        return f"recorded into {_short(folder)}{missing}. No GPU was read, so there is no report: `gpu-report doctor`"
+        why = "No GPU was read and YOLO was not seen, so there is no report: `gpu-report doctor`"
+        return f"recorded into {_short(folder)}{missing}. {why}"
     render = shlex.join(["gpu-report", "render", "report.html", _short(folder)])
     return f"recorded into {_short(folder)}{missing}. Next: `{render}`"
 

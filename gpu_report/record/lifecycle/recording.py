@@ -74,7 +74,7 @@ class OpenRecording:
         session = Session(self._options, surroundings, self._say)
         end = session.run(ending)
         gpus.finish()
-        self._is_read = continues or bool(gpus.devices)
+        self._is_read = continues or bool(gpus.devices) or run_folder.has_callbacks(self.folder)
         if gpus.devices:
             self._journal.describe({"gpus": gpus.described()})
         self._finish(end, session)

@@ -81,7 +81,7 @@ def compose(analysis: Analysis) -> ReportView:
         kernel=recording.kernel(analysis.run.kernel, clock),
         yolo=yolo_run.yolo(analysis),
         recording=recording.recording(analysis, clock),
-        has_samples=not analysis.run.samples.empty,
+        has_samples=not (analysis.run.samples.empty and analysis.run.host.empty),
         has_heat=overview.has_heat(analysis.run),
         has_host=not analysis.run.host.empty,
         tool=f"gpu-report {analysis.run.recording.tool_version or ''}".rstrip(),
@@ -122,7 +122,7 @@ def _mood(unexpected: tuple[Finding, ...], analysis: Analysis) -> str:
     """
     severities = {finding.severity for finding in unexpected}
     worst = next((s for s in ("critical", "warning") if s in severities), "")
-    if worst or not analysis.gpus or not _trained(analysis):
+    if worst or not (analysis.gpus or analysis.is_inference) or not _trained(analysis):
         return worst or "unknown"
     if analysis.is_inference:
         return "room" if any(finding.advice for finding in unexpected) else "good"

@@ -55,9 +55,10 @@ def columns(analysis: Analysis) -> tuple[str, ...]:
     return tuple(column.head for column in _columns(analysis))
 
 
-def utilisation_column(analysis: Analysis) -> int:
-    """Return which of the columns is that of utilisation, which has a bar."""
-    return columns(analysis).index("GPU utilisation")
+def utilisation_column(analysis: Analysis) -> int | None:
+    """Return which of the columns is that of utilisation, which has a bar; None without a GPU."""
+    shown = columns(analysis)
+    return shown.index("GPU utilisation") if "GPU utilisation" in shown else None
 
 
 def rows(analysis: Analysis, clock: WallClock) -> tuple[EpochRowView, ...]:
@@ -145,7 +146,7 @@ def outliers_note(analysis: Analysis) -> str:
 
 def known_note(analysis: Analysis) -> str:
     """Return what utilisation is of, which elsewhere is of training alone; what is not known, and how it would be."""
-    if not analysis.epochs:
+    if not analysis.epochs or not analysis.gpus:
         return ""
     whole = "GPU utilisation here is of whole epochs, validation and saving included."
     if any(known(epoch.data_wait_s) is not None for epoch in analysis.epochs):
@@ -193,6 +194,7 @@ def chart(analysis: Analysis) -> EpochChartView | None:
 def _columns(analysis: Analysis) -> tuple[_Column, ...]:
     indexes = [s.gpu.index for s in analysis.gpus] if len(analysis.gpus) > 1 else []
     waits = any(known(epoch.data_wait_s) is not None for epoch in analysis.epochs)
+    has_gpu = bool(analysis.gpus)
     every = (
         _Column("Length", lambda e: duration(e.end_t_s - e.start_t_s, aligned=True), lambda e: e.end_t_s, always=True),
         _Column("Warm-up", lambda e: duration(e.warm_up_s, aligned=True), lambda e: e.warm_up_s or None),
@@ -201,10 +203,10 @@ def _columns(analysis: Analysis) -> tuple[_Column, ...]:
         _Column("Checkpoint", lambda e: duration(e.checkpoint_s, aligned=True), lambda e: e.checkpoint_s),
         _Column("Images/s", lambda e: number(e.images_per_s), lambda e: e.images_per_s),
         _Column("Data wait", _wait, lambda e: e.data_wait_s),
-        _Column("GPU utilisation", lambda e: quantity(e.gpu_util_pct, "%"), lambda e: e.gpu_util_pct, always=True),
+        _Column("GPU utilisation", lambda e: quantity(e.gpu_util_pct, "%"), lambda e: e.gpu_util_pct, always=has_gpu),
         *(map(_gpu_column, indexes) if len(indexes) <= MOST_GPU_COLUMNS else (_LEAST_BUSY, _BUSIEST)),
-        _Column("Memory peak", lambda e: gibibytes(e.memory_peak_mib), lambda e: e.memory_peak_mib, always=True),
-        _Column("Energy", lambda e: energy(e.energy_j), lambda e: e.energy_j, always=True),
+        _Column("Memory peak", lambda e: gibibytes(e.memory_peak_mib), lambda e: e.memory_peak_mib, always=has_gpu),
+        _Column("Energy", lambda e: energy(e.energy_j), lambda e: e.energy_j, always=has_gpu),
         _Column("Loss", lambda e: number(e.loss, 3), lambda e: e.loss, always=True),
         _Column("Learning rate", _rate, lambda e: e.lr, always=True),
     )

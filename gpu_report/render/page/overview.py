@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
+import pandas as pd
+
 from gpu_report.catalogue import SEVERITIES, cause_look, phase_words
 from gpu_report.model import Analysis, Finding, GpuSummary, LedgerRow, Run, Sentence
 from gpu_report.render.formatting import (
@@ -77,10 +79,8 @@ def subtitle(analysis: Analysis) -> tuple[str, ...]:
 
 def tiles(analysis: Analysis) -> tuple[Fact, ...]:
     """Return the key numbers of the run, over all its GPUs; whether readings are missing only where many are."""
-    gpus = _own(analysis)
     return (
-        _utilisation(analysis),
-        _memory(tuple(_meant(gpus))),
+        *(_gpu_tiles(analysis) if analysis.gpus else _host_tiles(analysis.run.host)),
         Fact("Duration", duration(analysis.run.duration_s), how_it_ended(analysis.run.recording, analysis.ending)),
         _calls(analysis) if analysis.is_inference else _epochs(analysis),
         *_ending(analysis),
@@ -91,17 +91,23 @@ def tiles(analysis: Analysis) -> tuple[Fact, ...]:
 def more_tiles(analysis: Analysis) -> tuple[Fact, ...]:
     """Return the numbers that nobody acts on, and whether readings are missing where hardly any are."""
     return (
+        *(_more_of_gpus(analysis) if analysis.gpus else ()),
+        *([] if partly(analysis.coverage) else [_readings(analysis)]),
+    )
+
+
+def _more_of_gpus(analysis: Analysis) -> tuple[Fact, ...]:
+    return (
         _mean_and_peak(analysis, "Temperature, mean", "temperature_c", "°C"),
         _mean_and_peak(analysis, "Power, mean", "power_w", "W"),
         Fact("Energy", energy(_energy(_own(analysis))), _energy_note(analysis)),
-        *([] if partly(analysis.coverage) else [_readings(analysis)]),
     )
 
 
 def more_title(facts: Sequence[Fact]) -> str:
     """Return the numbers of `more_tiles` in one line."""
-    first, *others = (f"{fact.label.partition(',')[0]} {fact.value}" for fact in facts)
-    return ", ".join((first, *map(lower_first, others)))
+    named = [f"{fact.label.partition(',')[0]} {fact.value}" for fact in facts]
+    return ", ".join([*named[:1], *map(lower_first, named[1:])])
 
 
 def _own(analysis: Analysis) -> tuple[GpuSummary, ...]:
@@ -111,6 +117,20 @@ def _own(analysis: Analysis) -> tuple[GpuSummary, ...]:
 
 def _readings(analysis: Analysis) -> Fact:
     return Fact("Readings taken", share(analysis.coverage), _coverage_note(analysis))
+
+
+def _gpu_tiles(analysis: Analysis) -> tuple[Fact, ...]:
+    return _utilisation(analysis), _memory(tuple(_meant(_own(analysis))))
+
+
+def _host_tiles(host: pd.DataFrame) -> tuple[Fact, ...]:
+    """Return what a run without a GPU worked on: all cores and the memory of the machine."""
+    cpu, memory = host["cpu_pct"].dropna(), host["memory_used_mib"].dropna()
+    mean, peak = (float(cpu.mean()), quantity(float(cpu.max()), "%")) if len(cpu) else (None, "")
+    return (
+        Fact("CPU, mean", quantity(mean, "%"), f"all cores, peak {peak}" if peak else ""),
+        Fact("Host memory, peak", gibibytes(float(memory.max()) if len(memory) else None), "all processes"),
+    )
 
 
 def gpu_table(analysis: Analysis) -> Table:

@@ -480,7 +480,7 @@ class ReportView:
     no_findings: str
     phases_note: str
     epoch_columns: tuple[str, ...]
-    epoch_util_column: int
+    epoch_util_column: int | None
     epochs: tuple[EpochRowView, ...]
     epoch_chart: EpochChartView | None
     epochs_outliers: str

@@ -107,11 +107,12 @@ def rare_calls(context: Context) -> list[Finding]:
 def _rare(context: Context, served: ServedModel, share: float) -> Finding:
     waits = next(part for part in served.gap_parts if part.kind == "waiting for calls")
     gaps_s = served.calls.gap_ms[served.calls.gap_ms > served.latency.worst_ms] / MS
+    then = ": the GPU had nothing to do then" if context.run.gpus else ""
     return context.finding(
         "rare-calls",
         "info",
         (served.start_s, served.end_s),
-        f"No call came for {percent(share)} of the time ({model_name(served)}): the GPU had nothing to do then",
+        f"No call came for {percent(share)} of the time ({model_name(served)}){then}",
         gpu=served.calls.gpu,
         evidence=evidence(
             ("waiting for calls, in all", waits.seconds, "s"),

@@ -18,6 +18,8 @@ RESIZE = (
     "GPU already: ultralytics then resizes nothing"
 )
 RESIZE_SHORT = "Resize images in other processes, or pass tensors that are on the GPU"
+RESIZE_ON_CPU = "Resize images to `imgsz` in other threads or processes, or pass a tensor (B x 3 x H x W, 0 to 1)"
+RESIZE_ON_CPU_SHORT = "Resize images in other processes, or pass tensors"
 FEWER_BOXES = "Let fewer boxes through: a higher `conf`, a lower `max_det`"
 NO_NMS = "Use the end-to-end head of YOLO26, which needs no NMS: `nms=False`"
 END_TO_END = ("yolo26", "yolov10")  # families that have a head without NMS
@@ -25,8 +27,10 @@ END_TO_END = ("yolo26", "yolov10")  # families that have a head without NMS
 
 def slow_preprocessing(context: Context) -> list[Finding]:
     """Report a model whose pre-processing takes PART_SHARE of its calls or more."""
+    on_gpu = Advice(RESIZE, short=RESIZE_SHORT)
+    advice = on_gpu if context.run.gpus else Advice(RESIZE_ON_CPU, short=RESIZE_ON_CPU_SHORT)
     return [
-        _finding(context, served, "slow-preprocessing", "preprocess", (Advice(RESIZE, short=RESIZE_SHORT),))
+        _finding(context, served, "slow-preprocessing", "preprocess", (advice,))
         for served in context.cached(served_models)
         if _share(served, served.parts.preprocess_ms) >= th.PART_SHARE
     ]

@@ -14,13 +14,19 @@ ON_GPU_ONNX = "Install `onnxruntime-gpu` in place of `onnxruntime`, as new as th
 
 
 def on_the_cpu(context: Context) -> list[Finding]:
-    """Report models that ran on the CPU of a machine that has a GPU.
+    """Report models that ran on the CPU of a machine that has a GPU, or though a GPU was asked for.
 
     It is a note where that was asked for, and inference is not the largest part of a call or takes little time.
     """
-    if not context.run.gpus:
-        return []
-    return [_on_cpu(context, served) for served in context.cached(served_models) if _is_on_cpu(served)]
+    is_there = bool(context.run.gpus)
+    models = context.cached(served_models)
+    return [_on_cpu(context, each) for each in models if _is_on_cpu(each) and (is_there or _asked_for_gpu(each))]
+
+
+def _asked_for_gpu(served: ServedModel) -> bool:
+    """Tell whether the user named a GPU: without a device ultralytics takes the CPU where there is none."""
+    asked = served.calls.settings.get("asked_device")
+    return asked not in {None, "", "None"} and fell_back_to_cpu(served.calls.settings)
 
 
 def _is_on_cpu(served: ServedModel) -> bool:
@@ -32,13 +38,14 @@ def _on_cpu(context: Context, served: ServedModel) -> Finding:
     asked, fell_back = asked_for_cpu(served.calls.settings), fell_back_to_cpu(served.calls.settings)
     fix = ON_GPU_ONNX if fell_back else ON_GPU
     why = "ONNX Runtime fell back to it" if fell_back else "the device was set to cpu" if asked else "no GPU was used"
+    though = "this machine has a GPU" if context.run.gpus else "a GPU was asked for"
     took_s = _largest_part_s(served)
     of_time = min(took_s / active_s(served), 1.0) if active_s(served) else 0.0
     return context.finding(
         "cpu-inference",
         severity(of_time, took_s) if asked else "warning",
         (served.start_s, served.end_s),
-        f"Inference ran on the CPU though this machine has a GPU: {why} ({of_calls(served)})",
+        f"Inference ran on the CPU though {though}: {why} ({of_calls(served)})",
         evidence=evidence(("median of a call", served.latency.p50.value_ms, "ms")),
         advice=(
             Advice(fix, None if fell_back else "device", "cpu" if asked else None, None, of_time or None, short=fix),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gpu_report.model import BenchResult
 
 PAGE = Path("bench.html")
+BEST = Path("weights/best.pt")  # where ultralytics keeps the best weights of a training, within its folder
 INTERVAL_S = 0.5  # between samples: a warm-up, whose energy is read, lasts some 3 s
 NEEDED = ("torch", "ultralytics")
 OF_ANY_RUN = frozenset({"models", "limit", "json_path", "markdown_path"})  # what a stored benchmark takes as well
@@ -101,8 +102,8 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     """Measure models in several formats, precisions and batch sizes, and say which to choose.
 
     What is missing is exported into ./gpu-bench. All variants serve in short turns, so that drift hits them alike.
-    MODEL is weights, a model's YAML, an exported file, or the run folder of an earlier benchmark. OUTPUT.html is the
-    page to write. Default: bench.html.
+    MODEL is weights, a model's YAML, an exported file, a folder of a training such as runs/detect/train, or the run
+    folder of an earlier benchmark. OUTPUT.html is the page to write. Default: bench.html.
     """
     from gpu_report.analyse.bench.choice import parse_limit
     from gpu_report.bench.plan import Plan
@@ -116,7 +117,9 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     if folder is not None:
         _refuse_options_of_a_measurement(folder)
     else:
-        plan = Plan(models, formats, _sizes(batches), half, imgsz, source, data, device, seconds)
+        plan = Plan(
+            tuple(map(_weights_of, models)), formats, _sizes(batches), half, imgsz, source, data, device, seconds
+        )
         _refuse(plan)
         refuse_unwritable((page, json_path, markdown_path))
         folder, code = _record(plan, output)
@@ -154,6 +157,15 @@ def _recorded(models: Sequence[str]) -> Path | None:
     if folders and len(models) > 1:
         raise UsageError(f"{folders[0]} is the run folder of a benchmark: name it alone")
     return folders[0] if folders else None
+
+
+def _weights_of(model: str) -> str:
+    """Return a model, or of a folder of a training the weights that ultralytics kept there as its best, and say so."""
+    best = Path(model) / BEST
+    if not best.is_file() or (Path(model) / schema.RUN_JSON).is_file():
+        return model
+    say(f"{model} is a folder of a training: {best} is measured")
+    return str(best)
 
 
 def _refuse_options_of_a_measurement(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """`bench` on the command line: what it refuses before anything begins, and a page of what was recorded before."""
 
 import json
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -131,6 +132,21 @@ def test_a_stored_benchmark_takes_no_option_of_a_measurement(here, words):
     with pytest.raises(UsageError, match=f"{words[0]} is for a new measurement, and .*earlier is a stored one"):
         run(folder, *words)
     assert not (here / "bench.html").exists()
+
+
+def test_of_a_folder_of_a_training_the_best_weights_are_measured(here, monkeypatch):
+    best = here / "runs" / "train" / "weights" / "best.pt"
+    best.parent.mkdir(parents=True)
+    best.touch()
+    plans = []
+
+    def record(plan, _output):
+        plans.append(plan)
+        return recorded(here / "new"), 0
+
+    monkeypatch.setattr(sys.modules[bench.callback.__module__], "_record", record)
+    run("runs/train", "yolo26n.yaml")
+    assert plans[0].models == ("runs/train/weights/best.pt", "yolo26n.yaml")
 
 
 def test_too_few_calls_for_a_limit_end_with_the_code_of_too_little_data(here):

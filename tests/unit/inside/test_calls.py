@@ -1,5 +1,6 @@
 """The calls of a model as they are kept: one row a batch, whatever becomes of the caller."""
 
+import asyncio
 import csv
 import gc
 import json
@@ -234,6 +235,17 @@ def test_threads_that_begin_together_are_one_run(folder):
     for thread in threads:
         thread.join()
     assert len(rows(folder)) == 200
+    assert len(told(folder, "run")) == 1
+
+
+def test_a_service_of_asyncio_keeps_every_call(folder):
+    predictors = [Predictor(f"{name}.pt") for name in "ab"]
+
+    async def serve():
+        await asyncio.gather(*(asyncio.to_thread(predict, predictor, 50) for predictor in predictors))
+
+    asyncio.run(serve())
+    assert sorted(row["model"] for row in rows(folder)) == ["1"] * 50 + ["2"] * 50
     assert len(told(folder, "run")) == 1
 
 

@@ -1,10 +1,12 @@
 """What holds the tensors by which memory grew: found, named, and never a cache that was there before."""
 
 import contextlib
+import ctypes
 import functools
 import itertools
 import sys
 import time
+import weakref
 from types import SimpleNamespace as Some
 
 import pytest
@@ -124,6 +126,22 @@ def test_a_local_list_is_named_and_its_function_keeps_nothing_for_us():
 def test_losses_with_their_graphs_are_named_although_they_have_no_bytes():
     trainer = Trainer()
     found = found_after(trainer.keep, make=lambda: Tensor(0, leaf=False))
+    assert (found["name"], found["with_graph"]) == ("Trainer.seen", 12)
+
+
+def test_losses_are_named_although_their_graphs_hold_pictures_of_many_bytes():
+    """A graph lies in C++, where no reference is seen."""
+    trainer, pictures = Trainer(), []
+
+    def loss():
+        picture = Tensor(75)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(picture))
+        pictures.append(weakref.ref(picture))
+        return Tensor(0, leaf=False)
+
+    found = found_after(trainer.keep, make=loss)
+    for picture in pictures:
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(picture()))
     assert (found["name"], found["with_graph"]) == ("Trainer.seen", 12)
 
 

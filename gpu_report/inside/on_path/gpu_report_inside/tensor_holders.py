@@ -50,9 +50,14 @@ def look(
         tensors = _tensors()
         ids = {id(each) for each in tensors}
         fresh = choose(ids)
-        samples = _samples([each for each in tensors if id(each) in fresh], max(enough_mib, LEAST_MIB))
+        of_bytes = _of_most_bytes([each for each in tensors if id(each) in fresh], max(enough_mib, LEAST_MIB))
+        samples = of_bytes or _with_graphs([each for each in tensors if id(each) in fresh])
         del tensors  # a list of ours would be found as what refers to the objects in it
-        return ids, _found(samples, fresh, deadline)
+        found = _found(samples, fresh, deadline)
+        if of_bytes and not found:
+            del of_bytes, samples
+            found = _found(_with_graphs([each for each in _tensors() if id(each) in fresh]), fresh, deadline)
+        return ids, found
 
 
 def _found(samples: list[Any], fresh: set[int], deadline: float) -> dict[str, Any]:
@@ -80,11 +85,17 @@ def _is_on_device(tensor: Any) -> bool:
         return False
 
 
-def _samples(tensors: list[Any], enough_mib: float) -> list[Any]:
-    """Return a few of the tensors: of most bytes where there are many, else of those with a graph, else a sum."""
+def _of_most_bytes(tensors: list[Any], enough_mib: float) -> list[Any]:
+    """Return a few tensors by their bytes; none where these are too few to explain anything."""
     sizes = _sizes(tensors)
-    if sum(sizes) >= enough_mib * MIB:
-        return _spread(tensors, sizes)
+    return _spread(tensors, sizes) if sum(sizes) >= enough_mib * MIB else []
+
+
+def _with_graphs(tensors: list[Any]) -> list[Any]:
+    """Return a few of the tensors that have a graph, else one that is a sum.
+
+    Pictures of which a loss was made have the bytes, but only the graph holds them, of which Python sees nothing.
+    """
     graphs = [each for each in tensors if not each.is_leaf]
     if len(graphs) >= FEW:
         return _spread(graphs, [1] * len(graphs))

@@ -77,7 +77,7 @@ def _of_namespace(held: Any, names: dict[str, Any], ours: set[int]) -> Name | No
     if type(module) is ModuleType and _names_of(module) is names:
         file = names.get("__file__")
         stem = os.path.splitext(os.path.basename(file))[0] if type(file) is str else names["__name__"]  # noqa: PTH119, PTH122
-        return _filled(f"{stem}.{key}", "global", key, None, file if type(file) is str else "")
+        return _filled(f"{stem}.{key}", "global", key, names, file if type(file) is str else "")
     for each in _own_classes():  # found without another walk through all objects
         if any(part is names for part in gc.get_referents(each)):
             return _of_class(each, key, "class")
@@ -194,7 +194,7 @@ def _of_class(owner: type, key: str, place: str) -> Name:
     name = type.__getattribute__(owner, "__qualname__")
     module = sys.modules.get(str(owner.__dict__.get("__module__")))
     file = module.__dict__.get("__file__") if type(module) is ModuleType else None
-    return _filled(f"{name}.{key}", place, key, owner, file if type(file) is str else "")
+    return _filled(f"{name}.{key}", place, key, owner.__dict__, file if type(file) is str else "")
 
 
 def _of_code(code: CodeType, key: str | None, place: str) -> Name | None:
@@ -213,10 +213,13 @@ def _of_code(code: CodeType, key: str | None, place: str) -> Name | None:
     }
 
 
-def _filled(name: str, place: str, key: str, owner: type | None, file: str) -> Name:
-    """Return a name with the line of the user's code that fills it; of a class its own methods come first."""
+def _filled(name: str, place: str, key: str, names: Any, file: str) -> Name:
+    """Return a name with the line of the user's code that fills it; the class's or module's own functions come first.
+
+    `names` are those of that class or module.
+    """
     best: tuple[int, int, str, str, int] | None = None
-    for own, code in _codes(owner):
+    for own, code in _codes(names):
         if key in code.co_names:
             for fit, function, line in _fills(code, key):
                 found = (fit, own, code.co_filename, function, line)
@@ -226,12 +229,12 @@ def _filled(name: str, place: str, key: str, owner: type | None, file: str) -> N
     return {"name": name, "place": place, "file": file, "function": "", "line": None}
 
 
-def _codes(owner: type | None) -> Iterator[tuple[int, CodeType]]:
-    """Yield the code of a class's functions (1), and of all others in the user's own modules (0)."""
+def _codes(first: Any) -> Iterator[tuple[int, CodeType]]:
+    """Yield the code of functions among some names (1), and of all others in the user's own modules (0)."""
     count = 0
-    spaces: list[tuple[int, Any]] = [] if owner is None else [(1, owner.__dict__)]
+    spaces: list[tuple[int, Any]] = [(1, first)]
     spaces += [(0, _names_of(each)) for each in _own_modules()]
-    spaces += [(0, each.__dict__) for each in _own_classes() if each is not owner]
+    spaces += [(0, each.__dict__) for each in _own_classes()]
     for own, names in spaces:
         for value in list(names.values()):
             function = value.__func__ if type(value) in {staticmethod, classmethod} else value

@@ -557,4 +557,4 @@ def test_the_time_in_a_function_of_the_users_is_no_launching(call_share, too_muc
     stood = dataclasses.replace(LAUNCHES, call=LINE, call_share=call_share, cpu_pct=90.0)
     found = signals(ONE_CORE, gpu={"gpu_util_pct": 10, "sm_active_pct": 5}, stood=stood, step_s=0.6, is_lasting=True)
     assert main_process.launches_too_much(found) == too_much
-    assert explain(found).cause.explanation.startswith("launching a step took 0.5 s") == too_much
+    assert explain(found).cause.explanation.startswith("a step took 0.5 s of CPU work") == too_much

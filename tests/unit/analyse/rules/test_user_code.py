@@ -68,7 +68,7 @@ def test_a_callback_beside_launching_is_a_finding_of_its_own(computes, cause):
     run = trained(0.3, computes=computes)
     (finding,) = own(run)
     assert (finding.severity, finding.cause.name) == ("warning", cause)
-    assert finding.summary.endswith(" of training time on GPU 0 went into log_images")
+    assert finding.summary.endswith(" of training time on GPU 0 went into log_images (callbacks.py:41)")
     assert (finding.where[0].function, finding.where[0].line) == (LOG.function, LOG.line)
     analysis = analyse(run)
     (starved,) = [f for f in analysis.findings if f.rule == "starved"]
@@ -84,7 +84,7 @@ def test_a_loss_during_which_the_gpu_still_works_holds_up_a_gpu_that_waits():
     assert finding.summary == "12 % of training time on GPU 0 went into rare_weight (loss.py:18)"
     assert (finding.where[0].function, finding.where[0].line) == ("rare_weight", 18)
     assert finding.where[0].share == pytest.approx(0.12, abs=0.005)
-    (idle,) = [each.value for each in finding.evidence if each.text.startswith("of the time that the GPU was idle")]
+    (idle,) = [each.value for each in finding.evidence if each.text == "its share of the idle GPU time in training"]
     assert idle < 10
 
 

@@ -115,6 +115,7 @@ def test_what_holds_new_tensors_is_named_with_the_line_that_adds_to_it(make_keep
     assert (found["new_tensors"], found["new_mib"]) == (12, 120.0)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="a look changes what locals() returned")
 def test_a_local_list_is_named_and_its_function_keeps_nothing_for_us():
     mine = []
     found = found_after(mine.append)
@@ -194,6 +195,21 @@ def test_losses_are_named_although_the_last_batch_has_more_bytes(watched):
         counter.mib += 2000
     assert [fields["name"] for _, fields in written] == ["Trainer.seen"]
     assert len(last_batch) == 3
+
+
+def test_what_grows_within_epochs_is_compared_from_look_to_look(watched, monkeypatch):
+    """A look right after another would find one batch's: too few to be a list of losses."""
+    watch, written, counter = watched
+    monkeypatch.setattr(memory_watch, "card_mib", lambda: 80_000.0)
+    trainer = Trainer()
+    for epoch in range(1, 5):
+        for batch in range(25):
+            trainer.keep(Tensor(0, leaf=False))
+            counter.mib += 150
+            if batch == 1:  # it is asked for now and then
+                watch.within_epoch(epoch)
+        watch.epoch_ends(epoch)
+    assert [(fields["look"], fields["name"]) for _, fields in written][:1] == [(2, "Trainer.seen")]
 
 
 def test_memory_that_stays_is_never_looked_into(watched, monkeypatch):

@@ -36,6 +36,7 @@ LIBRARIES = ("site-packages", "dist-packages")
 OURS = os.path.dirname(__file__)  # noqa: PTH120 - os.path is loaded already, pathlib may not be
 STANDARD = os.path.dirname(os.__file__)  # noqa: PTH120 - likewise
 OPTIMIZED = 1  # the flag of code with fast variables, that of functions; inspect, which names it, is slow to load
+LOOKS_ON = (3, 13)  # since when a frame's variables can be looked at in place (PEP 667)
 STORED, ADDED = 1, 2  # how well an instruction fits a line that fills something
 Name = Any  # a mapping: name, place, file, line, function
 
@@ -46,7 +47,7 @@ def owner_of(holder: Any, deadline: float, ours: set[int]) -> Name | None:
     for _ in range(MOST_LEVELS):
         if time.thread_time() > deadline:
             return None
-        found = gc.get_referrers(held)
+        found = referrers_of([held])
         ours = ours | {id(found)}
         above = [each for each in found if id(each) not in ours and type(each) is not FrameType][:MOST_REFERRERS]
         ours.add(id(above))
@@ -58,6 +59,15 @@ def owner_of(holder: Any, deadline: float, ours: set[int]) -> Name | None:
         if held is None:
             return None
     return None
+
+
+def referrers_of(objects: list[Any]) -> list[Any]:
+    """Return what refers to some objects besides this list and the call itself (whose tuple Python 3.13 counts)."""
+    mark, found = object(), []
+    for each in gc.get_referrers(*objects, mark):  # a comprehension would keep `mark` in a cell, which refers to it
+        if each is not objects and not (type(each) is tuple and each and each[-1] is mark):
+            found.append(each)  # noqa: PERF401 - see above
+    return found
 
 
 def _named(held: Any, above: list[Any], ours: set[int]) -> Name | None:
@@ -81,7 +91,7 @@ def _of_namespace(held: Any, names: dict[str, Any], ours: set[int]) -> Name | No
     for each in _own_classes():  # found without another walk through all objects
         if any(part is names for part in gc.get_referents(each)):
             return _of_class(each, key, "class")
-    for owner in gc.get_referrers(names)[:MOST_REFERRERS]:
+    for owner in referrers_of([names])[:MOST_REFERRERS]:
         if id(owner) in ours or isinstance(owner, FrameType):
             continue
         if isinstance(owner, type):
@@ -110,7 +120,7 @@ def _of_other(held: Any, owner: Any, ours: set[int]) -> Name | None:
 
 def _of_function(held: Any, values: tuple[Any, ...], ours: set[int]) -> Name | None:
     """Return the name of an argument whose default it is: `def keep(image, seen=[])`."""
-    for owner in gc.get_referrers(values)[:MOST_REFERRERS]:
+    for owner in referrers_of([values])[:MOST_REFERRERS]:
         if type(owner) is FunctionType and id(owner) not in ours and owner.__defaults__ is values:
             code = owner.__code__
             arguments = code.co_varnames[: code.co_argcount][-len(values) :]
@@ -120,10 +130,10 @@ def _of_function(held: Any, values: tuple[Any, ...], ours: set[int]) -> Name | N
 
 
 def _of_closure(cell: Any, ours: set[int]) -> Name | None:
-    for values in gc.get_referrers(cell)[:MOST_REFERRERS]:
+    for values in referrers_of([cell])[:MOST_REFERRERS]:
         if type(values) is not tuple or id(values) in ours:
             continue
-        for owner in gc.get_referrers(values)[:MOST_REFERRERS]:
+        for owner in referrers_of([values])[:MOST_REFERRERS]:
             if type(owner) is FunctionType and owner.__closure__ is values:
                 at = next(place for place, each in enumerate(values) if each is cell)
                 return _of_code(owner.__code__, owner.__code__.co_freevars[at], "closure")
@@ -150,17 +160,14 @@ def _local(held: Any) -> Name | None:
 
 
 def _variables(frame: FrameType | None, held: Any) -> list[str]:
-    """Return the names that an object has among a function's variables.
+    """Return the names that an object has among a function's variables; none where to look at them changes something.
 
-    Up to Python 3.12 they are copied for us into a dict that the frame keeps, with all that is in them: it is emptied.
+    Up to Python 3.12 they are copied into the dict that `locals()` returned to the user's code, and stay there.
     """
-    code = None if frame is None else frame.f_code
+    code = None if frame is None or sys.version_info < LOOKS_ON else frame.f_code
     if frame is None or code is None or code.co_filename.startswith(OURS) or not code.co_flags & OPTIMIZED:
         return []
-    names = frame.f_locals
-    found = [name for name, value in names.items() if value is held]
-    if type(names) is dict:
-        names.clear()
+    found = [name for name, value in frame.f_locals.items() if value is held]
     return [name for name in found if name in code.co_varnames or name in code.co_cellvars]
 
 

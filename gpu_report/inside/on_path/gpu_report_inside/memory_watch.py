@@ -78,7 +78,7 @@ class MemoryWatch:
         if least is None or allocated < least:
             self._least[moment] = allocated
         elif allocated - least >= enough and self._looks < MOST_LOOKS:
-            self._least[moment] = allocated
+            self._least = {moment: allocated}  # what comes from now on counts, at the other moment, too
             self._look(allocated, allocated - least, epoch)
 
     def _look(self, allocated: float, grown: float | None, epoch: int) -> None:

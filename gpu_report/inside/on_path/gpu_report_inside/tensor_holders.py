@@ -170,7 +170,8 @@ def _common_holder(samples: list[Any], deadline: float) -> tuple[Any, int]:
 
 def referrers(objects: list[Any], ours: set[int]) -> list[Any]:
     """Return what refers to the objects, without frames and without what is ours."""
-    return [each for each in gc.get_referrers(*objects) if type(each) is not FrameType and id(each) not in ours]
+    found = holder_names.referrers_of(objects)
+    return [each for each in found if type(each) is not FrameType and id(each) not in ours]
 
 
 def _count(holders: list[Any], reached: dict[int, int]) -> int:

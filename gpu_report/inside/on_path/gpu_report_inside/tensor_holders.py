@@ -50,14 +50,11 @@ def look(
         tensors = _tensors()
         ids = {id(each) for each in tensors}
         fresh = choose(ids)
-        of_bytes = _of_most_bytes([each for each in tensors if id(each) in fresh], max(enough_mib, LEAST_MIB))
-        samples = of_bytes or _with_graphs([each for each in tensors if id(each) in fresh])
+        samples = _with_graphs([each for each in tensors if id(each) in fresh])
+        if not samples:  # a list of losses comes first: pictures in their graphs have the bytes
+            samples = _of_most_bytes([each for each in tensors if id(each) in fresh], max(enough_mib, LEAST_MIB))
         del tensors  # a list of ours would be found as what refers to the objects in it
-        found = _found(samples, fresh, deadline)
-        if of_bytes and not found:
-            del of_bytes, samples
-            found = _found(_with_graphs([each for each in _tensors() if id(each) in fresh]), fresh, deadline)
-        return ids, found
+        return ids, _found(samples, fresh, deadline)
 
 
 def _found(samples: list[Any], fresh: set[int], deadline: float) -> dict[str, Any]:

@@ -122,6 +122,9 @@ def _finding(case: _Case, growth: Growth) -> Finding:
 def _release(holder: MemoryHolder) -> Advice:
     """Return what to do about what holds tensors, and the line that adds to it where that is known."""
     name = f"{_name(holder)}{_at(holder)}"
+    if _keeps_graphs(holder) and holder.mib > th.LARGEST_LOSS_MIB * holder.tensors:
+        kept = f"{name} keeps {holder.tensors:,} tensors with their graphs"
+        return Advice(f"{kept}: keep `tensor.detach()`, or clear it.", short=f"{kept}: add `.detach()`")
     if _keeps_graphs(holder):
         kept = f"{name} keeps {holder.tensors:,} losses with their graphs"
         if holder.tensors == 1:

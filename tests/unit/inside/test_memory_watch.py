@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import functools
+import gc
 import itertools
 import sys
 import time
@@ -144,6 +145,53 @@ def test_losses_are_named_although_their_graphs_hold_pictures_of_many_bytes():
     for picture in pictures:
         ctypes.pythonapi.Py_DecRef(ctypes.py_object(picture()))
     assert (found["name"], found["with_graph"]) == ("Trainer.seen", 12)
+
+
+class Other:
+    """Has an attribute of the same name, and fills that one."""
+
+    def __init__(self):
+        self.pictures = []
+
+    def note(self, image):
+        self.pictures.append(image)
+
+
+class Album:
+    def __init__(self):
+        self.pictures = []
+
+
+def test_a_method_of_another_class_is_not_said_to_fill_it():
+    album = Album()
+    found = found_after(album.pictures.append)  # by what nobody finds by its name
+    assert (found["name"], found["line"]) == ("Album.pictures", None)
+
+
+def test_maps_that_each_epoch_makes_anew_are_not_blamed_for_what_is_kept():
+    trainer, maps = Trainer(), []
+    before = known()
+    for _ in range(12):
+        trainer.keep(Tensor(10))
+        maps.append(Tensor(0, leaf=False))
+    found = tensor_holders.look(lambda ids: ids - before, time.thread_time() + SOON_S, 50.0)[1]
+    assert found["name"] == "Trainer.seen"
+    assert len(maps) == 12
+
+
+def test_no_walk_through_all_objects_begins_once_the_time_is_over(monkeypatch):
+    spent, walks = Some(s=0.0), []
+    monkeypatch.setattr(time, "thread_time", lambda: spent.s)
+    walk = gc.get_referrers
+
+    def slow(*objects):
+        spent.s += 1.0
+        walks.append(len(objects))
+        return walk(*objects)
+
+    monkeypatch.setattr(gc, "get_referrers", slow)
+    found_after(Trainer().keep, budget_s=2.5)
+    assert len(walks) <= 3
 
 
 def test_a_sum_of_losses_is_named_by_its_chain_of_additions():

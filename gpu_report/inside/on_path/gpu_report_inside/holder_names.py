@@ -47,12 +47,12 @@ def owner_of(holder: Any, deadline: float, ours: set[int]) -> Name | None:
     for _ in range(MOST_LEVELS):
         if time.thread_time() > deadline:
             return None
-        found = referrers_of([held])
+        found = referrers_of([held], deadline)
         ours = ours | {id(found)}
         above = [each for each in found if id(each) not in ours and type(each) is not FrameType][:MOST_REFERRERS]
         ours.add(id(above))
         del found
-        name = _named(held, above, ours) or _local(held)
+        name = _named(held, above, ours, deadline) or _local(held)
         if name is not None:
             return name
         held = next((each for each in above if type(each) in CONTAINERS), None)
@@ -61,24 +61,29 @@ def owner_of(holder: Any, deadline: float, ours: set[int]) -> Name | None:
     return None
 
 
-def referrers_of(objects: list[Any]) -> list[Any]:
+def referrers_of(objects: list[Any], deadline: float) -> list[Any]:
     """Return what refers to some objects besides this list and the call itself (whose tuple Python 3.13 counts)."""
-    mark, found = object(), []
+    mark = object()
+    found: list[Any] = []
+    if time.thread_time() > deadline:  # a walk through all objects of the process, tens of milliseconds
+        return found
     for each in gc.get_referrers(*objects, mark):  # a comprehension would keep `mark` in a cell, which refers to it
         if each is not objects and not (type(each) is tuple and each and each[-1] is mark):
             found.append(each)  # noqa: PERF401 - see above
     return found
 
 
-def _named(held: Any, above: list[Any], ours: set[int]) -> Name | None:
+def _named(held: Any, above: list[Any], ours: set[int], deadline: float) -> Name | None:
     for each in above:
-        name = _of_namespace(held, each, ours) if type(each) is dict else _of_other(held, each, ours)
+        name = (
+            _of_namespace(held, each, ours, deadline) if type(each) is dict else _of_other(held, each, ours, deadline)
+        )
         if name is not None:
             return name
     return None
 
 
-def _of_namespace(held: Any, names: dict[str, Any], ours: set[int]) -> Name | None:
+def _of_namespace(held: Any, names: dict[str, Any], ours: set[int], deadline: float) -> Name | None:
     """Return the name in a module, a class or an instance whose names these are."""
     key = _key(names, held)
     if key is None:
@@ -87,40 +92,44 @@ def _of_namespace(held: Any, names: dict[str, Any], ours: set[int]) -> Name | No
     if type(module) is ModuleType and _names_of(module) is names:
         file = names.get("__file__")
         stem = os.path.splitext(os.path.basename(file))[0] if type(file) is str else names["__name__"]  # noqa: PTH119, PTH122
-        return _filled(f"{stem}.{key}", "global", key, names, file if type(file) is str else "")
+        return {
+            "name": f"{stem}.{key}",
+            "place": "global",
+            **_filled(key, names, file if type(file) is str else "", deadline),
+        }
     for each in _own_classes():  # found without another walk through all objects
         if any(part is names for part in gc.get_referents(each)):
-            return _of_class(each, key, "class")
-    for owner in referrers_of([names])[:MOST_REFERRERS]:
+            return _of_class(each, key, "class", deadline)
+    for owner in referrers_of([names], deadline)[:MOST_REFERRERS]:
         if id(owner) in ours or isinstance(owner, FrameType):
             continue
         if isinstance(owner, type):
-            return _of_class(owner, key, "class")
+            return _of_class(owner, key, "class", deadline)
         if type(owner) not in CONTAINERS and _names_of(owner) is names:
-            return _of_class(type(owner), key, "instance")
+            return _of_class(type(owner), key, "instance", deadline)
     return None
 
 
-def _of_other(held: Any, owner: Any, ours: set[int]) -> Name | None:
+def _of_other(held: Any, owner: Any, ours: set[int], deadline: float) -> Name | None:
     """Return the name in an instance that keeps its attributes itself, a closure, a function or a generator."""
     kind = type(owner)
     if kind in CONTAINERS:
-        return _of_function(held, owner, ours) if kind is tuple else None
+        return _of_function(held, owner, ours, deadline) if kind is tuple else None
     if kind is GeneratorType:
         return _of_code(owner.gi_code, next(iter(_variables(owner.gi_frame, held)), None), "local")
     if kind.__name__ == "cell":
-        return _of_closure(owner, ours)
+        return _of_closure(owner, ours, deadline)
     if kind.__name__ == "_lru_cache_wrapper":
         code = getattr(getattr(owner, "__wrapped__", None), "__code__", None)
         return _of_code(code, "lru_cache", "cache") if type(code) is CodeType else None
     names = _names_of(owner)
     key = _key(names, held) if type(names) is dict else _slot(owner, held)
-    return None if key is None else _of_class(kind, key, "instance")
+    return None if key is None else _of_class(kind, key, "instance", deadline)
 
 
-def _of_function(held: Any, values: tuple[Any, ...], ours: set[int]) -> Name | None:
+def _of_function(held: Any, values: tuple[Any, ...], ours: set[int], deadline: float) -> Name | None:
     """Return the name of an argument whose default it is: `def keep(image, seen=[])`."""
-    for owner in referrers_of([values])[:MOST_REFERRERS]:
+    for owner in referrers_of([values], deadline)[:MOST_REFERRERS]:
         if type(owner) is FunctionType and id(owner) not in ours and owner.__defaults__ is values:
             code = owner.__code__
             arguments = code.co_varnames[: code.co_argcount][-len(values) :]
@@ -129,11 +138,11 @@ def _of_function(held: Any, values: tuple[Any, ...], ours: set[int]) -> Name | N
     return None
 
 
-def _of_closure(cell: Any, ours: set[int]) -> Name | None:
-    for values in referrers_of([cell])[:MOST_REFERRERS]:
+def _of_closure(cell: Any, ours: set[int], deadline: float) -> Name | None:
+    for values in referrers_of([cell], deadline)[:MOST_REFERRERS]:
         if type(values) is not tuple or id(values) in ours:
             continue
-        for owner in referrers_of([values])[:MOST_REFERRERS]:
+        for owner in referrers_of([values], deadline)[:MOST_REFERRERS]:
             if type(owner) is FunctionType and owner.__closure__ is values:
                 at = next(place for place, each in enumerate(values) if each is cell)
                 return _of_code(owner.__code__, owner.__code__.co_freevars[at], "closure")
@@ -197,11 +206,15 @@ def _slot(owner: Any, held: Any) -> str | None:
     return None
 
 
-def _of_class(owner: type, key: str, place: str) -> Name:
+def _of_class(owner: type, key: str, place: str, deadline: float) -> Name:
     name = type.__getattribute__(owner, "__qualname__")
     module = sys.modules.get(str(owner.__dict__.get("__module__")))
     file = module.__dict__.get("__file__") if type(module) is ModuleType else None
-    return _filled(f"{name}.{key}", place, key, owner.__dict__, file if type(file) is str else "")
+    return {
+        "name": f"{name}.{key}",
+        "place": place,
+        **_filled(key, owner.__dict__, file if type(file) is str else "", deadline),
+    }
 
 
 def _of_code(code: CodeType, key: str | None, place: str) -> Name | None:
@@ -220,35 +233,44 @@ def _of_code(code: CodeType, key: str | None, place: str) -> Name | None:
     }
 
 
-def _filled(name: str, place: str, key: str, names: Any, file: str) -> Name:
-    """Return a name with the line of the user's code that fills it; the class's or module's own functions come first.
+def _filled(key: str, names: Any, file: str, deadline: float) -> Name:
+    """Return the line of the user's code that fills what has a name, among the functions of its class or module first.
 
-    `names` are those of that class or module.
+    `names` are those of that class or module. A function elsewhere may fill another one's attribute of that name: it is
+    named where it is the only one that adds to any.
     """
-    best: tuple[int, int, str, str, int] | None = None
-    for own, code in _codes(names):
+    own: list[tuple[int, str, str, int]] = []
+    others: list[tuple[int, str, str, int]] = []
+    for mine, code in _codes(names, deadline):
         if key in code.co_names:
-            for fit, function, line in _fills(code, key):
-                found = (fit, own, code.co_filename, function, line)
-                best = found if best is None or found[:2] > best[:2] else best
-    if best is not None and best[0]:
-        return {"name": name, "place": place, "file": best[2], "function": best[3], "line": best[4]}
-    return {"name": name, "place": place, "file": file, "function": "", "line": None}
+            found = [(fit, code.co_filename, function, line) for fit, function, line in _fills(code, key)]
+            own += found if mine else []
+            others += [] if mine else [each for each in found if each[0] == ADDED]
+    if time.thread_time() > deadline:
+        own, others = [], []  # there may be a better one
+    places = {each[1:3] for each in others}
+    best = max(own, key=lambda fill: fill[0], default=others[0] if len(places) == 1 else None)
+    if best is None:
+        return {"file": file, "function": "", "line": None}
+    return {"file": best[1], "function": best[2], "line": best[3]}
 
 
-def _codes(first: Any) -> Iterator[tuple[int, CodeType]]:
-    """Yield the code of functions among some names (1), and of all others in the user's own modules (0)."""
-    count = 0
-    spaces: list[tuple[int, Any]] = [(1, first)]
-    spaces += [(0, _names_of(each)) for each in _own_modules()]
-    spaces += [(0, each.__dict__) for each in _own_classes()]
+def _codes(first: Any, deadline: float) -> Iterator[tuple[bool, CodeType]]:
+    """Yield the code of functions among some names (True), and of others in the user's own modules (False).
+
+    A method of another class has attributes of its own in mind.
+    """
+    known: set[int] = set()
+    spaces: list[tuple[bool, Any]] = [(True, first)]
+    spaces += [(False, _names_of(each)) for each in _own_modules()]
     for own, names in spaces:
         for value in list(names.values()):
             function = value.__func__ if type(value) in {staticmethod, classmethod} else value
-            if type(function) is FunctionType and count < MOST_CODES:
+            if type(function) is FunctionType and len(known) < MOST_CODES and time.thread_time() < deadline:
                 for code in _within(function.__code__):
-                    count += 1
-                    yield own, code
+                    if id(code) not in known:
+                        known.add(id(code))
+                        yield own, code
 
 
 def _own_modules() -> list[ModuleType]:

@@ -85,7 +85,8 @@ class MemoryWatch:
         """Compare with the looks before; from the third on what came between two of them and is still there counts."""
         began, began_s = time.thread_time(), time.monotonic()
         self._looks += 1
-        tensors, found = tensor_holders.look(self._kept, began + LONGEST_LOOK_S, BYTES_SHARE * (grown or 0.0))
+        enough_mib, survived = BYTES_SHARE * (grown or 0.0), self._looks > SECOND
+        tensors, found = tensor_holders.look(self._kept, began + LONGEST_LOOK_S, enough_mib, survived=survived)
         if self._looks > 1:
             took_ms = round(1000 * (time.monotonic() - began_s), 1)
             cpu_ms = round(1000 * (time.thread_time() - began), 1)

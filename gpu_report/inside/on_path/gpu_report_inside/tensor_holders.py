@@ -39,7 +39,7 @@ def on_device(tensor: Any) -> bool:
 
 
 def look(
-    choose: Callable[[set[int]], set[int]], deadline: float, enough_mib: float = 0.0
+    choose: Callable[[set[int]], set[int]], deadline: float, enough_mib: float = 0.0, *, survived: bool = False
 ) -> tuple[set[int], dict[str, Any]]:
     """Return the ids of all tensors in GPU memory that Python knows of, and what holds most of those chosen of them.
 
@@ -50,11 +50,14 @@ def look(
         tensors = _tensors()
         ids = {id(each) for each in tensors}
         fresh = choose(ids)
-        samples = _with_graphs([each for each in tensors if id(each) in fresh])
-        if not samples:  # a list of losses comes first: pictures in their graphs have the bytes
-            samples = _of_most_bytes([each for each in tensors if id(each) in fresh], max(enough_mib, LEAST_MIB))
-        del tensors  # a list of ours would be found as what refers to the objects in it
-        return ids, _found(samples, fresh, deadline)
+        # what was there at the look before and has a graph is no batch's: the pictures in it have the bytes then
+        ways = (_with_graphs, _of_most_bytes) if survived else (_of_most_bytes, _with_graphs)
+        found: dict[str, Any] = {}
+        for way in ways:
+            samples = way([each for each in tensors or _tensors() if id(each) in fresh], max(enough_mib, LEAST_MIB))
+            tensors = []  # a list of ours would be found as what refers to the objects in it
+            found = found or _found(samples, fresh, deadline)
+        return ids, found
 
 
 def _found(samples: list[Any], fresh: set[int], deadline: float) -> dict[str, Any]:
@@ -88,7 +91,7 @@ def _of_most_bytes(tensors: list[Any], enough_mib: float) -> list[Any]:
     return _spread(tensors, sizes) if sum(sizes) >= enough_mib * MIB else []
 
 
-def _with_graphs(tensors: list[Any]) -> list[Any]:
+def _with_graphs(tensors: list[Any], _enough_mib: float) -> list[Any]:
     """Return a few of the tensors that have a graph, else one that is a sum.
 
     Pictures of which a loss was made have the bytes, but only the graph holds them, of which Python sees nothing.
@@ -148,7 +151,7 @@ def _common_holder(samples: list[Any], deadline: float) -> tuple[Any, int]:
     for levels in range(1, MOST_LEVELS + 1):
         if not level or len(level) > MOST_OBJECTS or time.thread_time() > deadline:
             return None, 0
-        above = referrers(level, {id(samples), id(level)})
+        above = referrers(level, {id(samples), id(level)}, deadline)
         fresh = [each for each in above if id(each) not in reached]
         here = {id(each) for each in level}
         for each in above:
@@ -165,9 +168,9 @@ def _common_holder(samples: list[Any], deadline: float) -> tuple[Any, int]:
     return None, 0
 
 
-def referrers(objects: list[Any], ours: set[int]) -> list[Any]:
+def referrers(objects: list[Any], ours: set[int], deadline: float) -> list[Any]:
     """Return what refers to the objects, without frames and without what is ours."""
-    found = holder_names.referrers_of(objects)
+    found = holder_names.referrers_of(objects, deadline)
     return [each for each in found if type(each) is not FrameType and id(each) not in ours]
 
 

@@ -52,7 +52,9 @@ def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
         return None
     expected_s = max(th.REACHED * limit.epoch_s_at_best, limit.epoch_s_now * now / try_)
     each = " per GPU" if settings.ranks > 1 else ""
-    allowed = f"the cores allow {try_}" if most == free else f"ultralytics allows {try_}, its share of all cores"
+    waits = limit.cause == "input-latency"  # then it is no matter of cores
+    allowed = f"try {try_} first" if waits else f"the cores allow {try_}"
+    allowed = allowed if most == free else f"ultralytics allows {try_}, its share of all cores"
     enough = f"{try_} would keep up with the GPU" if try_ == needed else f"{needed} would keep up, {allowed}"
     workers = counted(settings.workers, "data-loader worker")
     reason = f"{workers}{each} on {settings.cores} cores {'is' if settings.workers == 1 else 'are'} too few: {enough}"
@@ -62,7 +64,7 @@ def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
 def _workers_run_by(cores: int, workers: int, signals: IntervalSignals) -> int:
     """Return how many workers some cores run where these mostly wait: by what CPU each of them takes now."""
     each = (signals.within("workers_cpu_pct") or 0.0) / 100 / workers
-    return int(cores / max(each, th.CORE_OF_A_WORKER))
+    return min(int(cores / max(each, th.CORE_OF_A_WORKER)), th.MORE_AT_ONCE * workers)
 
 
 def cache_in_memory(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:

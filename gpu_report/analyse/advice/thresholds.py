@@ -11,6 +11,9 @@ SPARE_CORES = 2  # a rank's main process with its threads takes 1.1 to 1.4 cores
 # The least of a core that a data-loader worker is taken to need: one that waits for a network decodes images, too, at
 # times (bucket of 70 ms a request, H200: 0.04).
 CORE_OF_A_WORKER = 0.1
+# Times the workers there are: each takes memory, and what they wait for may not answer so many at once. A second step
+# can follow.
+MORE_AT_ONCE = 4
 WORKERS_MARGIN = 1.2  # so that the loader is a little faster than the GPU, not just as fast
 # A loader that keeps up leaves an epoch a little over its limit: 1.07 and 1.10 of it in the two fixes that were
 # recorded (sample_runs/n-fed and ab-workers-14, against n-starved and ab-workers-2).

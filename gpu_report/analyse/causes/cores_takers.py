@@ -11,7 +11,15 @@ from gpu_report.wording import counted
 
 def takers(signals: IntervalSignals, took_pct: float) -> list[ProgramUse]:
     """Return the few programs that used most of what others took (% of a core), most first; none where they did not."""
-    return _most_of(took_pct, [(use.cpu_pct, use) for use in programs_in(signals.other_programs, signals.span)])
+    uses = programs_in(signals.other_programs, signals.span)
+    return _most_of(took_pct, [(use.shared_pct, use) for use in uses])
+
+
+def keep_to_theirs(signals: IntervalSignals, took_pct: float) -> bool:
+    """Tell whether what others took was mostly on cores that the trainer may not use: it lacks none of theirs."""
+    uses = programs_in(signals.other_programs, signals.span)
+    known_pct, shared_pct = sum(use.cpu_pct for use in uses), sum(use.shared_pct for use in uses)
+    return known_pct >= th.TOOK_SHARE * took_pct and shared_pct < th.SHARED_LEAST * known_pct
 
 
 def newcomers(signals: IntervalSignals, took_pct: float) -> list[ProgramUse]:

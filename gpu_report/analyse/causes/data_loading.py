@@ -82,7 +82,7 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
         return None
     if _asks_one(signals, there):
         return None
-    is_full, busy = busiest >= th.WORKER_FULL_PCT, max(round(total / max(busiest, 1.0)), 1)
+    is_full, busy = busiest >= th.WORKER_FULL_PCT, max(min(round(total / max(busiest, 1.0)), round(there)), 1)
     are_full = total >= th.WORKERS_FULL_PCT * min(there, signals.usable_cores or signals.cores or there)
     if not (is_full or (waited and there)) or not (are_full or (waited and is_full)):
         return None

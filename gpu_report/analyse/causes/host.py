@@ -13,6 +13,7 @@ from gpu_report.analyse.causes.candidate import (
 from gpu_report.analyse.causes.confidence import LIKELY, OWN_CORES, STRONG
 from gpu_report.analyse.causes.cores_takers import (
     cores_words,
+    keep_to_theirs,
     newcomers,
     takers,
     takers_advice,
@@ -51,6 +52,8 @@ def cores_taken(signals: IntervalSignals) -> Candidate | None:
     if others is None or others < th.OTHERS_CPU_PCT or full is None or full < th.CORES_TAKEN_SHARE:
         return None
     cores = signals.cores or 0  # there are some, else nobody knows what others used
+    if keep_to_theirs(signals, others * cores):
+        return None
     programs = takers(signals, others * cores)
     numbers = evidence(
         ("CPU, all cores", cpu, "%"),
@@ -157,6 +160,8 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     trainer, cores = trainer_cpu(signals), _usable(signals)
     if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores:
         return None
+    if trainer > th.MOST_OF_CORES_PCT * cores:
+        return _of_one_rank(signals, cores)
     workers, busiest = loading_workers(signals), signals.within("busiest_worker_cpu_pct") or 0.0
     threads = busiest > th.ONE_THREAD_PCT
     if workers and not threads and workers + max((signals.within("main_cpu_pct") or 0.0) / 100, 1.0) <= cores:
@@ -177,6 +182,22 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     more = "Give the training more CPU cores"  # nobody else had them
     advice = () if limited or signals.is_lasting else (Advice(more, short=more),)
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers, advice)
+
+
+def _of_one_rank(signals: IntervalSignals, cores: float) -> Candidate | None:
+    """Find that one of several processes lacks cores: all together use more than those of the one that has fewest.
+
+    Which of them waits nobody recorded; that one does, the machine's CPU pressure says.
+    """
+    pressure = signals.within("cpu_pressure_pct")
+    if (pressure or 0.0) < th.RANK_PRESSURE_PCT or not signals.cores:
+        return None
+    numbers = evidence(
+        ("cores that one of its processes may use", float(cores), ""),
+        ("time with a process waiting for a CPU core", pressure, "%"),
+    )
+    text = f"one rank may use only {cores:g} of {signals.cores} CPU cores"
+    return Candidate("cpu-limit", OWN_CORES, text, numbers)
 
 
 def _usable(signals: IntervalSignals) -> float | None:

@@ -18,7 +18,7 @@ class SlowMode:
     do: str
 
 
-UNSET = "Unset `{0}`: it is for debugging"
+UNSET = "Unset `{0}`, which is for debugging"
 
 # By their names in the settings that our callbacks write, the most expensive first. That each is expensive stands in
 # the notes of PyTorch (CUDA semantics, autograd, profiler) and Python (sys, tracemalloc, gc); how much depends on
@@ -33,9 +33,7 @@ SLOW_MODES: Mapping[str, SlowMode] = {
     "no_memory_caching": SlowMode(
         "GPU memory was allocated anew for each tensor", UNSET.format("PYTORCH_NO_CUDA_MEMORY_CACHING")
     ),
-    "launch_blocking": SlowMode(
-        "each kernel was waited for (`CUDA_LAUNCH_BLOCKING`)", UNSET.format("CUDA_LAUNCH_BLOCKING")
-    ),
+    "launch_blocking": SlowMode("Python waited for each operation of the GPU", UNSET.format("CUDA_LAUNCH_BLOCKING")),
     "memory_history": SlowMode(
         "torch noted the stack of each allocation (`_record_memory_history`)",
         "Remove `torch.cuda.memory._record_memory_history()`",

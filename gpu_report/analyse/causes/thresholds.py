@@ -15,6 +15,8 @@ MAJOR_FAULTS_PER_S = 5.0  # of each worker: what is in memory has none, and 5 wa
 RISEN_FACTOR = 3.0  # a pressure is a cause only when it is so much higher than in the run's steady state
 CPU_PRESSURE_PCT = 30.0  # 51 to 78 %, typically 0, with 40 busy processes on the 16 cores of a training (H200) ...
 LESS_CPU_SHARE = 0.75  # ... which got under half of its typical CPU there
+# Of what others used: with less of it on cores that the trainer may use, they have cores of their own (cpusets, Slurm).
+SHARED_LEAST = 0.1
 TOOK_SHARE = 0.5  # of the CPU that a training lost, used by others beyond what is typical: they have it, then
 NAMED_SHARE = 0.25  # of what others took: a program that used less is not named
 MOST_NAMED = 2  # programs: of more, none alone slowed the training
@@ -32,6 +34,9 @@ MAIN_BOUND_UTIL_PCT = 50.0  # where it is known that data always came, a full ma
 WAITING_WORKERS_SHARE = WORKERS_FULL_PCT / 100
 PRESENT_SHARE = 0.5  # of the interval
 FEW_CORES_SHARE = 0.5  # of the cores that a process had: with less than half little else explains what follows
+# Of time, on a machine whose other cores are free: 19 with one rank of two on 3 cores, under 2 with enough (H100).
+RANK_PRESSURE_PCT = 10.0
+MOST_OF_CORES_PCT = 108.0  # of each core: more is used on other cores, too (ticks of 10 ms read up to 107)
 OWN_CORES_PCT = 90.0  # of each core that the training may use: 97 to 100 with 8 workers under a quota of 4 cores (H200)
 # Of a core, by the busiest worker (mean): one thread has 100 at most, and reads as 101 to 104 by ticks of 10 ms. With
 # threads of BLAS in 14 workers on 16 cores it had 128 to 163 (H200).

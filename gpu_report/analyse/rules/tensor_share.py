@@ -18,18 +18,22 @@ def other_gpu_work(context: Context) -> list[Finding]:
     Utilisation says that a kernel runs, not whose. Which part of its SM activity a GPU spends on tensor cores is a
     property of the model: it changes neither with batches nor with how long the GPU waits in between.
     """
-    pairs = [(training, _waits_least(context, training)) for training in context.trainings if training.gpus]
-    return [found for training, gpu in pairs if (found := _of_gpu(context, training, gpu)) is not None]
+    pairs = [(training, _waits_least(context, training)) for training in context.trainings]
+    return [found for training, gpu in pairs if gpu is not None and (found := _of_gpu(context, training, gpu))]
 
 
-def _waits_least(context: Context, training: Training) -> int:
-    """Return the GPU of a training that the others wait for, by its utilisation: NCCL's waits are kernels, too."""
+def _waits_least(context: Context, training: Training) -> int | None:
+    """Return the GPU of a training that the others wait for, by its utilisation: NCCL's waits are kernels, too.
 
-    def util_pct(gpu: int) -> float:
+    None where no GPU reports any.
+    """
+    known: dict[int, float] = {}
+    for gpu in sorted(training.gpus):
         signals = context.signals.of_training(gpu, training)
-        return (signals.gpu_within("gpu_util_pct") if signals else None) or 0.0
-
-    return min(sorted(training.gpus), key=util_pct)
+        util_pct = signals.gpu_within("gpu_util_pct") if signals else None
+        if util_pct is not None:
+            known[gpu] = util_pct
+    return min(known, key=lambda gpu: known[gpu], default=None)
 
 
 def usual_tensor_share(parameters: float) -> float:

@@ -61,7 +61,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     into = f"{where_it_is(at)}{_grown_words(growth)}"
     taken = Evidence("its share of training time", 100 * own.of_all, "%", key=USER_CODE_KEY)
     idle = ("its share of the idle GPU time in training", 100 * own.of_idle, "%")
-    lost = Evidence("training time in it with an idle GPU", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
+    lost = Evidence("training time for which the GPU waits because of it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
     numbers = evidence(lost, idle, ("CPU of the main process there", cpu_pct, "% of a core"))
     return context.finding(
         "user-code",
@@ -92,21 +92,25 @@ def _own(signals: IntervalSignals) -> _Own | None:
     if stood is None or util_pct is None:
         return None
     function, share, of_all, is_call = stood.call, stood.call_share, stood.call_of_all, True
-    if _held_up(share, of_all, util_pct) < OWN_SHARE and stood.line is not None and kind_of(stood.line) == "own":
+    if (
+        _held_up(share, of_all, util_pct, stood.in_loader) < OWN_SHARE
+        and stood.line is not None
+        and kind_of(stood.line) == "own"
+    ):
         function, share, of_all, is_call = stood.line, stood.share, stood.line_of_all, False
-    held_up = _held_up(share, of_all, util_pct)
+    held_up = _held_up(share, of_all, util_pct, stood.in_loader)
     lost = held_up * (1 - util_pct / 100)
     is_much = held_up >= OWN_SHARE and lost >= th.USER_CODE_SHARE
     return _Own(function, share, of_all, lost, is_call) if function is not None and is_much else None
 
 
-def _held_up(of_idle: float, of_all: float, util_pct: float) -> float:
+def _held_up(of_idle: float, of_all: float, util_pct: float, in_loader: float) -> float:
     """Return the share (0 to 1) of its own time that a GPU was idle by a function.
 
     One that waits for the main process waits as long as that is anywhere, whether it still has work at that moment or
-    runs out of it later: it is what the function took of all time, then.
+    runs out of it later: it is what the function took of all time, then, but for what the loader held it up.
     """
-    return max(of_idle, of_all) if util_pct < HEALTHY_PCT else of_idle
+    return max(of_idle, min(of_all, 1 - in_loader)) if util_pct < HEALTHY_PCT else of_idle
 
 
 def _is_told(signals: IntervalSignals) -> bool:

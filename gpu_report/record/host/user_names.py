@@ -3,11 +3,11 @@
 import pwd
 import threading
 
-LONGEST_S = 0.1  # an answer from this machine takes under 1 ms, one of sssd's cache a few
+WAIT_S = 0.02  # an answer from this machine takes under 1 ms, one of sssd's cache a few
 
 
 class UserNames:
-    """Asks for each name once; where the answer is late or there is none, the number is the name for good."""
+    """Asks for each name once, in a thread; until the answer is there, and without one, the number is the name."""
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
@@ -15,20 +15,14 @@ class UserNames:
     def of(self, uid: int) -> str:
         """Return a user's name, else the number."""
         if uid not in self._names:
-            self._names[uid] = self._ask(uid) or str(uid)
+            self._names[uid] = str(uid)
+            thread = threading.Thread(target=self._ask, args=(uid,), name="user name", daemon=True)
+            thread.start()
+            thread.join(WAIT_S)
         return self._names[uid]
 
-    @staticmethod
-    def _ask(uid: int) -> str | None:
-        answers: list[str] = []
-
-        def ask() -> None:
-            try:
-                answers.append(pwd.getpwuid(uid).pw_name)
-            except (KeyError, OSError, OverflowError):
-                return  # in a container ids often have no name
-
-        thread = threading.Thread(target=ask, name="user name", daemon=True)
-        thread.start()
-        thread.join(LONGEST_S)
-        return answers[0] if answers else None
+    def _ask(self, uid: int) -> None:
+        try:
+            self._names[uid] = pwd.getpwuid(uid).pw_name
+        except (KeyError, OSError, OverflowError):
+            return  # in a container ids often have no name

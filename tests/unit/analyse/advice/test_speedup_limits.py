@@ -145,7 +145,7 @@ QUIET = {**STARVED, "workers_cpu_pct": 0.0, "busiest_worker_cpu_pct": 0.0, "main
 
 
 def test_images_that_take_long_to_come_are_asked_for_by_more_workers():
-    assert changes(starved_run(host=QUIET)) == {"workers": "10"}
+    assert changes(starved_run(host=QUIET)) == {"workers": "8"}
 
 
 def test_workers_that_wait_need_no_core_each():
@@ -153,7 +153,7 @@ def test_workers_that_wait_need_no_core_each():
     assert changes(starved_run(host=waiting, cores=4))["workers"] == "4"  # ultralytics' own limit
     run = starved_run(host=waiting, cores=4)
     run = dataclasses.replace(run, recording=dataclasses.replace(run.recording, cores_online=64))
-    assert changes(run)["workers"] == "10"
+    assert changes(run)["workers"] == "8"
 
 
 def test_nothing_is_advised_against_what_no_argument_removes():

@@ -169,8 +169,8 @@ def test_a_debugging_mode_is_named_where_a_training_is_too_short_to_be_judged():
     util[60:80] = 2.0
     run = dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=util))
     assert [finding.rule for finding in analyse(run).findings if finding.rule == "starved"] == []
-    assert said(run) == [("warning", "Each kernel was waited for (`CUDA_LAUNCH_BLOCKING`)")]
-    assert analyse(run).verdict.sentences[0].text.startswith("Unset `CUDA_LAUNCH_BLOCKING`: it is for debugging")
+    assert said(run) == [("warning", "Python waited for each operation of the GPU")]
+    assert analyse(run).verdict.sentences[0].text.startswith("Unset `CUDA_LAUNCH_BLOCKING`, which is for debugging: ")
 
 
 def test_a_debugging_mode_of_a_busy_gpu_or_of_a_training_that_is_judged_is_no_odd_set_up():

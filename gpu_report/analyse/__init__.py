@@ -16,7 +16,6 @@ from gpu_report.analyse.results.code_time import code_lines, code_time
 from gpu_report.analyse.results.epoch_summaries import summarise_epochs
 from gpu_report.analyse.results.gpu_summary import summarise_gpu
 from gpu_report.analyse.results.hypotheses import hypotheses
-from gpu_report.analyse.results.inference_verdict import leading
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.occurrences import group_findings, groups_of, ids_of, joined
 from gpu_report.analyse.results.time_ledger import build_ledger
@@ -33,7 +32,7 @@ __all__ = ["analyse"]
 
 
 def analyse(run: Run, options: Options | None = None) -> Analysis:
-    """Return what is to be said about a run: findings worst first, expected ones last."""
+    """Return what is to be said about a run: findings worst first, after what leads; expected ones last."""
     options, run = options or Options(), mark_foreign_kernel_events(run)
     context = build_context(run, options)
     groups = group_findings(context, find_all(context))
@@ -54,18 +53,18 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     findings = one_way_on(context, findings, ending, projection)
     together = groups_of(groups, findings)
     ids = ids_of(together)
-    first = {ids[each] for each in leading(findings)} if is_inference(context) else set()
     reported = [with_locations(context, joined(context, group)) for group in together]
-    reported.sort(key=lambda finding: (*_badness(finding)[:2], finding.id not in first, *_badness(finding)[2:]))
     where = code_time(context) if run.stacks else ()
     located = _located(findings, reported, ids)
-    said = verdict(context, located, ledger, limits, ending, projection)
+    said = _renamed(verdict(context, located, ledger, limits, ending, projection), ids)
+    first = said.sentences[0].findings if said.sentences else ()
+    reported.sort(key=lambda finding: (finding.id not in first, *_badness(finding)))
     used = context.activity.used_gpus
     by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.series, context.energies, strict=True)}
     return Analysis(
         run=run,
         options=options,
-        verdict=_renamed(said, ids),
+        verdict=said,
         gpus=tuple(
             replace(
                 summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used),

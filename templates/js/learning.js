@@ -22,7 +22,7 @@ export function learningLane(run, { kind, title: key, drawn }) {
   const [low, high] = [Math.min(0, ...known), Math.max(0, ...known)];
   const room = (high - low || 1) * 0.06;
   const isFlat = known.every((value) => value === known[0]);
-  const title = isFlat ? `${key}: ${learningText(known[0])} throughout` : key;
+  const title = isFlat ? `${key}: ${learningText(known[0])} ${known.length === 1 ? "(one value)" : "throughout"}` : key;
   return {
     ...{ kind, key, title, isFlat, quantities, told: [], sources: [], unit: "", height: LANE_HEIGHT },
     range: [low - room, high + room],

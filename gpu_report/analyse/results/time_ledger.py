@@ -280,7 +280,7 @@ def _lost(context: Context, series: GpuSeries) -> dict[str, Floats]:
         lost |= {throttle.cause: ours * np.where(row >= 0, throttle.lost[row], 0.0) for throttle in mine}
     if (wait := context.cached(peer_waits).get(series.gpu)) is not None:
         spans, share = wait
-        left = 1.0 - sum(lost.values(), np.zeros(len(series.t_s)))
+        left = np.clip(1.0 - sum(lost.values(), np.zeros(len(series.t_s))), 0.0, 1.0)
         lost[BUSY_WAIT] = left * np.where(mask_in_any(series.t_s, spans), share, 0.0)
     return lost
 

@@ -12,7 +12,7 @@ from gpu_report.analyse.results.inference_verdict import inference_sentences, le
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict_drops import MergedDrop, drop_sentences, merged_drops, waiting_sentence
 from gpu_report.analyse.results.verdict_end import ended_badly, interrupted, led_to, lost, stopped_early
-from gpu_report.analyse.results.verdict_lead import FIX, LOOK, URGENT_S, Lead, leads
+from gpu_report.analyse.results.verdict_lead import FIX, LAUNCH_BOUND, LOOK, URGENT_S, Lead, leads
 from gpu_report.analyse.results.verdict_work import (
     is_judged,
     is_long,
@@ -171,10 +171,12 @@ def _projected(projection: Projection | None, lead: Lead | None) -> Iterator[Sen
 
 def _second(found: Sequence[Lead], findings: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield the argument to set, and functions of the user's, where something else leads: they are worth it, too."""
-    own = {finding.id for finding in findings if finding.rule in {"user-code", "starved"}}
-    yield from (
-        each.sentence for each in found[1:] if each.sentence.kind == FIX or own.intersection(each.sentence.findings)
-    )
+    own, lasting = ({f.id for f in findings if f.rule == rule} for rule in ("user-code", "starved"))
+    said = {each.sentence.about for each in found[:1]}
+    for sentence in (each.sentence for each in found[1:]):
+        of_another_gpu = sentence.about not in said and lasting.intersection(sentence.findings)
+        if sentence.kind == FIX or own.intersection(sentence.findings) or of_another_gpu:
+            yield sentence
 
 
 def _limit(
@@ -184,6 +186,8 @@ def _limit(
     lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
     limit = next((limit for limit in limits if limit.cause in lasting), None)
     if limit is None or (projection is not None and projection.cause == limit.cause):
+        return
+    if limit.cause == LAUNCH_BOUND and limit.fix == "":  # it is reached by a batch that nobody can name
         return
     now_s = epoch_now_s(limits) or 0.0
     now, best = (epoch_length(each_s) for each_s in (now_s, now_s - limit.saves_at_most_s))

@@ -27,7 +27,7 @@ test("a lane stands there for what was recorded, and for nothing else", () => {
   const titles = (made) => lanesOf(made).map(({ title }) => title);
   assert.deepEqual(titles(store({ columns: { gpu_util_pct: [1, 2] } })), ["GPU utilisation, %"]);
   const more = store({ columns: { gpu_util_pct: [1, 2] }, epochs: [[1, 1, 0, 9, 2.5, null]], kernel: [{ t: 1 }] });
-  assert.deepEqual(titles(more), ["Phase and epoch", "Events", "GPU utilisation, %", "Loss: 2.5 throughout"]);
+  assert.deepEqual(titles(more), ["Phase and epoch", "Events", "GPU utilisation, %", "Loss: 2.5 (one value)"]);
 });
 
 test("ranges: percent whole, memory from 0 in GiB, temperature about what was read", () => {

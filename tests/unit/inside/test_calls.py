@@ -12,6 +12,7 @@ import time
 from types import SimpleNamespace as Some
 
 import pytest
+from support.coroutines import finish
 
 from gpu_report import schema
 from gpu_report.inside.on_path.gpu_report_inside import callbacks, calls, calls_file, lines
@@ -244,7 +245,7 @@ def test_a_service_of_asyncio_keeps_every_call(folder):
     async def serve():
         await asyncio.gather(*(asyncio.to_thread(predict, predictor, 50) for predictor in predictors))
 
-    asyncio.run(serve())
+    finish(serve())
     assert sorted(row["model"] for row in rows(folder)) == ["1"] * 50 + ["2"] * 50
     assert len(told(folder, "run")) == 1
 

@@ -45,14 +45,14 @@ def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     if signals.loader is not None and signals.loader.waits_for_shared:
         return None
     needed = ceil(now * limit.speed_up_at_most * th.WORKERS_MARGIN)
-    free = _workers_run_by(free, now, signals) if limit.cause == "input-latency" else free
+    waits = limit.cause == "input-latency"  # then it is no matter of cores
+    free = _workers_run_by(free, now, signals) if waits else free
     most = free if settings.workers_most is None else min(free, settings.workers_most)
     try_ = min(needed, most)
     if try_ <= now:
         return None
     expected_s = max(th.REACHED * limit.epoch_s_at_best, limit.epoch_s_now * now / try_)
     each = " per GPU" if settings.ranks > 1 else ""
-    waits = limit.cause == "input-latency"  # then it is no matter of cores
     allowed = f"try {try_} first" if waits else f"the cores allow {try_}"
     allowed = allowed if most == free else f"ultralytics allows {try_}, its share of all cores"
     enough = f"{try_} would keep up with the GPU" if try_ == needed else f"{needed} would keep up, {allowed}"

@@ -8,6 +8,7 @@ from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict_drops import merged_drops
+from gpu_report.analyse.rules.epochs.validation_advice import WRITE
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
 from gpu_report.analyse.signals.stack_notes import THREAD, WORKERS, kind_of
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
@@ -45,7 +46,6 @@ from gpu_report.wording import (
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
 LAUNCH_BOUND = "launch-bound"
-SWITCHED_ON = frozenset({"save_txt", "save_json"})  # arguments that are off by default
 URGENT_S = float("inf")  # nothing is worth more
 OUTGROWS_S = 1e12  # of what makes each epoch longer than the one before: in time nothing that stays as it is costs more
 
@@ -309,17 +309,21 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
 def _switched_on(finding: Finding) -> Iterator[Lead]:
     """Yield what somebody switched on that validations take long for: it is off unless asked for."""
     for advice in finding.advice:
-        if advice.argument in SWITCHED_ON and advice.to_value == "False":
-            text = f"Set `{advice.argument}=False`{_now(advice)}: {lower_first(finding.summary)}"
-            yield Lead(_of(finding, FIX, text, advice), (advice.gain_at_most or 0.0) * finding.duration_s)
+        if advice.argument in WRITE:
+            yield _of_argument(finding, advice)
 
 
 def _costly_validation(finding: Finding) -> Iterator[Lead]:
     """Yield the argument that mends ends of epochs where no longer epochs do; not to validate at all comes last."""
     arguments = sorted((each for each in finding.advice if each.argument), key=lambda each: each.argument == "val")
     for advice in arguments[:1]:
-        text = f"Set `{advice.argument}={advice.to_value}`{_now(advice)}: {lower_first(finding.summary)}"
-        yield Lead(_of(finding, FIX, text, advice), th.UNSURE * (advice.gain_at_most or 0.0) * finding.duration_s)
+        yield _of_argument(finding, advice, th.UNSURE)
+
+
+def _of_argument(finding: Finding, advice: Advice, sure: float = 1.0) -> Lead:
+    """Return the argument to set about a finding, with the share (0 to 1) of its gain at most that is counted."""
+    text = f"Set `{advice.argument}={advice.to_value}`{_now(advice)}: {lower_first(finding.summary)}"
+    return Lead(_of(finding, FIX, text, advice), sure * (advice.gain_at_most or 0.0) * finding.duration_s)
 
 
 def _in_steps(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:

@@ -121,7 +121,7 @@ def _finding(case: _Case, growth: Growth) -> Finding:
 
 def _release(holder: MemoryHolder) -> Advice:
     """Return what to do about what holds tensors, and the line that adds to it where that is known."""
-    name = f"{_name(holder)}{_at(holder)}"
+    name = f"`{_name(holder)}`{_at(holder)}"
     if _keeps_graphs(holder) and holder.mib > th.LARGEST_LOSS_MIB * holder.tensors:
         kept = f"{name} keeps {holder.tensors:,} tensors with their graphs"
         return Advice(f"{kept}: keep `tensor.detach()`, or clear it.", short=f"{kept}: add `.detach()`")
@@ -139,7 +139,7 @@ def _keeps_graphs(holder: MemoryHolder) -> bool:
 
 
 def _name(holder: MemoryHolder) -> str:
-    return f"`{holder.name.replace('`', chr(39))}`"
+    return holder.name.replace("`", "'")
 
 
 def _at(holder: MemoryHolder) -> str:
@@ -165,7 +165,7 @@ def _runs_out(case: _Case, growth: Growth) -> bool:
 
 def _summary(case: _Case, growth: Growth) -> str:
     rate = _rate(growth, case.epochs.epoch_s)
-    held = "" if case.holder is None else f" in {_name(case.holder).strip('`')}"
+    held = "" if case.holder is None else f" in {_name(case.holder)}"
     grown = f"{case.whose} grew by {rate}{held} ({memory_words(growth.after_mib - growth.before_mib)} in all)"
     if ended := _ran_out(case, growth):
         return f"{grown}, {ended}"

@@ -91,17 +91,15 @@ def _own(signals: IntervalSignals) -> _Own | None:
     stood, util_pct = signals.stood, signals.gpu_within("gpu_util_pct")
     if stood is None or util_pct is None:
         return None
-    function, share, of_all, is_call = stood.call, stood.call_share, stood.call_of_all, True
-    if (
-        _held_up(share, of_all, util_pct, stood.in_loader) < OWN_SHARE
-        and stood.line is not None
-        and kind_of(stood.line) == "own"
-    ):
-        function, share, of_all, is_call = stood.line, stood.share, stood.line_of_all, False
-    held_up = _held_up(share, of_all, util_pct, stood.in_loader)
-    lost = held_up * (1 - util_pct / 100)
-    is_much = held_up >= OWN_SHARE and lost >= th.USER_CODE_SHARE
-    return _Own(function, share, of_all, lost, is_call) if function is not None and is_much else None
+    places = [(stood.call, stood.call_share, stood.call_of_all, True)]
+    if stood.line is not None and kind_of(stood.line) == "own":
+        places.append((stood.line, stood.share, stood.line_of_all, False))
+    for function, share, of_all, is_call in places:
+        held_up = _held_up(share, of_all, util_pct, stood.in_loader)
+        if function is not None and held_up >= OWN_SHARE:
+            lost = held_up * (1 - util_pct / 100)
+            return _Own(function, share, of_all, lost, is_call) if lost >= th.USER_CODE_SHARE else None
+    return None
 
 
 def _held_up(of_idle: float, of_all: float, util_pct: float, in_loader: float) -> float:

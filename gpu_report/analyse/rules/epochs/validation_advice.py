@@ -20,7 +20,7 @@ from gpu_report.wording import amount
 
 DEFAULT_CONF = 0.001  # of a validation whose `conf` is not set (engine/validator.py of ultralytics)
 DEFAULT_BOXES = {"iou": 0.7, "max_det": 300}  # cfg/default.yaml: more of either keeps more boxes
-WRITE = ("save_txt", "save_json")
+WRITE = ("save_txt", "save_json")  # arguments by which predictions are written as files; off unless asked for
 LOADERS = 2  # times as many workers as `workers` says load for a validation within a training
 
 

@@ -52,12 +52,13 @@ def look(
         fresh = choose(ids)
         # what was there at the look before and has a graph is no batch's: the pictures in it have the bytes then
         ways = (_with_graphs, _of_most_bytes) if survived else (_of_most_bytes, _with_graphs)
-        found: dict[str, Any] = {}
         for way in ways:
             samples = way([each for each in tensors or _tensors() if id(each) in fresh], max(enough_mib, LEAST_MIB))
             tensors = []  # a list of ours would be found as what refers to the objects in it
-            found = found or _found(samples, fresh, deadline)
-        return ids, found
+            found = _found(samples, fresh, deadline)
+            if found:  # else another walk through all objects is worth it
+                return ids, found
+        return ids, {}
 
 
 def _found(samples: list[Any], fresh: set[int], deadline: float) -> dict[str, Any]:

@@ -203,6 +203,34 @@ def test_a_process_notes_itself_to_its_end(tmp_path, end):
     assert process.stacks[logger.number[0]][0].function == "keeps_the_lock"
 
 
+LOOKED_AT = """
+import ctypes, sys, time
+sys.path.insert(0, sys.argv[1])
+from gpu_report_inside import stacks
+stacks.PROBE_S = 0.3  # long enough to be met
+def in_c():
+    ctypes.PyDLL(None).usleep(1_500_000)
+def goes_on():
+    open(__import__("os").devnull).close()  # lets go of the lock
+stacks.start()
+sys.modules["torch"] = sys
+while not any(frame.f_code.co_name == "_probe" for frame in sys._current_frames().values()):
+    sum(range(1000))
+in_c()
+goes_on()
+time.sleep(0.5)
+"""
+
+
+def test_who_takes_the_lock_while_we_look_at_the_cpu_is_named_and_not_the_line_after(tmp_path):
+    env = {**clean_environment(), "GPU_REPORT_RUN_FOLDER": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", LOOKED_AT, ON_PATH], env=env, check=True, timeout=60)
+    (process,), _ = load_stacks(tmp_path / "stacks", Clock(), 1e9)
+    (held,) = [held for held in process.lock_held if held.duration_s > 1]
+    stay = int(np.searchsorted(process.start_s, (held.start_t_s + held.end_t_s) / 2, side="right")) - 1
+    assert process.stacks[int(process.number[stay])][0].function.startswith("in_c")
+
+
 def test_looks_at_the_cpu_are_told_with_the_block(read):
     block = notes.Notes(0.05)
     block.probed(9.0, ran=True)  # before anything was noted

@@ -74,7 +74,7 @@ class Sampler:
         lock, due_s, number, count = Lock(), time.monotonic(), 0, 0
         while True:
             now_s = time.monotonic()
-            late_s = now_s - due_s if now_s - due_s > LATE_PERIODS * self._period_s else None
+            late_s = now_s - due_s if self._is_late(now_s - due_s) else None
             held, ran_s = lock.was_held(late_s), self._main.ran_s() + self._probed_s
             looks = self._others.due(now_s) or held
             if ran_s or looks:
@@ -93,7 +93,20 @@ class Sampler:
                 return
             count += 1
             due_s = max(due_s + (0.5 + later(count)) * self._period_s, now_s)  # one that comes late is not made up for
-            time.sleep(max(due_s - time.monotonic(), 0.001))
+            self._rest(due_s)
+
+    def _rest(self, due_s: float) -> None:
+        """Sleep until the next note is due.
+
+        Who took the lock while we were at something else, and kept it, stands in that line until we let go of it: then
+        the next note comes at once.
+        """
+        left_s = due_s - time.monotonic()
+        if not self._is_late(-left_s):
+            time.sleep(max(left_s, 0.001))
+
+    def _is_late(self, late_s: float) -> bool:
+        return late_s > LATE_PERIODS * self._period_s
 
     def _probe(self, now_s: float, ran_s: float, *, due: bool) -> None:
         """Look now and then whether the main thread uses the CPU where it was noted; `ran_s` since the note before."""
@@ -108,6 +121,8 @@ class Sampler:
         time.sleep(PROBE_S)
         used_s, lasted_s = self._main.ran_s(), time.monotonic() - began_s
         self._probed_s = noting_s + used_s
+        if self._is_late(lasted_s):  # the lock was kept: to ask the kernel would let go of it
+            return
         # On a full machine who computes has no core for a while. Who waits for the interpreter's lock sleeps.
         self._notes.probed(now_s, ran=used_s >= lasted_s / 2 or self._main.is_runnable())
 

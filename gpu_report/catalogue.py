@@ -139,6 +139,7 @@ _RULES = (
     _of_calls("full-precision-calls", "fp32", "Inference in 32 bits (FP32)", "Inference in 32 bits (FP32)"),
     _of_calls("slow-after-pause", "after-pause", "Slow calls after a pause", "Slow calls after a pause"),
     _of_calls("cpu-inference", "cpu-inference", "Inference on the CPU", "Inference on the CPU"),
+    _of_calls("pytorch-on-cpu", "pytorch-on-cpu", "PyTorch on the CPU", "PyTorch on the CPU"),
     _of_calls("shared-gpu", "shared-gpu", "Several processes on one GPU", "Several processes on one GPU"),
     RuleRow("kernel", "kernel", "Kernel message", "Kernel message", harmless=True),
     RuleRow("gpu-lost", "gpu-lost", "GPU lost", "GPU lost", owns_kernel_lines=True),

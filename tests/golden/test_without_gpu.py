@@ -45,6 +45,10 @@ def test_it_is_said_that_no_gpu_was_recorded_and_nothing_of_one_is(analysis):
     assert json.loads(render_summary(analysis))["gpus"] == []
 
 
+def test_the_model_in_pytorch_on_the_cpu_is_told_to_be_exported(analysis):
+    assert analysis.verdict.text.startswith("Export the model for the CPU")
+
+
 def _copy(to: Path) -> Path:
     return Path(shutil.copytree(TRACKED, to / "run"))
 

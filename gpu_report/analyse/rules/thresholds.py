@@ -184,6 +184,10 @@ CALLS_LOST_SHARE = 0.2  # of a model's time: to win it makes 1.25 times as many 
 CALLS_LOST_S = 2.0  # ... in seconds of the recording: less is too short a look
 PART_SHARE = 0.25  # of a call, or of a model's time: a part of less is not what makes it slow
 GPU_OF_INFERENCE = 0.5  # of the time of inference the GPU works: with less the CPU that launches its work is the limit
+# Of PyTorch's time on the CPU, what the same model saves in ONNX Runtime, and in OpenVINO: yolo26n, one image of 640
+# pixels a call, p50 on two cores of an AMD EPYC (2026-11-26, `gpu-report bench`): 110, 41.6 and 27.0 ms.
+EXPORT_SAVES = 0.62
+EXPORT_AT_MOST = 0.75
 GPU_BOUND = 0.7  # ... and with more a faster GPU program is
 LARGEST_BATCH = 32  # images a call that are worth trying: more seldom win anything, and take memory
 HALF_SAVES = 0.25  # of inference, by FP16: yolo26m with 32 images went from 28.3 to 20.4 ms (H100), n and s less

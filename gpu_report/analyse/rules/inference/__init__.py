@@ -6,7 +6,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import served_models
 from gpu_report.analyse.rules.inference.between_calls import rare_calls, reloaded_models, time_between_calls
 from gpu_report.analyse.rules.inference.call_parts import slow_postprocessing, slow_preprocessing
-from gpu_report.analyse.rules.inference.devices import on_the_cpu, several_processes
+from gpu_report.analyse.rules.inference.devices import on_the_cpu, pytorch_on_the_cpu, several_processes
 from gpu_report.analyse.rules.inference.gpu_work import full_precision, small_calls
 from gpu_report.analyse.rules.inference.memory import growing_memory_of_calls
 from gpu_report.analyse.rules.inference.pauses import slow_after_pauses
@@ -24,6 +24,7 @@ RULES: tuple[Rule, ...] = (
     full_precision,
     slow_after_pauses,
     on_the_cpu,
+    pytorch_on_the_cpu,
     several_processes,
     growing_memory_of_calls,
 )

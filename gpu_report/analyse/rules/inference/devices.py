@@ -1,4 +1,4 @@
-"""Rules: inference on the CPU beside an idle GPU, and several processes with a model each on one GPU."""
+"""Rules: inference on the CPU, beside an idle GPU or in PyTorch, and several processes with a model each on one GPU."""
 
 from collections import defaultdict
 
@@ -6,10 +6,17 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.served import served_models
-from gpu_report.analyse.rules.inference.words import active_s, of_calls, severity
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.inference.words import active_s, model_name, of_calls, percent, severity
 from gpu_report.model import Advice, Finding, ServedModel, asked_for_cpu, fell_back_to_cpu
 
 ON_GPU = "Use the GPU: `device=0`"
+EXPORT = "Export the model for the CPU: OpenVINO or ONNX"
+IN_ONNX_PCT, IN_OPENVINO_PCT = (round(100 * (1 - saves)) for saves in (th.EXPORT_SAVES, th.EXPORT_AT_MOST))
+MEASURE_EXPORT = (
+    f"{EXPORT}. `gpu-report bench {{}} --device cpu --formats pt,onnx,openvino` measures what that wins. "
+    f"On two cores yolo26n took {IN_ONNX_PCT} % of the time in ONNX, {IN_OPENVINO_PCT} % in OpenVINO"
+)
 ON_GPU_ONNX = "Install `onnxruntime-gpu` in place of `onnxruntime`, as new as the CUDA that is there"
 
 
@@ -59,6 +66,41 @@ def _largest_part_s(served: ServedModel) -> float:
     others = [part or 0.0 for part in (parts.preprocess_ms, parts.postprocess_ms, parts.other_ms)]
     inference_ms = parts.inference_ms or 0.0
     return inference_ms / MS * served.latency.calls if inference_ms > max(others) else 0.0
+
+
+def pytorch_on_the_cpu(context: Context) -> list[Finding]:
+    """Report models that PyTorch runs on the CPU of a machine without a GPU, where that takes most of their time."""
+    models = () if context.run.gpus else context.cached(served_models)
+    return [_in_pytorch(context, each) for each in models if _is_in_pytorch(each)]
+
+
+def _is_in_pytorch(served: ServedModel) -> bool:
+    settings = served.calls.settings
+    is_plain = settings.get("format") == "pt" and not settings.get("compile")
+    return is_plain and _is_on_cpu(served) and not _asked_for_gpu(served) and _largest_part_s(served) > 0
+
+
+def _in_pytorch(context: Context, served: ServedModel) -> Finding:
+    took_s = _largest_part_s(served)
+    of_time = min(took_s / active_s(served), 1.0) if active_s(served) else 0.0
+    return context.finding(
+        "pytorch-on-cpu",
+        severity(of_time, took_s),
+        (served.start_s, served.end_s),
+        f"PyTorch runs the model on the CPU: {percent(of_time)} of the time is inference ({of_calls(served)})",
+        evidence=evidence(
+            ("inference (mean)", served.parts.inference_ms, "ms"),
+            ("median of a call", served.latency.p50.value_ms, "ms"),
+        ),
+        advice=(
+            Advice(
+                MEASURE_EXPORT.format(model_name(served)),
+                gain_at_most=th.EXPORT_AT_MOST * of_time,
+                gain_estimate=th.EXPORT_SAVES * of_time,
+                short=EXPORT,
+            ),
+        ),
+    )
 
 
 def several_processes(context: Context) -> list[Finding]:

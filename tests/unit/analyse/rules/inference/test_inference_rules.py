@@ -125,6 +125,17 @@ def test_the_cpu_beside_a_gpu_is_a_warning():
     assert "cpu-inference" not in findings(make_served(make_calls(300)))
 
 
+def test_pytorch_on_the_cpu_of_a_machine_without_a_gpu_is_told_to_export():
+    calls = make_calls(600, gap_ms=1.0, gpu=None, device="cpu", format="pt")
+    found = findings(dataclasses.replace(make_served(calls), gpus=()))["pytorch-on-cpu"]
+    assert found.severity == "warning"
+    assert found.advice[0].gain_estimate == pytest.approx(0.62 * 10 / 14, abs=0.01)
+    assert "pytorch-on-cpu" not in findings(make_served(calls))  # beside a GPU: cpu-inference
+    for other in ({"format": "onnx"}, {"compile": True}):
+        exported = make_calls(600, gap_ms=1.0, gpu=None, **{"device": "cpu", "format": "pt", **other})
+        assert "pytorch-on-cpu" not in findings(dataclasses.replace(make_served(exported), gpus=()))
+
+
 def test_the_cpu_that_was_asked_for_leads_where_inference_is_the_largest_part():
     calls = make_calls(600, gap_ms=30.0, gpu=None, device="cpu", asked_device="cpu")
     run = noted(make_served(calls), calls, OWN)

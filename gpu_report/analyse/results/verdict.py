@@ -18,6 +18,7 @@ from gpu_report.analyse.results.verdict_work import (
     is_long,
     work_sentences,
 )
+from gpu_report.analyse.rules.setup.torch import no_gpu_for_torch
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
@@ -312,8 +313,8 @@ def _unmeasured(trained: Busy, unseen: float, unsampled: float) -> Iterator[Sent
 
 
 def _no_gpu(context: Context) -> Iterator[Sentence]:
-    """Yield that no GPU was recorded, and why, where the recorder said so."""
-    if context.run.gpus:
+    """Yield that no GPU was recorded, and why, where the recorder said so; a training that missed one has said it."""
+    if context.run.gpus or any(no_gpu_for_torch(context, training) for training in context.trainings):
         return
     reasons = [event.fields.get("reason") for event in context.run.events if event.kind == "nvml_unavailable"]
     why = f": {reasons[-1]}" if reasons and isinstance(reasons[-1], str) and reasons[-1] else ""

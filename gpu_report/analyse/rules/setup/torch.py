@@ -10,6 +10,7 @@ from gpu_report.analyse.timeline.trainings import CPU, Training
 from gpu_report.model import HEALTHY_PCT, Advice, Evidence, Severity
 from gpu_report.wording import upper_first
 
+GIVE_A_GPU = "Give the training a GPU"
 CUDNN_OFF = "cudnn_off"  # of the slow modes the one that makes the GPU's own work longer
 TENSOR_CORES_FROM = 7.0  # compute capability (NVIDIA, CUDA C++ Programming Guide: Volta)
 
@@ -68,6 +69,21 @@ def gpu_not_taken(context: Context, training: Training) -> SetupIssue | None:
     )
     text = f"The training ran on the CPU, not on {_gpus(context)}{why}"
     return SetupIssue("warning", text, (), _idle(context, training), (Advice(do),))
+
+
+def no_gpu_for_torch(context: Context, training: Training) -> SetupIssue | None:
+    """Find a training on the CPU that nobody asked for, on a machine of which the recorder could read no GPU.
+
+    Without a device ultralytics takes the CPU where torch sees no GPU, and goes on.
+    """
+    told = next((event.fields for event in context.run.events if event.kind == "nvml_unavailable"), None)
+    asked = training.args.get("device") == CPU
+    if training.device != CPU or context.run.gpus or told is None or asked:
+        return None
+    reason, advice = (str(told.get(name) or "") for name in ("reason", "advice"))
+    summary = "Torch had no GPU and trained on the CPU" + (f" ({reason})" if reason else "")
+    do = Advice(upper_first(advice) or GIVE_A_GPU, short=GIVE_A_GPU)
+    return SetupIssue("warning", summary, (reason,), (), (do,))
 
 
 def torch_a_little_newer(context: Context, training: Training) -> SetupIssue | None:

@@ -10,7 +10,7 @@ from support.runs import make_run, readings
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.rules.setup.storage import faster_place, mount_of
-from gpu_report.model import InsideEpoch, InsideRun, Mount, Phase, YoloRun
+from gpu_report.model import InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, YoloRun
 
 SECONDS = 120
 FITTING = {"torch": "2.11.0+cu130", "cuda": "13.0", "device": "cuda:0"}
@@ -82,6 +82,18 @@ def test_the_cpu_that_was_asked_for_is_only_a_note():
 def test_without_a_gpu_there_is_none_to_use():
     run = trained({"torch": "2.13.0+cpu", "device": "cpu"}, util=0.0)
     assert odds(dataclasses.replace(run, gpus=(), samples=run.samples.iloc[:0])) == []
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_a_training_on_the_cpu_of_a_machine_without_a_gpu_is_given_one_unless_it_asked_for_the_cpu(device):
+    run = trained({**FITTING, "device": "cpu"}, args={"device": device}, util=0.0)
+    told = RecordedEvent(0.0, "nvml_unavailable", None, {"reason": "no driver", "advice": "install it"})
+    run = dataclasses.replace(run, gpus=(), samples=run.samples.iloc[:0], events=(told,))
+    assert [(f.severity, f.summary, f.advice[0].text) for f in odds(run)] == (
+        [] if device else [("warning", "Torch had no GPU and trained on the CPU (no driver)", "Install it")]
+    )
+    leads = analyse(run).verdict.text.startswith("Give the training a GPU")
+    assert leads is (device is None)
 
 
 def test_a_run_that_told_nothing_trained_on_the_cpu_when_its_epochs_came_and_no_gpu_worked():

@@ -200,11 +200,21 @@ class Context:
     def finding(
         self, rule: str, severity: Severity, span: Span, summary: str, **more: Unpack[FindingDetails]
     ) -> Finding:
-        """Return a finding of a rule; its epoch and phase are those that it begins in, unless `more` says otherwise."""
-        epoch, phase = self.place_at(span[0])
+        """Return a finding of a rule; its epoch and phase are those of its place, unless `more` says otherwise."""
+        epoch, phase = self.place_of(span)
         details: FindingDetails = {"gpu": None, "epoch": epoch, "phase": phase, **more}
         start_s, end_s = span
         return Finding("", rule, severity, start_t_s=start_s, end_t_s=end_s, summary=summary, **details)
+
+    def place_of(self, span: Span) -> tuple[int | None, str | None]:
+        """Return the epoch and phase that hold the middle of a stretch, those that it begins in where it is of several.
+
+        A stall after the end of an epoch is in the next one, though utilisation fell for the validation before.
+        """
+        start_s, end_s = span
+        ends = self.epoch_ends.all
+        whole = sum(start_s <= end.row.start_t_s and end.end_t_s <= end_s for end in ends)
+        return self.place_at(start_s if whole else (start_s + end_s) / 2)
 
     def place_at(self, t_s: float) -> tuple[int | None, str | None]:
         """Return the number of the epoch and the name of the phase that a moment lies in, each None where unknown."""

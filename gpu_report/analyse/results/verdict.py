@@ -125,7 +125,8 @@ def _unnamed(context: Context, lead: Lead | None, findings: Sequence[Finding]) -
     led = lead.sentence.findings if lead is not None else ()
     is_named = any(finding.where for finding in findings if finding.id in led)  # by a few dumps
     if not context.run.stacks and not is_named and about in CAUSES and CAUSES[about].has_line:
-        yield Sentence("record", "No line of code was noted: let `gpu-report record -- COMMAND` start the training.", (), about)
+        text = "No line of code was noted: let `gpu-report record -- COMMAND` start the training."
+        yield Sentence("record", text, (), about)
 
 
 def _of_all_nodes(findings: Sequence[Finding]) -> Iterator[Sentence]:

@@ -234,7 +234,7 @@ def _gpus(finding: Finding) -> str:
 
 
 def _place(finding: Finding) -> Fact:
-    boundary = "at the end of an epoch" if finding.at_boundary else ""
+    boundary = "touches the end of an epoch" if finding.at_boundary else ""
     phase = phase_words(finding.phase or "")
     epoch = MISSING if finding.epoch is None else str(finding.epoch)
     return Fact("Epoch", epoch, ", ".join(part for part in (phase, boundary) if part))

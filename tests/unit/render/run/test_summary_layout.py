@@ -52,7 +52,8 @@ def test_an_id_is_in_one_piece_with_its_severity_and_its_time(name):
     for finding in shown:
         (line,) = [each for each in lines if each.startswith(f"{finding.id} ")]
         assert re.fullmatch(
-            rf"{finding.id}   {finding.severity}   \d\d:\d\d:\d\d UTC(   epoch \d+( \(at the end of an epoch\))?)?",
+            rf"{finding.id}   {finding.severity}   \d\d:\d\d:\d\d UTC"
+            r"(   epoch \d+( \(touches the end of an epoch\))?)?",
             line,
         )
 

@@ -314,7 +314,12 @@ def _switched_on(finding: Finding) -> Iterator[Lead]:
 
 
 def _costly_validation(finding: Finding) -> Iterator[Lead]:
-    """Yield the argument that mends ends of epochs where no longer epochs do; not to validate at all comes last."""
+    """Yield what mends ends of epochs where no longer epochs do: the data sets, else an argument; `val` comes last."""
+    of_sets = next((each for each in finding.advice if each.short and not each.argument), None)
+    if of_sets is not None:
+        text = f"{of_sets.short}: the ends of epochs take {finding.number(ENDS_SHARE_KEY):.0f} % of the time"
+        yield Lead(_of(finding, LOOK, text, of_sets), (of_sets.gain_at_most or 0.0) * finding.duration_s)
+        return
     arguments = sorted((each for each in finding.advice if each.argument), key=lambda each: each.argument == "val")
     for advice in arguments[:1]:
         yield _of_argument(finding, advice, th.UNSURE)

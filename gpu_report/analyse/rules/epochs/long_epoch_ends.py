@@ -6,7 +6,6 @@ Where validations reported their parts, it says which takes their time, and what
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from math import ceil
 from statistics import median
 
@@ -68,8 +67,8 @@ class _Parts:
 def long_epoch_ends(context: Context, epochs: Sequence[TrainedEpoch], found: Sequence[Finding]) -> list[Finding]:
     """Report each training whose epochs' ends take ENDS_SHARE of it or more, less what other findings say of them.
 
-    Of their validations VALIDATION_SHARE is enough. LONG_ENDS_LEAST epochs tell it, two whose ends agree, or any whose
-    validation is long.
+    Of their validations VALIDATION_SHARE is enough. LONG_ENDS_LEAST epochs tell it, two whose ends agree (the first of
+    all may be one), or any whose validation is long.
     """
     told = interval_cover(each.span for f in found if RULES[f.rule].at_epoch_ends for each in f.each)
     return [
@@ -84,9 +83,9 @@ def _of_training(
     found: Sequence[Finding],
     told: IntervalCover,
 ) -> Iterator[Finding]:
-    known = [each for each in epochs if each.from_callbacks and _lies_in(each, training)]
+    known = _validated([each for each in epochs if each.from_callbacks and _lies_in(each, training)])
     alike = [each for each in known if each.alike]
-    mine = alike if len(alike) >= th.LONG_ENDS_LEAST or _agree(alike) else known
+    mine = alike if len(alike) >= th.LONG_ENDS_LEAST or _agree(alike, known) else known
     if not mine:
         return
     parts = _parts(training, mine, told)
@@ -95,13 +94,26 @@ def _of_training(
     if parts.named(["validation"], ["checkpoint"]) and (parts.share >= th.ENDS_SHARE or parts.mostly_validates):
         starved = [f for f in found if f.rule == "starved" and f.severity != "info"]  # more is advised on its steps
         is_starved = any(context.training_at(f.start_t_s, f.gpu) is training for f in starved)
-        advice = _advice(training, parts), _of_validation(context, training, parts, of_steps=not is_starved)
-        yield _finding(context, training, mine, parts, tuple(chain(*advice)))
+        longer = tuple(_of_sets(training, parts)) or tuple(_advice(training, parts))
+        advice = (*longer, *_of_validation(context, training, parts, of_steps=not is_starved))
+        yield _finding(context, training, mine, parts, advice)
 
 
-def _agree(epochs: Sequence[TrainedEpoch]) -> bool:
-    """Tell whether a few epochs are enough, since their ends are long and take about as long every time."""
-    ends = [each.validation_s + each.checkpoint_s for each in epochs]
+def _validated(epochs: Sequence[TrainedEpoch]) -> Sequence[TrainedEpoch]:
+    """Return the epochs without those in whose validation the training was stopped: it never said its parts."""
+    told = any(each.validated for each in epochs)
+    return [each for each in epochs if not told or each.validated or not each.validation_s]
+
+
+def _agree(alike: Sequence[TrainedEpoch], known: Sequence[TrainedEpoch]) -> bool:
+    """Tell whether a few epochs are enough, since their ends are long and take about as long every time.
+
+    The first one's has what the others have, and starts workers: it can only be longer, so one more epoch is enough.
+    """
+    ends = [each.validation_s + each.checkpoint_s for each in alike]
+    if len(ends) == 1:
+        first_s = min((each.validation_s + each.checkpoint_s for each in known if not each.alike), default=0.0)
+        return ends[0] >= th.LONG_END_S and first_s * th.ENDS_AGREE >= ends[0]
     return len(ends) > 1 and min(ends) >= th.LONG_END_S and max(ends) <= th.ENDS_AGREE * min(ends)
 
 
@@ -174,6 +186,15 @@ def _of_validation(context: Context, training: Training, parts: _Parts, *, of_st
         return []
     advice = ValidationAdvice(context, training, parts.typical, parts.epoch_s)
     return [*advice.on_validation(), *(advice.on_loading() if of_steps else ())]
+
+
+def _of_sets(training: Training, parts: _Parts) -> Iterator[Advice]:
+    """Yield to look at the data sets where far more images validate than train: what is won is that of as many."""
+    train, validate = training.quantity("images"), training.quantity("val_images")
+    if train and validate and validate >= th.SWAPPED_TIMES * train and parts.mostly_validates:
+        gain = parts.validation_s * (1 - train / validate) / parts.epoch_s
+        short = f"Check `train` and `val` in `data.yaml` ({train:,.0f} images train, {validate:,.0f} validate)"
+        yield Advice(f"{short}. They may be swapped; else validate on fewer", gain_at_most=gain, short=short)
 
 
 def _advice(training: Training, parts: _Parts) -> Iterator[Advice]:

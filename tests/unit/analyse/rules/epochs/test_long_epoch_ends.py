@@ -14,10 +14,11 @@ ARGS = {"epochs": 100, "batch": 16}
 def trained(
     train_s, validation_s, checkpoint_s=0.0, *, count=12, args=ARGS, settings=None, source="inside", parts=None, **more
 ):
-    """Return a training of some epochs; `parts` are those of each validation (s), `more` is for `make_run`."""
+    """Return a training of some epochs; `parts` are those of each validation (s), `more` is for make_run."""
     phases, epochs, t_s = [Phase("startup", None, 0.0, 10.0, source)], [], 10.0
-    for number in range(1, count + 1):
-        ends = [t_s + train_s, t_s + train_s + validation_s, t_s + train_s + validation_s + checkpoint_s]
+    each_s = validation_s if isinstance(validation_s, list) else [validation_s] * count
+    for number, valid_s in enumerate(each_s, 1):
+        ends = [t_s + train_s, t_s + train_s + valid_s, t_s + train_s + valid_s + checkpoint_s]
         phases.append(Phase("train", number, t_s, ends[0], source))
         validated = None if parts is None else Validation(ends[0], ends[1], number, 200, 10, parts, 0.0, 20, 8)
         phases.append(Phase("validation", number, ends[0], ends[1], source, validated=validated))
@@ -88,7 +89,26 @@ def test_a_few_epochs_are_no_habit():
 
 def test_two_epochs_are_enough_whose_ends_are_long_and_alike():
     assert len(ends(trained(8.0, 5.0, count=3))) == 1
-    assert ends(trained(8.0, 5.0, count=2)) == []
+    assert len(ends(trained(8.0, 5.0, count=2))) == 1  # what the first has besides can only make it longer
+    assert ends(trained(8.0, 5.0, count=1)) == []
+    assert ends(trained(8.0, [3.0, 5.0], count=2)) == []
+
+
+def test_a_validation_in_which_the_training_was_stopped_is_none_to_compare():
+    run = trained(2.0, [9.0, 9.0, 4.0], count=3, parts={"inference": 7.0})
+    phases = [dataclasses.replace(each, validated=None) if each.epoch == 3 else each for each in run.inside[0].phases]
+    (finding,) = ends(dataclasses.replace(run, inside=(dataclasses.replace(run.inside[0], phases=tuple(phases)),)))
+    assert next(each.value for each in finding.evidence if each.text == "validation of an epoch (median)") == 9.0
+
+
+def test_more_images_to_validate_than_to_train_are_named_first():
+    sets = {"images": 400, "val_images": 4400}
+    run = trained(1.0, 14.0, count=3, parts={"inference": 9.0}, settings=sets)
+    assert analyse(run).verdict.text.startswith("Check `train` and `val` in `data.yaml` (400 images train, 4,400 val")
+    (finding,) = ends(run)
+    assert finding.advice[0].gain_at_most == pytest.approx(14 / 15 * (1 - 400 / 4400))
+    fewer = trained(1.0, 14.0, count=3, parts={"inference": 9.0}, settings={**sets, "val_images": 400})
+    assert "data.yaml` (" not in analyse(fewer).verdict.text
 
 
 def test_a_training_that_is_judged_by_its_epochs_is_not_too_short_to_judge():

@@ -6,7 +6,7 @@ argument that it does not know, and its own answers have named several that neve
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.run_settings import RunSettings
@@ -124,7 +124,7 @@ def _launches(signals: IntervalSignals) -> bool:
 
 Offer = Callable[[RunSettings, SpeedupLimit, IntervalSignals], Fix | None]
 
-# What is worth trying against each cause: the first that can be offered. A cause that no argument can remove has none.
+# What is worth trying against each cause, in order. A cause that no argument can remove has none.
 # Images in memory do little for workers that compute: two of them took 17.0 s an epoch without and 14.3 s with
 # (sample_runs/ab-workers-2, ab-workers-2-ram), so that it is what is left where the cores are used up.
 FIXES: Mapping[str, tuple[Offer, ...]] = {
@@ -138,9 +138,16 @@ FIXES: Mapping[str, tuple[Offer, ...]] = {
 
 
 def find_fix(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
-    """Return what to try against a limit's cause, None where nothing can be said."""
+    """Return what to try against a limit's cause, None where nothing can be said.
+
+    That is the first, or one that reaches far more, where stacks say what the data-loader workers do.
+    """
     offers = (offer(settings, limit, signals) for offer in FIXES.get(limit.cause, ()))
-    return next((found for found in offers if found is not None), None)
+    found = [fix for fix in offers if fix is not None]
+    if not found or signals.loader is None or found[0].epoch_s is None:
+        return next(iter(found), None)
+    best = min(found, key=lambda fix: fix.epoch_s or inf)
+    return best if (best.epoch_s or inf) < th.REACHES_MORE * found[0].epoch_s else found[0]
 
 
 def _batch_cost(batch: int, nominal: int) -> float:

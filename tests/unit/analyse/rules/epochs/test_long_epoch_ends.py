@@ -89,9 +89,10 @@ def test_a_few_epochs_are_no_habit():
 
 def test_two_epochs_are_enough_whose_ends_are_long_and_alike():
     assert len(ends(trained(8.0, 5.0, count=3))) == 1
-    assert len(ends(trained(8.0, 5.0, count=2))) == 1  # what the first has besides can only make it longer
-    assert ends(trained(8.0, 5.0, count=1)) == []
-    assert ends(trained(8.0, [3.0, 5.0], count=2)) == []
+    assert ends(trained(8.0, 5.0, count=2)) == []
+    assert len(ends(trained(4.0, 5.0, count=2))) == 1  # what the first has besides can only make it longer
+    assert ends(trained(4.0, 5.0, count=1)) == []
+    assert ends(trained(4.0, [3.0, 5.0], count=2)) == []
 
 
 def test_a_validation_in_which_the_training_was_stopped_is_none_to_compare():

@@ -80,6 +80,8 @@ def cache_in_memory(settings: RunSettings, limit: SpeedupLimit, signals: Interva
     if needed * th.CACHE_NEEDS > free:
         return None
     held = f"{needed / 1024:.1f} GiB of images fit into the {free / 1024:.0f} GiB of free memory"
+    if reading is not None:
+        held = f"Reading and decoding images takes {100 * reading:.0f} % of the workers' time. {held}"
     return Fix("cache", str(settings.args.get("cache")), "ram", held, _without_reading_s(settings, limit, signals))
 
 

@@ -54,6 +54,7 @@ SETTINGS |= {
     "data_folder": "/data",
     "data_mib": 100,
     "omp_num_threads": 64,
+    "nccl_disabled": ["p2p", "shm"],
 }
 
 

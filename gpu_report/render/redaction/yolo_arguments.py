@@ -25,8 +25,8 @@ _SETTINGS: Final = frozenset(
     (  # noqa: SIM905 - see above
         """
         accumulate batches compute_capability cuda data_folder data_mib gflops gpu_uuid images local_rank
-        memory_retries node_rank nodes omp_num_threads parameters prefetch providers python ranks restarts resumed
-        run_id slow_modes start_epoch torch torch_threads ultralytics val_images world_size
+        memory_retries nccl_disabled node_rank nodes omp_num_threads parameters prefetch providers python ranks restarts
+        resumed run_id slow_modes start_epoch torch torch_threads ultralytics val_images world_size
         """
     ).split()
 )

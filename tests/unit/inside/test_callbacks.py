@@ -178,6 +178,12 @@ def test_the_threads_that_a_process_found(folder, monkeypatch):
         assert (told.get("omp_num_threads"), told["torch_threads"]) == (threads, 7)
 
 
+def test_the_ways_that_nccl_may_not_take(folder, monkeypatch):
+    monkeypatch.setenv("NCCL_P2P_DISABLE", "1")
+    monkeypatch.setenv("NCCL_SHM_DISABLE", "0")
+    assert facts.read(facts.TRAINING, Trainer(folder))["nccl_disabled"] == ["p2p"]
+
+
 def test_a_wait_is_from_the_end_of_a_batch_to_the_beginning_of_the_next(folder):
     trainer = Trainer(folder)
     start(trainer)

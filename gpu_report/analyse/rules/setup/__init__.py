@@ -6,6 +6,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.setup.batch import batch_too_large
 from gpu_report.analyse.rules.setup.check import Check, SetupIssue
 from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
+from gpu_report.analyse.rules.setup.nccl import transport_off
 from gpu_report.analyse.rules.setup.storage import data_disk
 from gpu_report.analyse.rules.setup.torch import (
     cudnn_off,
@@ -30,6 +31,7 @@ CHECKS: tuple[Check, ...] = (
     slow_mode,
     full_precision,
     batch_too_large,
+    transport_off,
     shared_memory,
     threads,
     cores,

@@ -78,6 +78,7 @@ TRAINING: Mapping[str, Reader] = {
     "workers": lambda t: t.train_loader.num_workers,
     "prefetch": lambda t: t.train_loader.prefetch_factor,
     "omp_num_threads": lambda _: int(os.environ["OMP_NUM_THREADS"].split(",")[0]),
+    "nccl_disabled": lambda _: [way for way, variable in NCCL_WAYS.items() if _is_set(variable)],
     "torch_threads": lambda _: sys.modules["torch"].get_num_threads(),
     "imgsz": lambda t: t.args.imgsz,
     "images": lambda t: len(t.train_loader.dataset),
@@ -100,6 +101,8 @@ TRAINING: Mapping[str, Reader] = {
     "gpu_uuid": lambda t: _gpu_uuid(t.device),
     "compute_capability": lambda t: _capability(t.device),
 }
+# The ways between GPUs of one machine that NCCL may be told not to take.
+NCCL_WAYS: Mapping[str, str] = {"p2p": "NCCL_P2P_DISABLE", "shm": "NCCL_SHM_DISABLE"}
 # What makes each line of Python, or each launch of a kernel, slower where it is switched on.
 SLOW_MODES: Mapping[str, Callable[[], Any]] = {
     "launch_blocking": lambda: _is_set("CUDA_LAUNCH_BLOCKING"),

@@ -420,3 +420,26 @@ def test_a_gpu_that_was_not_read_meanwhile_has_no_utilisation():
     unread = dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=np.nan))
     (finding,) = odds(unread)
     assert finding.evidence == ()
+
+
+# --- ways of NCCL
+
+
+@pytest.mark.parametrize(
+    ("off", "gpus", "severity"),
+    [
+        (["p2p", "shm"], 2, "warning"),
+        (["p2p"], 2, "info"),
+        (["shm"], 2, None),  # P2P is the faster way anyway
+        ([], 2, None),
+        (["p2p", "shm"], 1, None),
+        ("p2p shm", 2, None),
+        (None, 2, None),
+    ],
+)
+def test_gradients_that_may_not_go_the_direct_way(off, gpus, severity):
+    run = make_run([readings((0, 10), (90, 100), (0, 10))] * gpus)
+    inside = trained({**FITTING, "nccl_disabled": off, "world_size": gpus}).inside
+    found = odds(dataclasses.replace(run, inside=inside, yolo_runs=(YoloRun(1, None, {}, "recorded", None),)))
+    assert [finding.severity for finding in found] == ([severity] if severity else [])
+    assert all("NCCL_P2P_DISABLE" in finding.advice[0].text for finding in found)

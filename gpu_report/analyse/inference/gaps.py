@@ -10,7 +10,7 @@ import numpy as np
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.stack_notes import location_of
+from gpu_report.analyse.signals.stack_notes import WAITING_CALLS, location_of
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import CodeLocation, Frame, GapKind, GapPart, Stack
 
@@ -28,7 +28,6 @@ NETWORK: Final = re.compile(
 SERVERS: Final = re.compile(
     r"[\\/](?:selectors|socketserver|queue|threading|asyncio[\\/]\w+|multiprocessing[\\/](?:queues|connection))\.py$"
 )
-SLEEPS: Final = frozenset({"sleep", "select", "poll", "accept", "wait", "acquire"})
 LOADS_MODEL: Final = re.compile(
     r"[\\/]ultralytics[\\/](?:nn[\\/](?:tasks|autobackend|backends[\\/]\w+)|engine[\\/](?:model|predictor))\.py$"
 )
@@ -97,7 +96,7 @@ def kind_between_calls(stack: Stack) -> GapKind | None:
         return "decoding"
     if any(NETWORK.search(frame.file) for frame in stack):
         return "network"
-    if _called(stack) in SLEEPS or SERVERS.search(stack[0].file):
+    if _called(stack) in WAITING_CALLS or SERVERS.search(stack[0].file):
         return "waiting for calls"
     return "loading the model" if _builds(stack) else "own code"
 

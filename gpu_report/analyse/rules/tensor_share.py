@@ -1,5 +1,7 @@
 """Rule: a GPU whose work is mostly not that of the model's layers: tensor cores have too small a part in it."""
 
+from dataclasses import dataclass
+
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -12,14 +14,51 @@ HOPPER = 9.0  # compute capability of H100, H200 and GH200, on which the usual s
 HOPPER_NAMES = ("NVIDIA H", "NVIDIA GH")  # by which recordings before that setting tell them
 
 
+@dataclass(frozen=True)
+class TensorShare:
+    """How busy a GPU was in training (means, %), and which share (0 to 1) of SM activity tensor cores usually have."""
+
+    util_pct: float
+    active_pct: float
+    tensor_pct: float
+    usual: float
+
+    @property
+    def share(self) -> float:
+        """Return which share (0 to 1) of SM activity tensor cores had."""
+        return self.tensor_pct / self.active_pct
+
+    @property
+    def extra_pct(self) -> float:
+        """Return which part of training time (%) went into work without tensor cores that is not usual."""
+        return self.util_pct * (1 - self.share / self.usual)
+
+
 def other_gpu_work(context: Context) -> list[Finding]:
     """Report GPUs that other work than the model's convolutions and matrix products keeps busy.
 
     Utilisation says that a kernel runs, not whose. Which part of its SM activity a GPU spends on tensor cores is a
-    property of the model: it changes neither with batches nor with how long the GPU waits in between.
+    property of the model: it changes neither with batches nor with how long the GPU waits in between. A model in 32
+    bits without TF32 has no tensor cores at all, and is judged by its precision alone (setup/torch.py).
     """
     pairs = [(training, _waits_least(context, training)) for training in context.trainings]
-    return [found for training, gpu in pairs if gpu is not None and (found := _of_gpu(context, training, gpu))]
+    return [
+        found
+        for training, gpu in pairs
+        if gpu is not None
+        and without_tensor_cores(context, training) is None
+        and (found := _of_gpu(context, training, gpu))
+    ]
+
+
+def without_tensor_cores(context: Context, training: Training) -> TensorShare | None:
+    """Return what tells that a training in 32 bits had no tensor cores (TF32 is off), None where nothing tells it.
+
+    With TF32, which PyTorch allows convolutions unless told otherwise, their share is as usual.
+    """
+    gpu = _waits_least(context, training) if training.settings.get("amp") is False else None
+    known = None if gpu is None else _tensor_share(context, training, gpu)
+    return known if known is not None and known.share < th.TENSOR_SHARE_NONE * known.usual else None
 
 
 def _waits_least(context: Context, training: Training) -> int | None:
@@ -45,16 +84,22 @@ def usual_tensor_share(parameters: float) -> float:
     return float(th.TENSOR_SHARE_OF_A_MILLION * (parameters / 1e6) ** th.TENSOR_SHARE_EXPONENT)
 
 
-def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
+def _tensor_share(context: Context, training: Training, gpu: int) -> TensorShare | None:
     signals, parameters = context.signals.of_training(gpu, training), training.quantity("parameters")
     if signals is None or parameters is None or not _is_known(context, training, gpu):
         return None
     util, active, tensor = (signals.gpu_within(f"{name}_pct") for name in ("gpu_util", "sm_active", "tensor_active"))
     if util is None or active is None or tensor is None or active < th.TENSOR_SM_LEAST_PCT:
         return None
-    usual, share = usual_tensor_share(parameters), tensor / active
-    extra_pct = util * (1 - share / usual)  # of training time
-    if share >= th.TENSOR_SHARE_LOW * usual or extra_pct < 100 * th.STEP_WARNS_SHARE:
+    return TensorShare(util, active, tensor, usual_tensor_share(parameters))
+
+
+def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
+    known = _tensor_share(context, training, gpu)
+    if known is None or known.share >= th.TENSOR_SHARE_LOW * known.usual:
+        return None
+    extra_pct = known.extra_pct
+    if extra_pct < 100 * th.STEP_WARNS_SHARE:
         return None
     own = _own_code(context, training, gpu)
     first = f"Look at what {place_words(own)} computes on the GPU" if own else "Find what else the GPU computes"
@@ -69,11 +114,11 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         epoch=None,
         phase=None,
         evidence=evidence(
-            ("utilisation", util, "%"),
-            ("SM activity", active, "%"),
-            ("tensor activity", tensor, "%"),
-            ("of SM activity, tensor cores had", 100 * share, "%"),
-            ("usual for a detection model of this size", 100 * usual, "%"),
+            ("utilisation", known.util_pct, "%"),
+            ("SM activity", known.active_pct, "%"),
+            ("tensor activity", known.tensor_pct, "%"),
+            ("of SM activity, tensor cores had", 100 * known.share, "%"),
+            ("usual for a detection model of this size", 100 * known.usual, "%"),
         ),
         advice=(
             Advice(

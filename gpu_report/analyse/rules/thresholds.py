@@ -161,6 +161,8 @@ UNNOTED_S = 10.0  # without a note: a process writes every 5 s at least what it 
 # larger models spend more in products, less in what is done for each element (docs/findings.md, other-gpu-work).
 TENSOR_SHARE_OF_A_MILLION, TENSOR_SHARE_EXPONENT = 0.052, 0.34
 TENSOR_SHARE_LOW = 0.5  # of the usual: the smallest of 60 trainings without other work had 0.75 of it
+# ... and of a model in 32 bits without TF32: YOLO26m had 0.04 of it (H200); what is computed besides leaves more.
+TENSOR_SHARE_NONE = 0.15
 TENSOR_SM_LEAST_PCT = 10.0  # SM activity: of less, tensor activity is read too coarsely for a ratio
 OWN_CODE_SHARE = 0.003  # of training: what only launches is in its lines for little time, 0.005 of it (H100)
 

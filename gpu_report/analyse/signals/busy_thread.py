@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse.signals import thresholds as th
-from gpu_report.analyse.signals.stack_notes import in_interpreter, kind_of, location_of
+from gpu_report.analyse.signals.stack_notes import WAITING_CALLS, in_interpreter, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Indices, Span, length_s, union
@@ -79,9 +79,13 @@ def _longest(stacks: Sequence[Stack], cpu_s: Floats) -> Indices:
 
 
 def _line(stacks: Sequence[Stack], rows: Indices, cpu_s: Floats) -> Frame | None:
-    """Return the line in which most of the CPU of some looks was used."""
+    """Return the line in which most of the CPU of some looks was used.
+
+    A look needs the lock, so that it meets the thread most often where it lets go of it: there it used no CPU.
+    """
     lines: dict[Frame, float] = {}
-    for row in rows.tolist():
+    ran = [row for row in rows.tolist() if not (stacks[row] and stacks[row][0].called in WAITING_CALLS)]
+    for row in ran or rows.tolist():
         line = location_of(stacks[row])
         if line is not None:
             lines[line] = lines.get(line, 0.0) + float(cpu_s[row])

@@ -213,6 +213,7 @@ def shown_frames(stack: Stack, *, of_worker: bool = False) -> Stack:
 
 # YOLO's functions that read, decode and resize an image: what is cached is not read again.
 READING = frozenset({"load_image", "imread", "verify_image_label"})
+WAITING_CALLS = frozenset({"sleep", "select", "poll", "accept", "wait", "acquire"})  # C functions that only wait
 LOCKS = re.compile(r"[\\/](?:threading|synchronize)\.py$")
 MANAGERS = re.compile(r"[\\/]multiprocessing[\\/]managers\.py$")
 CONNECTION = re.compile(r"[\\/]multiprocessing[\\/]connection\.py$")

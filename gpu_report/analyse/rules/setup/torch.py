@@ -5,6 +5,7 @@ from gpu_report.analyse.causes.slow_modes import SLOW_MODES
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.setup.check import SetupIssue
+from gpu_report.analyse.rules.tensor_share import without_tensor_cores
 from gpu_report.analyse.timeline.device_argument import visible_devices
 from gpu_report.analyse.timeline.trainings import CPU, Training
 from gpu_report.model import HEALTHY_PCT, Advice, Evidence, Severity
@@ -115,12 +116,22 @@ def full_precision(context: Context, training: Training) -> SetupIssue | None:
         return None
     busy = busy_in_training(context, training)
     is_limit = busy is not None and busy[0] >= HEALTHY_PCT and not asked
-    text = "The training computed in 32 bits (amp=False)"
-    do = Advice("Set `amp=True`, unless losses became NaN with it", "amp", "False", "True", short="Set `amp=True`")
+    bare = without_tensor_cores(context, training)
+    text, do = _in_32_bits(asked=asked, saves=None if bare is None else bare.extra_pct / 100)
+    numbers = evidence(("tensor activity", bare.tensor_pct, "%"), ("SM activity", bare.active_pct, "%")) if bare else ()
+    return SetupIssue("warning" if is_limit else "info", text, (asked,), numbers, (do,))
+
+
+def _in_32_bits(*, asked: bool, saves: float | None) -> tuple[str, Advice]:
+    """Return what is said of 32 bits; `saves` is the share (0 to 1) of training that goes without tensor cores."""
+    how = "in 32 bits, without tensor cores (TF32 is off)" if saves is not None else "in 32 bits"
+    or_else = ". Who needs 32 bits allows TF32: `torch.backends.cudnn.allow_tf32 = True`" if saves is not None else ""
     if asked:
-        text = "The training computed in 32 bits: ultralytics turned amp=True off"
-        do = Advice("See in its log why its check of AMP failed: most GPUs since 2018 train faster with it")
-    return SetupIssue("warning" if is_limit else "info", text, (asked,), (), (do,))
+        why = f"See in its log why its check of AMP failed: most GPUs since 2018 train faster with it{or_else}"
+        return f"The training computed {how}: ultralytics turned amp=True off", Advice(why, gain_at_most=saves)
+    text = f"Set `amp=True`, unless losses became NaN with it{or_else}"
+    do = Advice(text, "amp", "False", "True", gain_at_most=saves, short="Set `amp=True`")
+    return f"The training computed {how}" + ("" if saves is not None else " (amp=False)"), do
 
 
 def cudnn_off(context: Context, training: Training) -> SetupIssue | None:  # noqa: ARG001 - as all checks

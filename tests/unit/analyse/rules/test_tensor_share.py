@@ -43,6 +43,17 @@ def test_a_share_of_a_third_of_the_usual_is_other_work(healthy):
     assert not any("Nothing to fix" in sentence.text for sentence in said)
 
 
+@pytest.mark.parametrize("factor", [1.0, 0.02, 0.35])
+def test_a_model_in_32_bits_without_tensor_cores_is_no_other_work(healthy, factor):
+    inside = tuple(replace(each, settings={**each.settings, "amp": False}) for each in healthy.inside)
+    run = with_tensor_activity(replace(healthy, inside=inside), factor)
+    (said,) = [each for each in analyse(run).findings if each.rule == "environment" and "32 bits" in each.summary]
+    bare = factor < 0.1
+    assert ("TF32 is off" in said.summary, "allow_tf32" in said.advice[0].text) == (bare, bare)
+    assert (said.advice[0].gain_at_most or 0.0) == pytest.approx(0.88 if bare else 0.0, abs=0.04)
+    assert len(found_in(run)) == (factor == 0.35)
+
+
 LAYER = Frame("/home/u/attention.py", 23, "forward")
 MODULE = Frame("/venv/lib/python3.12/site-packages/torch/nn/modules/module.py", 1751, "_wrapped_call_impl")
 

@@ -54,6 +54,13 @@ def test_its_lines_are_counted_together_and_the_one_of_most_is_named():
     assert found.within([(0.0, 4.0), (20.0, 21.0)]).share == pytest.approx(3.6 / 5)
 
 
+def test_the_line_in_which_it_sleeps_is_not_the_one_that_keeps_python_busy():
+    STACKS[5] = (Frame("/home/u/extras.py", 63, "run", "sleep"), BEGAN)
+    seen = [*looks(6, 0.9, 0.0, number=5), *[(float(at), 0.9, 0.0, 1) for at in range(6, 10)]]
+    assert ThreadHabits(process(*seen)).within([(0.0, 10.0)]).line.line == 61
+    assert ThreadHabits(process(*looks(10, 0.9, 0.0, number=5))).within([(0.0, 10.0)]).line.line == 63
+
+
 def stood(*stays, name="Thread"):
     start, end, number = np.array(stays, dtype=float).T
     return ThreadStacks(name, start, end, number.astype(np.int32))

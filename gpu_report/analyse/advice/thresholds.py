@@ -29,5 +29,6 @@ BATCHES_AT_LEAST = 10  # of an epoch: fewer are a poor epoch for the loader and 
 # a quarter more. 8 workers that decode images of 12 megapixels: 14 of them win 1.8 times, a cache 4 times.
 REACHES_MORE = 0.8
 READING_SHARE = 0.5  # of what workers do while they are waited for: with less of it a cache takes little away
+WORTH_ANEW = 0.8  # of the time that resuming takes: a new start throws away what was trained, for less of a win
 WARM_UP_SHARE = 0.1  # of a first epoch: with more of it warming up, it says little of the ones that follow
 STEPS_LEAST = 5  # of a training whose epoch is worked out by their pace: fewer say nothing of how even that is

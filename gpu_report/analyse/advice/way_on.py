@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.model import Advice, Ending, Finding, Projection
 from gpu_report.wording import lower_first
@@ -44,12 +45,12 @@ def _is_same(context: Context, one: Finding, other: Finding) -> bool:
 
 
 def _is_sooner_anew(ending: Ending | None, longer: Finding) -> bool:
-    """Tell whether all epochs, made longer, take less time than those that were left as they are."""
+    """Tell whether all epochs, made longer, take far less time than those that were left as they are."""
     if ending is None or not ending.epochs or ending.epoch is None:
         return False
     done = ending.epoch if ending.whole_epochs else ending.epoch - 1
     gain = max(advice.gain_estimate or 0.0 for advice in longer.advice)
-    return (1 - gain) * ending.epochs < ending.epochs - done
+    return (1 - gain) * ending.epochs < th.WORTH_ANEW * (ending.epochs - done)
 
 
 def _without_resume(ended: Finding) -> Finding:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from gpu_report.analyse.advice.thresholds import BATCHES_AT_LEAST
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
@@ -160,7 +161,7 @@ def _lasting(
         stood = _stood_in(cause.name, at, finding) if at else ""
         text = (stood if looks else do) or stood
         text = text or CAUSES[cause.name].always
-        if text and not (cause.name == LAUNCH_BOUND and _is_full(finding, findings)):  # no larger batch fits
+        if text and not (cause.name == LAUNCH_BOUND and not _larger_batch_fits(context, finding, findings)):
             sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
             least_s = th.WORTH_LEADING_SHARE * _trained_s(context)
             # a batch that no argument can be said for comes after a function that can be looked at
@@ -226,9 +227,13 @@ def _grown(finding: Finding) -> str:
     return f"{grown}. If it goes on so, each epoch takes at least {about_length(more_s)} longer than the one before"
 
 
-def _is_full(finding: Finding, findings: Sequence[Finding]) -> bool:
-    """Tell whether the memory of a finding's GPU was nearly full."""
-    return any(each.rule == "memory-near-limit" and each.gpu == finding.gpu for each in findings)
+def _larger_batch_fits(context: Context, finding: Finding, findings: Sequence[Finding]) -> bool:
+    """Tell whether a larger batch fits a finding's GPU, and leaves an epoch of its training batches enough."""
+    if any(each.rule == "memory-near-limit" and each.gpu == finding.gpu for each in findings):
+        return False
+    training = context.training_at(finding.start_t_s, finding.gpu)
+    batches = training.quantity("batches") if training is not None else None
+    return batches is None or batches >= 2 * BATCHES_AT_LEAST
 
 
 def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> str:

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 from support.runs import make_run, readings
-from support.samples import SAMPLES, analysis_of
+from support.samples import SAMPLES, analysis_of, run_of
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.results.verdict_lead import _slow_starts
@@ -118,3 +118,11 @@ def test_a_start_up_in_a_function_of_the_users_leads_unless_something_lasts():
     assert lead.saves_s == pytest.approx(28.8)
     assert not list(_slow_starts([dataclasses.replace(STARTED, where=(YOLOS,))], 60.0, 1))
     assert not list(_slow_starts([dataclasses.replace(STARTED, where=(LOCKED,)), STARVED], 60.0, 1))
+
+
+@pytest.mark.parametrize(("batches", "is_offered"), [(32, True), (12, False)])
+def test_a_larger_batch_is_not_the_way_for_a_few_batches_an_epoch(batches, is_offered):
+    run = run_of("n-healthy-disk")
+    inside = tuple(dataclasses.replace(each, settings={**each.settings, "batches": batches}) for each in run.inside)
+    text = analyse(dataclasses.replace(run, inside=inside)).verdict.text
+    assert ("Try a larger `batch`" in text) is is_offered

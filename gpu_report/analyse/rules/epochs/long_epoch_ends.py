@@ -30,7 +30,8 @@ COLOURS, MIB = 3, 2**20
 class _Parts:
     """What an epoch takes (s, medians) in training, in its validation and in saving, and how many epochs say so.
 
-    `typical` are the parts of the validations, None where they did not report them.
+    `typical` are the parts of the validations, None where they did not report them. `told_s` is what other findings say
+    of an epoch's end (median): it is not in the others.
     """
 
     train_s: float
@@ -38,6 +39,7 @@ class _Parts:
     checkpoint_s: float
     epochs: int
     typical: TypicalValidation | None
+    told_s: float
 
     @property
     def end_s(self) -> float:
@@ -139,6 +141,7 @@ def _parts(training: Training, epochs: Sequence[TrainedEpoch], told: IntervalCov
         median(_untold_s(span, told) for span in checkpoints),
         len(epochs),
         typical_validation([each.validated for each in epochs if each.validated]),
+        median(told.seconds_in((start, end)) for (start, _), (_, end) in zip(validations, checkpoints, strict=True)),
     )
 
 
@@ -156,6 +159,7 @@ def _finding(
     saving = ["saving"] if context.run.stacks else ["saving", "callbacks"]  # which only stacks tell apart
     *others, last_named = parts.named(["validation"], saving)
     what = f"{', '.join(others)} and {last_named}" if others else last_named
+    takes = "take" if " and " in what else "takes"
     numbers = evidence(
         ("training of an epoch (median)", parts.train_s, "s"),
         ("validation of an epoch (median)", parts.validation_s or None, "s"),
@@ -166,12 +170,13 @@ def _finding(
     )
     last = epochs[-1]
     mostly = f"; {parts.typical.largest_words}" if parts.typical and parts.typical.largest_words else ""
+    besides = ", without the stalls there" if parts.told_s >= th.ENDS_NAMED_S else ""
     name = "validation" if parts.validation_s >= parts.checkpoint_s else "checkpoint"
     return context.finding(
         "long-epoch-ends",
         "info",
         (epochs[0].span[0], last.span[1] + last.validation_s + last.checkpoint_s),
-        f"{upper_first(what)} take{'' if ' and ' in what else 's'} {100 * parts.share:.0f} % of each epoch{mostly}",
+        f"{upper_first(what)} {takes} {100 * parts.share:.0f} % of each epoch{besides}{mostly}",
         gpu=min(training.gpus, default=None),
         epoch=None,
         phase=None,

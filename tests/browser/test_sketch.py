@@ -130,7 +130,8 @@ def test_while_the_window_moves_a_canvas_shows_it_and_plotly_draws_it_once(open_
 @pytest.mark.parametrize("theme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 def test_the_canvas_looks_as_what_plotly_draws_in_its_place(open_report, analysis: Analysis, theme: str) -> None:
     """Signs, numbers and notes, too: of the pixels few are others, and those by the smoothing of edges."""
-    page = open_report(analysis, color_scheme=theme).page
+    # To take a picture of what is higher than the window, Playwright resizes that: the page draws anew, canvas first.
+    page = open_report(analysis, color_scheme=theme, viewport={"width": 1400, "height": 1300}).page
     show_timeline(page)
     page.mouse.move(5, 5)
     page.evaluate("document.getElementById('zoom-in').click()")

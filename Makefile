@@ -20,7 +20,7 @@ BEGAN := $(shell date +%s)
 TOOK = echo "make $@ took $$(( $$(date +%s) - $(BEGAN) )) s"
 
 .PHONY: help report chart-library chart-library-if-any needs-of-test test test-fast test-long fuzz test-yolo accuracy lint package sample-reports
-.PHONY: screenshots clean
+.PHONY: compiled-tests screenshots clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ fuzz: $(VENV)/.test ## Mutate run folders and logs (FUZZ_MUTATIONS, FUZZ_SEED); 
 
 test-yolo: $(VENV)/.test ## Run the trainings with ultralytics 8.3.0, 8.4.0 and the newest
 	@bash .ci/test-yolo && $(TOOK)
+
+compiled-tests: $(VENV)/.test # the processes of `test` read all tests at once: each would compile them, for 12 s of a core
+	@said=$$($(BIN)/pytest -qqq --collect-only) || { echo "$$said"; exit 1; }
 
 accuracy: $(VENV)/.report ## Say how right the findings are on the labelled runs (ARGS=--write puts it into docs/accuracy.md)
 	@$(BIN)/python benchmarks/accuracy.py $(ARGS)

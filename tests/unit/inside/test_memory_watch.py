@@ -39,23 +39,28 @@ class AddBackward0:
         self.next_functions = ((before, 0), (None, 0))
 
 
-class Trainer:
-    seen = []  # noqa: RUF012 - the fault that is looked for
+def new_trainer():
+    class Trainer:
+        seen = []  # noqa: RUF012 - the fault that is looked for
 
-    def __init__(self):
-        self.history = {"images": []}
-        self.total = None
+        def __init__(self):
+            self.history = {"images": []}
+            self.total = None
 
-    def keep(self, image):
-        self.seen.append(image)
+        def keep(self, image):
+            self.seen.append(image)
 
-    def remember(self, image):
-        self.history["images"].append((image, 1))
+        def remember(self, image):
+            self.history["images"].append((image, 1))
 
-    def add(self, image):
-        self.total = image
+        def add(self, image):
+            self.total = image
+
+    Trainer.__qualname__ = "Trainer"
+    return Trainer
 
 
+Trainer = new_trainer()
 KEPT = []
 
 
@@ -77,10 +82,15 @@ def keeper():
 
 
 @pytest.fixture(autouse=True)
-def _torch(monkeypatch):
+def _torch(monkeypatch, request):
+    """Let tensors be those above, and have a look walk through all objects of pytest only where a name is tested."""
     plain = Some(DisableTorchFunction=contextlib.nullcontext)
     monkeypatch.setitem(sys.modules, "torch", Some(Tensor=Tensor, nn=Some(Parameter=Parameter), _C=plain))
+    if "make_keep" not in request.fixturenames:
+        gc.freeze()
+        monkeypatch.setitem(globals(), "Trainer", new_trainer())
     yield
+    gc.unfreeze()
     Trainer.seen.clear()
     KEPT.clear()
     keep_by_default.__defaults__[0].clear()

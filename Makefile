@@ -5,8 +5,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REPORTS := reports
-# What is never imported need not be compiled: half of the time that 12,000 files take.
-INSTALL := $(BIN)/pip install --quiet --no-compile --editable
 # Checks accessibility in the browser tests; never committed, never shipped. A new version: npm view axe-core dist.integrity
 AXE := axe-core 4.14.1 sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==
 # Several files at once, each in one process.
@@ -92,12 +90,11 @@ $(VENV)/bin/python:
 
 $(VENV)/.report: setup.cfg pyproject.toml | $(VENV)/bin/python
 	@echo "setting up $(VENV) (once) ..."
-	@$(INSTALL) . && touch $@
+	@bash .ci/install . && touch $@
 
 $(VENV)/.test: setup.cfg pyproject.toml | $(VENV)/bin/python
-	@echo "setting up $(VENV) with torch and ultralytics for the tests (once; about 6 GB, 2 minutes) ..."
-	@$(BIN)/pip install --quiet --upgrade pip # that of Python 3.11 takes twice as long to look for 150 packages
-	@$(INSTALL) '.[yolo,dev]' && touch $@ $(VENV)/.report
+	@echo "setting up $(VENV) with torch and ultralytics for the tests (once; about 6 GB, a minute) ..."
+	@bash .ci/install '.[yolo,dev]' && touch $@ $(VENV)/.report
 
 clean: ## Remove what was made, but not recorded runs
 	rm -rf $(VENV) $(REPORTS) .npm templates/vendor build dist test-artifacts ./*.egg-info

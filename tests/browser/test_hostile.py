@@ -54,7 +54,8 @@ def test_nothing_runs_and_nothing_breaks(open_report, hostile: Analysis, width: 
     page = report.page
     page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
     assert page.evaluate(WIDER) == []
-    look_at_everything(page, hostile)
+    if not redacted:  # what has been taken out is looked at in the same places
+        look_at_everything(page, hostile)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(WIDER) == []
     assert page.evaluate("window.planted") is None

@@ -23,7 +23,7 @@ def test_the_read_out_lies_inside_the_window_at_any_lane(
         show_timeline(page)
         page.evaluate("(top) => scrollBy({ top, behavior: 'instant' })", scrolled)
         chart = page.locator("#chart").bounding_box()
-        for y in range(20, height - 10, 90):
+        for y in range(20, height - 10, 130):
             if not chart["y"] < y < chart["y"] + chart["height"] - 45:
                 continue
             for share in (0.1, 0.5, 0.97):

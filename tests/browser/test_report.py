@@ -293,10 +293,13 @@ def test_the_csv_of_epochs_holds_what_is_known_of_each(open_report, analysis: An
     np.testing.assert_allclose(read["loss"], [np.nan, *(epoch.loss for epoch in others)], rtol=1e-4)
 
 
-@pytest.mark.parametrize("width", [320, 390, 768])
-def test_a_narrow_page_does_not_scroll_sideways(open_report, analysis: Analysis, width: int) -> None:
-    page = open_report(analysis, "#t=255", viewport={"width": width, "height": 800}).page
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+def test_a_narrow_page_does_not_scroll_sideways(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis, "#t=255", viewport={"width": 320, "height": 800}).page
+    for width in (768, 390, 320):  # the last one is that of the page that the next test gets
+        page.set_viewport_size({"width": width, "height": 800})
+        wait_until(page, "(width) => document.documentElement.clientWidth === width", width)
+        wait_for_plotly(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_without_javascript_all_text_is_there(open_report, write_report, browser, analysis: Analysis) -> None:

@@ -18,8 +18,8 @@ ONLY_WARN = [
 ]
 
 
-def test_an_improvement_passes_and_says_why(run_cli):
-    done = run_cli("compare", SAMPLES / "n-starved", SAMPLES / "n-fed", env={"COLUMNS": "200"})
+def test_an_improvement_passes_and_says_why(run_warm):
+    done = run_warm("compare", SAMPLES / "n-starved", SAMPLES / "n-fed", env={"COLUMNS": "200"})
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(
         "Passed. Epoch time 12.2 s \u2192 2.9 s (4.2\u00d7 faster), because data loading got faster. "
@@ -63,8 +63,8 @@ def test_wrong_use_is_exit_2(run_warm, arguments):
     assert "Traceback" not in done.stderr
 
 
-def test_what_is_not_there_is_exit_4(run_cli):
-    done = run_cli("compare", SAMPLES / "m-ddp", "nowhere")
+def test_what_is_not_there_is_exit_4(run_warm):
+    done = run_warm("compare", SAMPLES / "m-ddp", "nowhere")
     assert done.returncode == 4
     assert "nowhere does not exist" in one_line(done.stderr)
 

@@ -144,7 +144,8 @@ def test_only_an_address_of_the_web_is_a_link(analysis, report):
 def test_text_from_outside_is_shown_and_does_nothing(tmp_path, analysis, text):
     """As TensorBoard renders it: Markdown to HTML, without its sanitiser, which would hide what we let through."""
     findings = tuple(replace(finding, summary=f"{text} ![x](http://evil.test) **b**") for finding in analysis.findings)
-    said = texts(shown(tmp_path / "run", replace(analysis, findings=findings, run=replace(analysis.run, path=text))))
+    run = replace(analysis.run, path=text, samples=analysis.run.samples.head(20))  # points are no text
+    said = texts(shown(tmp_path / "run", replace(analysis, findings=findings, run=run)))
     for each in said.values():
         html = markdown.markdown(each, extensions=["markdown.extensions.tables", "markdown.extensions.fenced_code"])
         assert not [tag for tag in ("<script", "<img", "<svg", "<iframe", "<a ", "<style", "<base") if tag in html]

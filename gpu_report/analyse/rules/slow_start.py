@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_report.analyse.causes.confidence import CERTAIN
-from gpu_report.analyse.causes.start_work import CACHES, COMPILES, SEARCHES, StartWork, runs_backward, work_of
+from gpu_report.analyse.causes.start_work import CACHES, COMPILES, SCANS, SEARCHES, StartWork, runs_backward, work_of
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -16,7 +16,7 @@ from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.intervals import Floats, Indices, Span, length_s, union
 from gpu_report.catalogue import LOADER, START_AGAIN_KEY, START_WORK_KEY
-from gpu_report.model import Cause, Evidence, Finding, Phase, Stack
+from gpu_report.model import Advice, Cause, Evidence, Finding, Phase, Stack
 
 FIRST_BATCH = "first batch"
 # What people call the parts of a start-up, as callbacks tell them.
@@ -112,8 +112,23 @@ def _finding(context: Context, part: str, spans: Sequence[Span], did: Did, state
         evidence=evidence((f"the training {what}", took_s, "s"), *_of_work(did, took_s), *_cpu(context, longest)),
         cause=Cause("startup", CERTAIN, f"it {what}"),
         waited_for=LOADER if in_loader and work is None else "",
-        advice=(work.advice,) if work and not _keeps(context, longest, work) else (),
+        advice=(*_of_storage(context, work, longest), *_of_kind(context, work, longest)),
     )
+
+
+def _of_kind(context: Context, work: StartWork | None, span: Span) -> Iterator[Advice]:
+    """Yield what to do about a kind of work, unless the run is set so already."""
+    if work is not None and not _keeps(context, span, work):
+        yield work.advice
+
+
+def _of_storage(context: Context, work: StartWork | None, span: Span) -> Iterator[Advice]:
+    """Yield to copy the data where threads that checked images used hardly any CPU: they waited for the storage."""
+    gpu = next((series.gpu for series in context.series), 0)
+    cpu_pct = context.signals.of(gpu, *span).within("main_cpu_pct") if work is SCANS else None
+    if cpu_pct is not None and cpu_pct < th.SCAN_WAITS_PCT:
+        short = "Copy the data set to a local disk: its files came slowly"
+        yield Advice(f"{short}, for the process used {cpu_pct:.0f} % of a core while it checked them", short=short)
 
 
 def _of_work(did: Did, took_s: float) -> Iterator[Evidence]:

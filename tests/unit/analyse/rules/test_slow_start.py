@@ -2,10 +2,13 @@
 
 import dataclasses
 
+import numpy as np
+import pandas as pd
 import pytest
 from support.runs import make_run
 from support.stacks import LOG, LOGS, READ, READS, RESTS, TRAINER, TRAINS, WAITS, process
 
+from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.causes import start_work
 from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, RecordedEvent, YoloRun
@@ -137,6 +140,17 @@ def test_what_a_slow_start_did_with_the_data_set_is_named_by_who_waits_for_it(fi
     assert finding.summary == f"The training never began: it prepared its data set for 30 s{words}"
     assert finding.where[0].function == function
     assert analyse(run).verdict.sentences[0].text.startswith(f"{advice}")
+
+
+@pytest.mark.parametrize(("cpu_pct", "is_slow"), [(6.0, True), (180.0, False), (float("nan"), False)])
+def test_a_check_of_images_without_cpu_waited_for_the_storage(cpu_pct, is_slow):
+    caller = Frame("/site-packages/ultralytics/data/dataset.py", 144, "cache_labels")
+    run = started([("data set", 30.0)], stacks=(process((0, 40, (WAIT, BAR, caller))),))
+    columns = {column.name: np.nan for column in schema.HOST_QUANTITIES} | {"main_cpu_pct": cpu_pct}
+    host = pd.DataFrame({"t_s": np.arange(35.0), **columns})
+    (finding,) = slow(dataclasses.replace(run, host=host))
+    assert finding.advice[0].short.startswith("Copy the data set") is is_slow
+    assert len(finding.advice) == 1 + is_slow
 
 
 @pytest.mark.parametrize(("cache", "count"), [("ram", 1), ("disk", 0)])

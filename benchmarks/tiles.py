@@ -41,6 +41,7 @@ COUNTERS_EVERY_S = 10.0  # how often the recorder reads energy and throttle coun
 PROCESSES_EVERY_S = 60.0  # how often a process on a GPU changes so much that it is written
 CHUNK_TICKS = 20_000
 RING_STEP_S = 0.2
+FINEST = 3  # decimals of any column
 START_WALL_S = 1_795_000_000.0
 START_MONO_S = 1000.0
 COUNTERS = ("power_cap_s", "sw_thermal_slowdown_s", "hw_thermal_slowdown_s", "power_brake_s")
@@ -345,7 +346,8 @@ def _texts(values: npt.NDArray[Any], form: str = "%.10g") -> list[str]:
     """Return the cells of a column, each different value formatted once, which `to_csv` does for every cell."""
     if not np.issubdtype(values.dtype, np.number):
         return ["" if pd.isna(value) else str(value) for value in values]
-    different, places = np.unique(values, return_inverse=True)
+    # of what was read in 32 bits, 592.4 would be 592.4000244 here
+    different, places = np.unique(np.round(values.astype(np.float64), FINEST), return_inverse=True)
     texts = np.array([form % value if np.isfinite(value) else "" for value in different.tolist()], dtype=object)
     return list(texts[places])
 

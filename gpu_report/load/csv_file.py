@@ -35,6 +35,7 @@ NO_NUMBER: Final = ["[N/A]", "N/A", "[Not Supported]"]
 PIECE_BYTES: Final = 1 << 21  # some 18,000 rows; more at once take more memory, and are no faster
 MISSING: Final = np.float32(np.nan)
 NO_DECIMALS: Final[Mapping[str, int]] = {}
+IN_8_BITS: Final = -1  # in the place of a column's decimals: uint8 where it holds all
 SPARE: Final = 2  # decimals: what float32 is off by must not show in the difference of two readings of a counter
 FEW: Final = 64  # cells that most often tell already that a column is not of whole numbers
 MORE_ROOM: Final = 1.05  # of rows: lines become longer and shorter over a run
@@ -67,6 +68,7 @@ def read_csv(
     """Read the columns `numeric` and `text` of `path`; those the file does not have come back empty.
 
     `decimals` says of some columns how many mean something: what float32 gives back at these is not kept in 64 bits.
+    With IN_8_BITS instead a column may come back as uint8.
     A last line without its newline is dropped: a recorder that was killed left it half written. InputError when the
     file cannot be opened or has no header.
     """
@@ -199,9 +201,19 @@ def _has_truths(data: bytes) -> bool:
 
 
 def _small(values: npt.NDArray[np.float64], decimals: int) -> Floats:
-    """Return values as float32 where that gives them back at so many decimals, else as they are."""
+    """Return values as float32 where that gives them back at so many decimals, else as they are; see IN_8_BITS."""
+    if decimals == IN_8_BITS:
+        small = _in_8_bits(values[:FEW]) if len(values) > FEW else values
+        return _small(values, 0) if small is None or (small := _in_8_bits(values)) is None else small
     is_kept = (len(values) <= FEW or _is_kept(values[:FEW], decimals)) and _is_kept(values, decimals)
     return values.astype(np.float32) if is_kept else values
+
+
+def _in_8_bits(values: npt.NDArray[np.float64]) -> Floats | None:
+    """Return values as uint8, None where one is missing, or is another number."""
+    with np.errstate(invalid="ignore"):
+        small: Any = values.astype(np.uint8)
+    return small if (small == values).all() else None
 
 
 def _is_kept(values: npt.NDArray[np.float64], decimals: int) -> bool:
@@ -216,7 +228,7 @@ def _of_type(values: Floats, dtype: np.dtype[Any], decimals: int) -> Floats:
     """Return values as they are, or in 64 bits: then as they were before `_small` made them float32."""
     if values.dtype == dtype:
         return values
-    return np.round(values.astype(dtype), decimals + SPARE) if decimals else values.astype(dtype)
+    return np.round(values.astype(dtype), decimals + SPARE) if decimals > 0 else values.astype(dtype)
 
 
 class _Table:

@@ -158,6 +158,8 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     """Load what stands beside the samples; its `problems` are those of the files read here."""
     samples, clock = read.frame, read.clock
     folder = path if path.is_dir() else path.parent / "no-run-folder"
+    if len(samples) > MANY_ROWS:
+        give_back_memory()  # the readings of the driver take as much again
     ring, ring_problems = load_ring(folder / schema.RING_CSV, clock, ahead)
     host, host_problems = load_host(folder / schema.HOST_CSV, clock, ahead)
     processes, process_problems = load_processes(folder / schema.PROCESSES_CSV, clock, limits)

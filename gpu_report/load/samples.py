@@ -12,7 +12,7 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.load.csv_file import PIECE_BYTES, CsvFile, Floats, Words, read_csv
+from gpu_report.load.csv_file import IN_8_BITS, PIECE_BYTES, CsvFile, Floats, Words, read_csv
 from gpu_report.load.limits import MOST_BOOTS, SHORT, Limits
 from gpu_report.load.problems import noted, too_many
 from gpu_report.load.run_clock import RunClock, are_of_our_days, plausible, restarts, run_times, run_together
@@ -28,8 +28,11 @@ BESIDE = {schema.RING_CSV: ["gpu", *RING_QUANTITIES], schema.HOST_CSV: HOST_QUAN
 OF_ONE_CORE = {"main_cpu_pct", "busiest_worker_cpu_pct", "workers_cpu_pct"}
 # Shares of the time between two looks, which on a busy host lie further apart than the ticks they are stamped with.
 PRESSURES = {name for name in HOST_QUANTITIES if name.endswith("_pressure_pct")}
-# What float32 gives back at these is kept so: half of what a long run takes.
-DECIMALS = {column.name: column.decimals for column in (*schema.GPU_QUANTITIES, *schema.HOST_QUANTITIES)}
+# What float32 gives back at these is kept so: half of what a long run takes. Whole numbers of a GPU take 8 bits until
+# they are sorted: most are utilisation.
+DECIMALS = {"gpu": IN_8_BITS}
+DECIMALS |= {column.name: column.decimals or IN_8_BITS for column in schema.GPU_QUANTITIES}
+DECIMALS |= {column.name: column.decimals for column in schema.HOST_QUANTITIES}
 LATE_PCT = 150.0  # a look half a tick late; more is no pressure
 LARGEST_PID = 2**32
 SAME_MOMENT_S = 0.0005
@@ -270,7 +273,9 @@ def _tidy(columns: Columns, name: str, problems: list[str], *, by_gpu: bool, mer
     if merge:
         np.maximum(tidy["t_s"], 0.0, out=tidy["t_s"])
     if by_gpu:
-        tidy["gpu"] = _taken(columns.pop("gpu"), order, np.uint16)
+        gpus = columns.pop("gpu")
+        tidy["gpu"] = _taken(gpus, order, np.uint8 if gpus.dtype == np.uint8 else np.uint16)
+        del gpus
         _refuse_dense(tidy["t_s"], tidy["gpu"], name)
     again = _repeats(list(tidy.values()))
     if not merge and again.any():
@@ -286,14 +291,15 @@ def _tidy(columns: Columns, name: str, problems: list[str], *, by_gpu: bool, mer
 
 
 def _taken(column: Floats, order: Rows | slice, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
-    """Return the rows of a column; one that has one value in all rows, or none, takes no room."""
+    """Return the rows of a column, readings as floats; one that has one value in all rows, or none, takes no room."""
+    dtype = np.dtype(dtype or (np.float32 if column.dtype == np.uint8 else column.dtype))
     if column.strides == (0,) and len(column):
         count = len(column) if isinstance(order, slice) else len(order)
-        return np.broadcast_to(column[0].astype(dtype or column.dtype), count)
+        return np.broadcast_to(column[0].astype(dtype), count)
     if isinstance(order, slice):
-        return column.astype(dtype or column.dtype, copy=False)
+        return column.astype(dtype, copy=False)
     # a part at a time: for all at once numpy makes each row's number one of 64 bits
-    taken = np.empty(len(order), dtype=dtype or column.dtype)
+    taken = np.empty(len(order), dtype=dtype)
     for at in _parts(order):
         taken[at : at + PART_ROWS] = column[order[at : at + PART_ROWS]]
     return taken
@@ -331,8 +337,20 @@ def _order(t_s: Floats, gpus: Floats | None, valid: Bools) -> Rows | slice:
         return slice(None)
     if gpus is None:
         return _by_time(t_s, _places(valid))
-    groups = [_places(valid & (gpus == gpu)) for gpu in np.unique(gpus[valid])]
-    return np.concatenate([_by_time(t_s, rows) for rows in groups]) if groups else np.empty(0, dtype=np.int32)
+    order, filled = np.empty(int(valid.sum()), dtype=np.int32), 0
+    for gpu in _different(gpus[valid]):
+        rows = _by_time(t_s, _places(valid & (gpus == gpu)))
+        order[filled : filled + len(rows)] = rows
+        filled += len(rows)
+    return order
+
+
+def _different(gpus: Floats) -> npt.NDArray[Any]:
+    """Return the different GPUs of rows, in order: what is kept in 8 bits is counted, not sorted."""
+    if gpus.dtype != np.uint8:
+        return np.unique(gpus)
+    counts = (np.bincount(gpus[at : at + PART_ROWS], minlength=256) for at in _parts(gpus))
+    return np.flatnonzero(sum(counts))
 
 
 def _places(rows: Bools) -> Rows:
@@ -390,6 +408,8 @@ def are_pids(numbers: Floats) -> Bools:
 
 def _are_whole(numbers: Floats, largest: int) -> Bools:
     """Return which cells hold a whole number from 0 to `largest`."""
+    if numbers.dtype == np.uint8:
+        return np.ones(len(numbers), dtype=bool)
     whole: Bools = (numbers >= 0) & (numbers <= largest)
     for at in _parts(numbers):
         part = numbers[at : at + PART_ROWS]
@@ -411,7 +431,7 @@ def _blank_incredible(
         if wrong.any():
             counted = int((wrong if valid is None else wrong & valid).sum())
             _note(problems, name, counted, *(words.format(quantity) for words in IMPOSSIBLE))
-            columns[quantity] = np.where(wrong, np.nan, values).astype(values.dtype)
+            columns[quantity] = np.where(wrong, np.nan, values).astype(np.result_type(values.dtype, np.float32))
 
 
 def _note(problems: list[str], name: str, count: int, one: str, several: str) -> None:

@@ -671,6 +671,8 @@ class Run:
 def _of_gpu(frame: pd.DataFrame, gpu: int) -> pd.DataFrame:
     """Return a GPU's rows of a table that is sorted by GPU."""
     of = frame["gpu"].to_numpy()
+    if not len(of) or gpu > of[-1]:  # its type may not hold the index
+        return frame.iloc[:0]
     asked = of.dtype.type(gpu)  # of another type, it copies `of`
     first, last = of.searchsorted(asked), of.searchsorted(asked, side="right")
     return frame.iloc[int(first) : int(last)]

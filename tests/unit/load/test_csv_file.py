@@ -10,7 +10,7 @@ from gpu_report.load import csv_file
 from gpu_report.load.csv_file import _read_any, _read_plain, read_csv
 
 COLUMNS = ("wall_s", "gpu", "power_w", "absent")
-DECIMALS = {"power_w": 1}
+DECIMALS = {"power_w": 1, "gpu": csv_file.IN_8_BITS}
 CELLS = ("", "0", "1", "-5", "17.5", "1795000000.004", "344.2", "nan", "N/A", "[N/A]", " 12", "1e3", "16777217", "0.1")
 ODD = ("inf", "fast", "True", '"7"', "1_0", "∞", "\r", "0x10", "+3", "1e400", "1,2")
 

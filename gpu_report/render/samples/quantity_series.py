@@ -39,7 +39,7 @@ def quantity_series(run: Run, gpu: int, name: str) -> QuantitySeries:
 
 
 def _read(frame: pd.DataFrame, name: str) -> QuantitySeries:
-    return QuantitySeries(frame["t_s"].to_numpy(dtype=float), frame[name].to_numpy(dtype=float))
+    return QuantitySeries(frame["t_s"].to_numpy(dtype=float), frame[name].to_numpy())
 
 
 def _kept(ring: pd.DataFrame, name: str) -> QuantitySeries:

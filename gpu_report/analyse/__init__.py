@@ -60,7 +60,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     first = said.sentences[0].findings if said.sentences else ()
     reported.sort(key=lambda finding: (finding.id not in first, *_badness(finding)))
     used = context.activity.used_gpus
-    by_gpu = {t.gpu: (t, curve) for t, curve in zip(context.series, context.energies, strict=True)}
+    by_gpu = {series.gpu: series for series in context.series}
     return Analysis(
         run=run,
         options=options,

@@ -34,7 +34,8 @@ def busy_in_training(context: Context, training: Training | None = None, gpu: in
         works = mine & outside(series, waits) if waits else mine
         busy += float((series.weight_s[works] * series.util_pct[works]).sum())
         if waits:
-            busy += 100 * float((series.weight_s * context.work_in_waits(series))[mine & ~works].sum())
+            waiting = mine & ~works
+            busy += 100 * float((series.weight_s[waiting] * context.work_in_waits(series)[waiting]).sum())
     gpus = len(context.activity.used_gpus) if gpu is None else 1
     return (busy / weight, weight / gpus) if weight else None
 

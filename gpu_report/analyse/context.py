@@ -26,7 +26,6 @@ from gpu_report.analyse.timeline.steady_state import steady_phases, steady_spans
 from gpu_report.analyse.timeline.throughput import Throughput, throughput_of
 from gpu_report.analyse.timeline.timeline import find_timeline
 from gpu_report.analyse.timeline.trainings import Training, away, begun_later, training_at
-from gpu_report.analyse.timeseries.energy import Energy, energy
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries, gpu_series
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, union
 from gpu_report.model import (
@@ -78,12 +77,12 @@ class FindingDetails(TypedDict, total=False):
 class Context:
     """A run with its time sorted out.
 
-    By GPU, in the order of `series`: `usable` marks the readings of a training, `trains` those of
-    them outside validations and checkpoints, `energies` are running totals. `drops`
-    are those of all GPUs: to find them is the dearest part of an analysis, and several rules look at them. `busy_waits`
-    are where a GPU of several is busy only waiting for another, `throttles` what held clocks down. `undisturbed` are
-    the train phases of epochs in which nothing happened; `signals` knows what every signal is in the steady state:
-    outside drops, waits and the stay of other processes. `throughput` is None where callbacks reported nothing.
+    By GPU, in the order of `series`: `usable` marks the readings of a training, `trains` those of them outside
+    validations and checkpoints. `drops` are those of all GPUs: to find them is the dearest part of an analysis, and
+    several rules look at them. `busy_waits` are where a GPU of several is busy only waiting for another, `throttles`
+    what held clocks down. `undisturbed` are the train phases of epochs in which nothing happened; `signals` knows what
+    every signal is in the steady state: outside drops, waits and the stay of other processes. `throughput` is None
+    where callbacks reported nothing.
     In spans that are `too_coarse` readings cannot tell training from validation: nothing is judged by them.
     """
 
@@ -92,7 +91,6 @@ class Context:
     series: tuple[GpuSeries, ...]
     usable: tuple[Bools, ...]
     trains: tuple[Bools, ...]
-    energies: tuple[Energy, ...]
     callbacks: CallbackView
     activity: Activity
     epoch_ends: EpochEnds
@@ -261,7 +259,6 @@ def build_context(run: Run, options: Options) -> Context:
         series=series,
         usable=usable,
         trains=trains,
-        energies=tuple(map(energy, series)),
         **timeline._asdict(),
         drops=drops,
         other_processes=others,
@@ -307,7 +304,9 @@ def _busy_waits(context: Context) -> IntervalIndex[Interval]:
 
 def _work_in_waits(context: Context, series: GpuSeries) -> Floats:
     elsewhere = context.run.job.is_of_several_nodes
-    return work_in_waits(series, context.busy_waits) if elsewhere else np.zeros(len(series.t_s))
+    if elsewhere:
+        return work_in_waits(series, context.busy_waits)
+    return np.broadcast_to(0.0, len(series.t_s))  # takes no room
 
 
 def _gpu_memory(context: Context, series: GpuSeries) -> GpuMemory:

@@ -12,6 +12,7 @@ from gpu_report.analyse.inference.gaps import gap_parts, noted_thread
 from gpu_report.analyse.inference.groups import groups_of
 from gpu_report.analyse.inference.percentiles import latency
 from gpu_report.analyse.inference.warm_up import LOOKED_AT, alike, warm_up_calls
+from gpu_report.analyse.timeseries.energy import energy
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import CallParts, GapPart, ModelCalls, ServedModel
@@ -127,6 +128,5 @@ def _within(t_s: Floats, span: Span) -> slice:
 
 
 def _joules(context: Context, gpu: int, span: Span) -> float | None:
-    pairs = zip(context.series, context.energies, strict=True)
-    curve = next((curve for series, curve in pairs if series.gpu == gpu), None)
-    return None if curve is None else curve.between(*span)
+    series = next((series for series in context.series if series.gpu == gpu), None)
+    return None if series is None else energy(series).between(*span)

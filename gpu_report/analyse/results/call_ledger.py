@@ -35,7 +35,7 @@ def call_shares(context: Context, series: GpuSeries) -> dict[str, Floats]:
         return {"work": work, "idle": 1.0 - work}
     begin, end = min(each.start_s for each in mine), max(each.end_s for each in mine)
     parts = part_seconds([each.steady_calls for each in mine], series.t_s, series.ends_of(slice(None)))
-    length_s = np.maximum(series.weight_s, 1e-9)
+    length_s = np.maximum(series.weight_s[:], 1e-9)
     called = sum(parts.values())
     crowd = np.maximum(called / length_s, 1.0)  # calls of several threads or models overlap
     shares = {name: seconds / length_s / crowd for name, seconds in parts.items()}

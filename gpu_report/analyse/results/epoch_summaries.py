@@ -15,6 +15,7 @@ from gpu_report.analyse.results.stalls_in_waits import Stall, StallsInWaits
 from gpu_report.analyse.rules.epochs.comparable_epochs import length_of
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.trainings import away
+from gpu_report.analyse.timeseries.energy import energy
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, is_well_sampled, running_total, series_of_gpu
 from gpu_report.analyse.timeseries.intervals import intersect, length_s, mask_in_any
 from gpu_report.analyse.timeseries.weighted_stats import StatsByInterval, StatsOfInterval, stats_by_interval
@@ -103,11 +104,14 @@ def _joules(context: Context, spans: Sequence[Floats]) -> list[Floats]:
     A GPU that was read and did nothing, and tells neither power nor energy, is left out. One of which nothing was read
     may have worked.
     """
-    pairs = zip(context.series, context.energies, strict=True)
-    counted = {t.gpu: curve for t, curve in pairs if curve.source != "none" or t.gpu in context.activity.used_gpus}
+    counted: dict[int, Floats] = {}
+    for series in context.series:
+        curve = energy(series)
+        if curve.source != "none" or series.gpu in context.activity.used_gpus:
+            counted[series.gpu] = curve.of_spans(*spans)
     read = {series.gpu for series in context.series if len(series.samples)}
     unread = [np.full(len(spans[0]), np.nan) for gpu in context.run.gpus if gpu.index not in read | counted.keys()]
-    return [*(curve.of_spans(*spans) for curve in counted.values()), *unread]
+    return [*counted.values(), *unread]
 
 
 def _made_again(run: Run, gpu: int, spans: Sequence[Floats]) -> Callable[[], Mapping[str, StatsByInterval]]:
@@ -134,8 +138,9 @@ def _of_gpu(series: GpuSeries, spans: Sequence[Floats]) -> dict[str, StatsByInte
         row_t_s, columns, series.sample_weight_s, _sampled(row_t_s, series.sample_weight_s, series.tick_s, spans)
     )
     utils = {"gpu_util_pct": series.util_pct}
-    sampled = _sampled(series.t_s, series.weight_s, series.interval_s, spans)
-    return {**of_rows, **stats_by_interval(series.t_s, utils, series.weight_s, sampled)}
+    weight_s = series.weight_s[:]
+    sampled = _sampled(series.t_s, weight_s, series.interval_s, spans)
+    return {**of_rows, **stats_by_interval(series.t_s, utils, weight_s, sampled)}
 
 
 def _sampled(t_s: Floats, weight_s: Floats, interval_s: float, spans: Sequence[Floats]) -> list[Floats]:

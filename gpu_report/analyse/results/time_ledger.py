@@ -14,7 +14,7 @@ from gpu_report.analyse.results.call_ledger import call_shares
 from gpu_report.analyse.rules.gpu_imbalance import peer_waits
 from gpu_report.analyse.signals.other_processes import share_of_others
 from gpu_report.analyse.timeline.trainings import away
-from gpu_report.analyse.timeseries.energy import Energy
+from gpu_report.analyse.timeseries.energy import Energy, energy
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import (
     Span,
@@ -77,9 +77,10 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     joules: dict[str, float] = {}
     known_s: dict[str, float] = {}
     not_ours = context.gpus_of_others
-    pairs = zip(context.series, context.energies, strict=True)
-    ours = [(series, curve) for series, curve in pairs if series.gpu not in not_ours]
-    for series, curve in ours:
+    total_j = counted_s = 0.0
+    for series in (series for series in context.series if series.gpu not in not_ours):
+        curve = energy(series)  # one after the other: those of a week of eight GPUs take 0.1 GB
+        total_j, counted_s = total_j + (curve.total_j or 0.0), counted_s + curve.total_s
         if len(series.t_s) and is_inference(context):
             _book_calls(context, series, curve, (seconds, joules, known_s))
         elif len(series.t_s):
@@ -96,8 +97,8 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
         seconds["gpu-fault"] = seconds.get("gpu-fault", 0.0) + lost_s
     total = context.run.duration_s * max(len(listed), 1)
     seconds["unmeasured"] = total - sum(seconds.values())
-    joules["unmeasured"] = sum(curve.total_j or 0.0 for _, curve in ours) - sum(joules.values())
-    known_s["unmeasured"] = sum(curve.total_s for _, curve in ours) - sum(known_s.values())
+    joules["unmeasured"] = total_j - sum(joules.values())
+    known_s["unmeasured"] = counted_s - sum(known_s.values())
     price = context.options.price_per_hour
     rows = [
         LedgerRow(
@@ -144,7 +145,7 @@ def _book_calls(context: Context, series: GpuSeries, curve: Energy, sums: Sequen
     """Add a GPU's seconds, joules and the seconds of which these are known, by the parts of calls."""
     used_j, known_s = curve.of_each(series.t_s, series.ends_of(slice(None)))
     for row, share in call_shares(context, series).items():
-        for totals, spent in zip(sums, (series.weight_s, np.nan_to_num(used_j), known_s), strict=True):
+        for totals, spent in zip(sums, (series.weight_s[:], np.nan_to_num(used_j), known_s), strict=True):
             totals[row] = totals.get(row, 0.0) + float((spent * share).sum())
 
 

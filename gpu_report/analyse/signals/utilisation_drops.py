@@ -245,7 +245,7 @@ class _Search:
         """
         series, stray_s = self.series, longest_stray_s(self.series, stray_s)
         begin, i = start, start
-        while i > at and not series.after_gap[i] and self.usable[i - 1]:
+        while i > at and not series.is_after_gap(i) and self.usable[i - 1]:
             i -= 1
             if series.util_pct[i] < line:
                 if i < begin - 1 and series.t_s[begin] - (series.t_s[i] + series.weight_s[i]) >= stray_s:

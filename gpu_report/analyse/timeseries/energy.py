@@ -84,7 +84,8 @@ def energy(series: GpuSeries) -> Energy:
     if rates_w is None and not known.any():
         return Energy(times, times, times, times, "none")
     mean_w = np.zeros(len(times)) if rates_w is None else np.nan_to_num(rates_w)
-    gaps = np.append(np.diff(times) - series.sample_weight_s[:-1], 0.0) * (mean_w > 0)
+    gaps = np.append(np.diff(times) - series.sample_weight_s[:-1], 0.0)
+    gaps *= (mean_w > 0) & (gaps > TOUCHING_S)
     counted = np.where(mean_w > 0, series.sample_weight_s, seconds)
     joules += mean_w * (counted - seconds)
     apart = _apart(times, series.sample_weight_s)

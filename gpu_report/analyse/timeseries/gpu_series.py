@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from gpu_report.analyse.timeseries.intervals import (
     row_ranges,
     union,
 )
+from gpu_report.analyse.timeseries.steps import Seconds, Steps, as_steps
 from gpu_report.local_interval import local_intervals_s
 from gpu_report.model import Gap, Run
 
@@ -63,7 +63,7 @@ class GpuSeries:
     gpu: int
     t_s: Floats
     util_pct: Percents
-    weight_s: Floats
+    weight_s: Seconds
     interval_s: float
     tick_s: float
     samples: pd.DataFrame
@@ -78,10 +78,14 @@ class GpuSeries:
         """Return the end of the time that one reading stands for."""
         return float(self.t_s[row] + self.weight_s[row])
 
-    @cached_property
+    @property
     def after_gap(self) -> Bools:
         """Return which readings the one before does not last to; nothing is before the first."""
         return _after_gap(self.t_s, self.weight_s)
+
+    def is_after_gap(self, row: int) -> bool:
+        """Tell whether the reading before does not last to one (see `after_gap`)."""
+        return row == 0 or float(self.t_s[row]) - self.end_of(row - 1) > UNSEEN_S
 
     def between(self, start_t_s: float, end_t_s: float) -> slice:
         """Return the readings taken in [start, end)."""
@@ -103,7 +107,8 @@ class GpuSeries:
         """Return mean utilisation over the measured part of each of many spans (see `mean_util_pct`)."""
         first, last = row_ranges(self.t_s, spans)
         edges = np.column_stack([first, last]).ravel()
-        weights, products = (np.append(values, 0.0) for values in (self.weight_s, self.util_pct * self.weight_s))
+        seconds = self.weight_s[:]
+        weights, products = (np.append(values, 0.0) for values in (seconds, self.util_pct * seconds))
         some = last > first
         weight, total = (np.where(some, np.add.reduceat(values, edges)[::2], 0.0) for values in (weights, products))
         means: Floats = np.divide(total, weight, out=np.full(len(first), np.nan), where=weight > 0)
@@ -174,7 +179,7 @@ def measured_s(series: GpuSeries, duration_s: float) -> float:
     without = _without_rows(series, duration_s)
     if not without or not seconds:
         return seconds
-    so_far = running_total(series.weight_s)
+    so_far = running_total(series.weight_s[:])
     edges = np.column_stack([series.t_s, series.ends_of(slice(None))]).ravel()
     known = np.column_stack([so_far[:-1], so_far[1:]]).ravel()
     starts, ends = np.array(without).T
@@ -192,7 +197,7 @@ def _without_rows(series: GpuSeries, duration_s: float) -> list[Span]:
     return _between(times, series.sample_weight_s, series.tick_s, duration_s)
 
 
-def _between(t_s: Floats, weight_s: Floats, tick_s: float, duration_s: float) -> list[Span]:
+def _between(t_s: Floats, weight_s: Seconds, tick_s: float, duration_s: float) -> list[Span]:
     """Return what readings leave out: at both ends from the longest hold on, in which none is missing yet."""
     if not len(t_s):
         return [(0.0, duration_s)] if duration_s > longest_hold(tick_s) else []
@@ -204,13 +209,23 @@ def _between(t_s: Floats, weight_s: Floats, tick_s: float, duration_s: float) ->
     return [*first, *within, *last]
 
 
-def _after_gap(t_s: Floats, weight_s: Floats) -> Bools:
+def _after_gap(t_s: Floats, weight_s: Seconds) -> Bools:
     """Return which readings the one before does not last to; nothing is before the first."""
-    found = np.ones(len(t_s), dtype=bool)
+    found = np.zeros(len(t_s), dtype=bool)
+    found[:1] = True
+    if isinstance(weight_s, Steps):
+        found[weight_s.others[:-1] + 1] = _are_apart(t_s, weight_s, weight_s.others[:-1])
+        return found
     for part in parts(len(t_s) - 1):
-        after = slice(part.start + 1, part.stop + 1)
-        found[after] = t_s[after] - (t_s[part] + weight_s[part]) > UNSEEN_S
+        rows = np.arange(part.start, part.stop)
+        found[rows + 1] = _are_apart(t_s, weight_s, rows)
     return found
+
+
+def _are_apart(t_s: Floats, weight_s: Seconds, rows: Indices) -> Bools:
+    """Return which of some readings do not last to the next one."""
+    apart: Bools = t_s[rows + 1] - (t_s[rows] + weight_s[rows]) > UNSEEN_S
+    return apart
 
 
 def longest_hold(tick_s: float | Floats) -> Floats:
@@ -234,7 +249,7 @@ def _series(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, ticks: Ticks, dura
         gpu=gpu,
         t_s=t,
         util_pct=util,
-        weight_s=_holds(t, interval_s, ticks, duration_s),
+        weight_s=as_steps(t, _holds(t, interval_s, ticks, duration_s)),
         interval_s=interval_s,
         tick_s=tick_s,
         samples=rows,

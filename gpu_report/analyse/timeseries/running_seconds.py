@@ -6,13 +6,14 @@ A month has 13 million of the driver's readings, and few of them are asked for.
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.analyse.timeseries.intervals import ROWS_AT_ONCE, Bools, Floats, parts
+from gpu_report.analyse.timeseries.intervals import ROWS_AT_ONCE, Bools, parts
+from gpu_report.analyse.timeseries.steps import Seconds
 
 
 class RunningSeconds:
     """Running totals of what `some` readings stand for (s): `before(n)` of those before reading n."""
 
-    def __init__(self, seconds: Floats, some: Bools) -> None:
+    def __init__(self, seconds: Seconds, some: Bools) -> None:
         """Take what each reading stands for, and which of them count."""
         self._seconds, self._some, self._edges = seconds, some, [0.0]
         self._asked: tuple[int, npt.NDArray[np.float64]] | None = None  # of the part that was asked for last

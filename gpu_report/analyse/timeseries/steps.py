@@ -26,7 +26,7 @@ class Steps:
         if isinstance(rows, slice):
             return self._of_slice(*rows.indices(len(self)))
         if isinstance(rows, np.ndarray) and rows.dtype == bool:
-            return self[:][rows]
+            return np.concatenate([self[part][rows[part]] for part in parts(len(self))])
         if isinstance(rows, int | np.integer):  # one by one they are asked for often
             return self._of_number(range(len(self))[rows])
         return self._of_numbers(rows)

@@ -24,6 +24,7 @@ from gpu_report.ordinary_file import LARGEST_EVENTS, LARGEST_JSON, refuse_specia
 RUNS_DIR = "gpu-runs"  # where runs go, and are looked for, when nothing else is said
 
 LARGEST_STAMP_S = 1e11  # in the year 5138; what lies beyond is no time in seconds
+WRITTEN_AT_ONCE = 1 << 20  # characters of a file
 LINES_AT_ONCE = 500  # of JSON that are parsed as one
 # After what was written of a row that was cut short: half of a number must not be read as one.
 END_OF_TORN = b"?\n"
@@ -99,7 +100,9 @@ def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` atomically, so that nobody ever sees half a file; OSError where it cannot be."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.write_text(text, encoding="utf-8", errors="backslashreplace")
+        with part.open("w", encoding="utf-8", errors="backslashreplace") as file:
+            for at in range(0, len(text), WRITTEN_AT_ONCE):  # a week's page has 60 MB, and would be there once more
+                file.write(text[at : at + WRITTEN_AT_ONCE])
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ def unpack(column: PackedColumn) -> npt.NDArray[np.float64]:
     blob = Blob()
     blob.put(_chain(column)[:-1])
     (described,) = blob.put([column])
-    return Reader(blob.text()).values(described)
+    return Reader(blob.take()).values(described)
 
 
 def _chain(column: PackedColumn) -> list[PackedColumn]:

@@ -36,7 +36,7 @@ def render_html(analysis: Analysis, packing: Packing | None = None, blank: Blank
 
 def page_parts(analysis: Analysis, blank: BlankPage, packing: Packing | None = None) -> PageParts:
     """Return the page's style, scripts and data, and the policy that allows exactly these."""
-    data, columns = chart_data(analysis, packing)
+    data, first, columns = chart_data(analysis, packing)
     # JSON without a single "<", and text in which only a letter follows one (base128.py): nothing here can end the
     # element it stands in.
     return PageParts(
@@ -45,6 +45,6 @@ def page_parts(analysis: Analysis, blank: BlankPage, packing: Packing | None = N
         script=blank.script,
         library=blank.library,
         data=Markup(to_json(data)),  # noqa: S704 (JSON with every < escaped)
-        first=Markup(columns[: data["first_characters"]]),  # noqa: S704 (base128.py)
-        columns=Markup(columns[data["first_characters"] :]),  # noqa: S704 (base128.py)
+        first=Markup(first),  # noqa: S704 (base128.py)
+        columns=Markup(columns),  # noqa: S704 (base128.py)
     )

@@ -27,16 +27,16 @@ from gpu_report.render.samples.tables import tables
 Json = dict[str, Any]
 
 
-def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json, str]:
-    """Return the page's data as an object for JSON, and all packed columns as one text.
+def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json, str, str]:
+    """Return the page's data as an object for JSON, and all packed columns as two texts, one behind the other.
 
-    The text begins with `first_characters` that are all which the first picture of a long run needs. `packing` is that
-    of the run's columns where it was begun before.
+    The first one, of `first_characters`, is all that the first picture of a long run needs. `packing` is that of the
+    run's columns where it was begun before.
     """
     packing, blob = packing or Packing(analysis.run), Blob()
     overviews = {index: blob.put(columns.overview) for index, columns in packing.gpus().items()}
     first = {"host_overview": blob.put(packing.host_overview()), **tables(analysis, blob)}
-    first["first_characters"] = blob.characters()
+    first["first_characters"], first_text = blob.characters(), blob.take()
     gpus = [
         _gpu(analysis, index, columns, blob) | {"overview": overviews[index]}
         for index, columns in packing.gpus().items()
@@ -59,7 +59,7 @@ def chart_data(analysis: Analysis, packing: Packing | None = None) -> tuple[Json
         **code,
         **latency,
     }
-    return data, blob.text()
+    return data, first_text, blob.take()
 
 
 def to_json(data: Mapping[str, Any]) -> str:

@@ -58,9 +58,11 @@ class Blob:
         """Return where in the text the next column will begin."""
         return self._characters
 
-    def text(self) -> str:
-        """Return all of them as text (base128.py), each of `length` characters from `offset` on."""
-        return "".join(self._texts)
+    def take(self) -> str:
+        """Return those since the last time as text (base128.py), each of `length` characters from `offset` on."""
+        text = "".join(self._texts)
+        self._texts.clear()
+        return text
 
     def _put(self, column: PackedColumn) -> Json:
         described: Json = {"name": column.name, "offset": self._characters, "length": len(column.text)}

@@ -155,7 +155,7 @@ def test_the_embedded_data_is_json_without_nan_or_markup(html: str, analysis: An
 
 
 def test_packed_columns_lie_one_behind_the_other_each_to_be_read_by_itself(analysis: Analysis) -> None:
-    data, text = chart_data(analysis)
+    data, *texts = chart_data(analysis)
     gpus = [column for gpu in data["gpus"] for part in (gpu["columns"], *gpu["rings"].values()) for column in part]
     tables = [column for table in data["tables"].values() for column in table]
     columns = [part for column in (*gpus, *data["host"], *tables) for part in (column, column.get("rows")) if part]
@@ -163,12 +163,12 @@ def test_packed_columns_lie_one_behind_the_other_each_to_be_read_by_itself(analy
     for column in sorted(columns, key=lambda each: each["offset"]):
         assert column["offset"] == end
         end += column["length"]
-    assert end == len(text)
+    assert end == sum(map(len, texts))
 
 
 def test_the_drivers_readings_are_packed_on_their_own_time_axes(builder: ModuleType) -> None:
     analysis = builder.build_detailed_analysis()
-    data, _ = chart_data(analysis)
+    data, *_ = chart_data(analysis)
     rings = data["gpus"][0]["rings"]
     counts = {name: [column["count"] for column in packed] for name, packed in rings.items()}
     assert counts == {name: [analysis.run.ring[name].count()] * 2 for name in ("gpu_util_pct", "power_w")}
@@ -191,13 +191,13 @@ def test_a_line_that_several_charts_have_stands_once_and_keeps_its_width_where_i
 
 def test_the_times_of_the_drivers_readings_are_as_fine_as_these_mean_something(builder: ModuleType) -> None:
     analysis = builder.build_detailed_analysis()
-    data, text = chart_data(analysis)
+    data, *texts = chart_data(analysis)
     times = {name: packed[0] for name, packed in data["gpus"][0]["rings"].items()}
     steps = {name: np.median(np.diff(analysis.run.ring.query(f"{name}.notna()")["t_s"])) for name in times}
     assert {name: step >= 0.1 for name, step in steps.items()} == {"gpu_util_pct": True, "power_w": False}
     assert {name: about["decimals"] for name, about in times.items()} == {"gpu_util_pct": 2, "power_w": 3}
     recorded = analysis.run.ring.query("gpu_util_pct.notna()")["t_s"]
-    np.testing.assert_allclose(Reader(text).values(times["gpu_util_pct"]), recorded, atol=0.005 + 1e-9)
+    np.testing.assert_allclose(Reader("".join(texts)).values(times["gpu_util_pct"]), recorded, atol=0.005 + 1e-9)
 
 
 def test_a_nan_in_the_data_is_refused() -> None:

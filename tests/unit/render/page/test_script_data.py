@@ -15,8 +15,8 @@ RATES = {"pcie_tx_mib_s", "pcie_rx_mib_s", "nvlink_tx_mib_s", "nvlink_rx_mib_s"}
 
 def tables(analysis: model.Analysis) -> tuple[dict, dict[str, list[list[float | None]]]]:
     """Return the page's data, and its packed tables as rows."""
-    data, text = chart_data(analysis)
-    reader = Reader(text)
+    data, *texts = chart_data(analysis)
+    reader = Reader("".join(texts))
     return data, {name: reader.rows(table) for name, table in data["tables"].items()}
 
 
@@ -63,8 +63,8 @@ def test_phases_and_processes_come_as_packed_tables(analysis: model.Analysis, bu
 
 def test_a_real_run_comes_as_it_was_recorded_and_byte_rates_with_three_digits() -> None:
     run = run_of("m-ddp")
-    data, text = chart_data(analysis_of("m-ddp"))
-    reader = Reader(text)
+    data, *texts = chart_data(analysis_of("m-ddp"))
+    reader = Reader("".join(texts))
     for gpu in data["gpus"]:
         samples = run.samples[run.samples["gpu"] == gpu["index"]]
         for about in gpu["columns"]:
@@ -78,7 +78,7 @@ def test_a_real_run_comes_as_it_was_recorded_and_byte_rates_with_three_digits() 
 
 
 def test_the_timeline_marks_what_bears_on_the_readings(analysis: model.Analysis, builder: ModuleType) -> None:
-    data, _ = chart_data(analysis)
+    data, *_ = chart_data(analysis)
     assert data["happenings"] == [
         [150.0, "Reading failed", f"GPU 0, quantity power_w, GPU is lost {builder.HOSTILE}"],
         [200.0, "Marker", "changed the fan curve"],

@@ -52,8 +52,8 @@ def short_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("short_is_long")
 def test_each_long_line_that_is_drawn_has_an_overview_with_its_extremes(analysis: Analysis) -> None:
-    data, blob = chart_data(analysis)
-    reader = Reader(blob)
+    data, *texts = chart_data(analysis)
+    reader = Reader("".join(texts))
     for gpu in data["gpus"]:
         own = analysis.run.samples_of(gpu["index"])
         columns = {packed["name"]: reader.values(packed) for packed in gpu["overview"]}
@@ -70,15 +70,15 @@ def test_of_what_a_heat_strip_shows_the_overview_has_means(analysis: Analysis) -
     one = analysis.run.samples_of(0)
     gpus = tuple(replace(analysis.run.gpus[0], index=index) for index in range(HEAT_GPUS))
     samples = pd.concat([one.assign(gpu=float(gpu.index)) for gpu in gpus], ignore_index=True)
-    data, blob = chart_data(replace(analysis, run=replace(analysis.run, samples=samples, gpus=gpus)))
-    columns = {packed["name"]: Reader(blob).values(packed) for packed in data["gpus"][1]["overview"]}
+    data, *texts = chart_data(replace(analysis, run=replace(analysis.run, samples=samples, gpus=gpus)))
+    columns = {packed["name"]: Reader("".join(texts)).values(packed) for packed in data["gpus"][1]["overview"]}
     assert len(columns["gpu_util_pct"]) == len(columns["power_w"]) == 40
     assert np.nanmean(columns["gpu_util_pct"]) == pytest.approx(one["gpu_util_pct"].mean(), abs=2)
     assert [lane["title"] for lane in data["lanes"] if lane["heat"]] == ["GPU utilisation", "SM activity"]
 
 
 def test_a_short_run_has_none(analysis: Analysis) -> None:
-    data, _ = chart_data(analysis)
+    data, *_ = chart_data(analysis)
     assert [gpu["overview"] for gpu in data["gpus"]] == [[]] * len(data["gpus"])
     assert data["host_overview"] == []
 

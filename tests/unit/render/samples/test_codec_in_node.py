@@ -22,11 +22,11 @@ def read_by_script(columns: Sequence[PackedColumn], folder: Path) -> tuple[list[
     if node is None:
         pytest.fail("Node.js is missing: apt-get install nodejs", pytrace=False)
     blob = Blob()
-    described = blob.put(columns)
+    described, text = blob.put(columns), blob.take()
     file = folder / "columns.json"
-    file.write_text(json.dumps({"text": blob.text(), "columns": described}))
+    file.write_text(json.dumps({"text": text, "columns": described}))
     done = subprocess.run([node, SCRIPT, file], capture_output=True, text=True, check=True, timeout=60)
-    reader = Reader(blob.text())
+    reader = Reader(text)
     return json.loads(done.stdout), [reader.values(about) for about in described]
 
 

@@ -20,11 +20,11 @@ def summarise_gpu(gpu: Gpu, series: GpuSeries | None, duration_s: float, *, used
     """
     if series is None:
         return GpuSummary(gpu, 0, {}, None, "none", used=False)
-    curve = energy(series)
     # as they are kept: of float32 few readings differ, as they were written, which is what makes them quick to rank
     found = {name: weighted_stats(series.samples[name].to_numpy(), series.sample_weight_s) for name in AVERAGED}
     found["gpu_util_pct"] = weighted_stats(series.util_pct, series.weight_s[:]) or found["gpu_util_pct"]
     quantities = {name: stats for name, stats in found.items() if stats is not None}
+    curve = energy(series)
     is_known = curve.total_s > 0 and curve.total_s >= WELL_COVERED * duration_s
     joules = curve.total_j if is_known else None  # `source` stays: it was read from there, if not enough of it
     return GpuSummary(gpu, len(series.samples), quantities, joules, curve.source, used=used)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
-from gpu_report.analyse.timeseries.intervals import ROWS_AT_ONCE, Indices
+from gpu_report.analyse.timeseries.intervals import ROWS_AT_ONCE, Indices, parts
 from gpu_report.model import Stats
 
 Readings = npt.NDArray[np.floating[Any]]  # in 32 or 64 bits, as they are kept
@@ -54,12 +54,21 @@ def _ranked(value: Readings, weight: Readings) -> tuple[Readings, Readings]:
     if whole is None or int(whole.max()) > len(whole):
         order = np.argsort(value, kind="stable")
         return np.cumsum(weight[order]) - weight[order] / 2, value[order]
-    of_each, rows = np.bincount(whole, weight), np.arange(len(whole))
-    first, last = np.zeros_like(of_each, dtype=np.intp), np.zeros_like(of_each, dtype=np.intp)
-    first[whole[::-1]], last[whole] = rows[::-1], rows  # the last one written stays
+    of_each = np.bincount(whole, weight)
+    first, last = _ends(whole, len(of_each))
     so_far, there = np.cumsum(of_each), of_each > 0
     ranks = np.column_stack([so_far - of_each + weight[first] / 2, so_far - weight[last] / 2])
     return ranks[there].ravel(), np.repeat(value[last[there]], 2)
+
+
+def _ends(whole: Indices, count: int) -> tuple[Indices, Indices]:
+    """Return the first and the last row of each of so many numbers, 0 of one that has none."""
+    first, last, rows = np.zeros(count, dtype=np.intp), np.zeros(count, dtype=np.intp), list(parts(len(whole)))
+    for part in rows:
+        last[whole[part]] = np.arange(part.start, part.stop)  # the last one written stays
+    for part in reversed(rows):
+        first[whole[part][::-1]] = np.arange(part.start, part.stop)[::-1]
+    return first, last
 
 
 def _as_whole(values: Readings) -> Indices | None:

@@ -77,7 +77,12 @@ WAYS = {
 
 
 def ours(folder: Path, output: Path) -> int:
-    """Write our report, and return the bytes that the chart library takes in it."""
+    """Write our report as `gpu-report render` does, and return the bytes that the chart library takes in it."""
+    from gpu_report.pandas_without_arrow import import_pandas_without_arrow  # noqa: PLC0415 - see the module docstring
+    from gpu_report.release_memory import give_back_memory, keep_one_heap  # noqa: PLC0415 - see the module docstring
+
+    keep_one_heap()
+    import_pandas_without_arrow()
     from gpu_report.analyse import analyse  # noqa: PLC0415 - see the module docstring
     from gpu_report.load import load_run  # noqa: PLC0415 - see the module docstring
     from gpu_report.render import begin_blank_page, begin_packing, render_html  # noqa: PLC0415 - see the module docstring
@@ -85,7 +90,9 @@ def ours(folder: Path, output: Path) -> int:
     blank = begin_blank_page()
     run = load_run(folder)
     packing = begin_packing(run)
-    output.write_text(render_html(analyse(run), packing, blank.result()), encoding="utf-8")
+    analysis = analyse(run)
+    give_back_memory()
+    output.write_text(render_html(analysis, packing, blank.result()), encoding="utf-8")
     return len(blank.result().library)
 
 

@@ -31,8 +31,11 @@ from gpu_report.model import Analysis, Finding, Options, Run, Verdict
 __all__ = ["analyse"]
 
 
-def analyse(run: Run, options: Options | None = None) -> Analysis:
-    """Return what is to be said about a run: findings worst first, after what leads; expected ones last."""
+def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = True) -> Analysis:
+    """Return what is to be said about a run: findings worst first, after what leads; expected ones last.
+
+    `code_time` and `code_lines` are of the run's own report alone: whoever makes none asks without them.
+    """
     options, run = options or Options(), mark_foreign_kernel_events(run)
     context = build_context(run, options)
     groups = group_findings(context, find_all(context))
@@ -54,7 +57,7 @@ def analyse(run: Run, options: Options | None = None) -> Analysis:
     together = groups_of(groups, findings)
     ids = ids_of(together)
     reported = [with_locations(context, joined(context, group)) for group in together]
-    where = code_time(context) if run.stacks else ()
+    where = code_time(context) if run.stacks and with_code_time else ()
     located = _located(findings, reported, ids)
     said = _renamed(verdict(context, located, ledger, limits, ending, projection), ids)
     first = said.sentences[0].findings if said.sentences else ()

@@ -15,7 +15,7 @@ def main(folder: Path) -> int:
     from gpu_report.analyse import analyse
     from gpu_report.load import load_run
 
-    sentences = analyse(load_run(folder)).verdict.sentences
+    sentences = analyse(load_run(folder), with_code_time=False).verdict.sentences
     sys.stdout.write(plain(sentences[0].text) if sentences else "")
     return 0
 

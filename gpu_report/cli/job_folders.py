@@ -187,7 +187,7 @@ def _node(task: tuple[Path, Options], redaction: JobRedaction | None = None) -> 
 
     folder, options = task
     try:
-        analysis = analyse(load_run(folder), options)
+        analysis = analyse(load_run(folder), options, with_code_time=False)
     except InputError as error:
         return str(error)
     if redaction is not None:

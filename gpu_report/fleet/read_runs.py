@@ -87,14 +87,17 @@ def _analysed(place: Place) -> Tables:
     from gpu_report.fleet.run_rows import run_rows  # noqa: PLC0415 - likewise
     from gpu_report.load import load_run  # noqa: PLC0415 - likewise
 
+    def rows_in(folder: Path) -> Tables:
+        return run_rows(place.key, place.path, analyse(load_run(folder), with_code_time=False))
+
     if not is_url(place.address):
-        return run_rows(place.key, place.path, analyse(load_run(Path(place.address))))
+        return rows_in(Path(place.address))
     if place.bytes > LARGEST_RUN:
         raise InputError(f"{place.path} has {place.bytes:,} bytes, and is not fetched")
     with tempfile.TemporaryDirectory(prefix="gpu-report-fleet-") as folder:
         fetch(place.address, place.names, Path(folder))
         try:
-            return run_rows(place.key, place.path, analyse(load_run(Path(folder))))
+            return rows_in(Path(folder))
         except GpuReportError as error:
             raise InputError(str(error).replace(folder, place.address)) from error.__cause__
 

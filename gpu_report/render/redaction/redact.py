@@ -107,7 +107,7 @@ class JobRedaction:
 
     def learn(self, analysis: Analysis) -> None:
         """Learn the names in the analysis of a node: of a job less is kept, but its texts quote it."""
-        _hidden(replace(analysis, code_time=(), code_lines=()), self._hider)
+        _hidden(analysis, self._hider)
 
     def redact(self, job: Job) -> Job:
         """Return the job with placeholders, and without its id, which somebody may have given it."""

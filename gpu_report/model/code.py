@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 MOST_SHARE = 0.5  # of some time: what took so much of it is what was waited for
 
 
-@dataclass(frozen=True)
-class Frame:
-    """A line of Python that a thread stood in, and the function around it.
+class Frame(NamedTuple):
+    """A line of Python that a thread stood in, and the function around it; a tuple, for stacks are keys all over.
 
     `called` is the function of C that the innermost frame of a stack calls, empty where it calls none, or not known.
     """

@@ -257,7 +257,7 @@ class _Sums:
 
 
 def _function(frame: Frame) -> Frame:
-    return replace(frame, line=0, called="")
+    return frame._replace(line=0, called="")
 
 
 def _by_frame_at(depth: int, inside: Mapping[Stack, float], within: Frame) -> dict[Frame, float]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
 
@@ -49,6 +48,7 @@ NO_STEP = re.compile(
 
 
 MOST_FILES = 4096  # whose kind is kept: a process that imports everything has 2,000
+MOST_FRAMES = 8192  # likewise: the notes of a day have 3,000
 
 
 def _of_files(pattern: re.Pattern[str]) -> Callable[[Frame], bool]:
@@ -108,7 +108,7 @@ def location_of(stack: Stack, *, of_worker: bool = False) -> Frame | None:
     own = next((frame for frame in (*theirs, *inner) if not is_plumbing(frame)), None)
     package = next((frame for frame in inner if not in_interpreter(frame)), None)
     line = own or package or (inner[0] if inner and not of_worker else None)
-    return line and replace(line, called="", function=_named(line, inner))  # a line is one, whatever it calls
+    return line and line._replace(called="", function=_named(line, inner))  # a line is one, whatever it calls
 
 
 def _named(line: Frame, stack: Stack) -> str:
@@ -125,7 +125,7 @@ def called_by_yolo(stack: Stack) -> Frame | None:
     or an optimizer do its usual work (`super().validate()`). A block of the user's model is none either.
     """
     at = _call_of_yolo(stack)
-    return None if at is None else replace(stack[at], line=0, called="")
+    return None if at is None else stack[at]._replace(line=0, called="")
 
 
 def _call_of_yolo(stack: Stack) -> int | None:
@@ -151,7 +151,7 @@ def own_within_call(stack: Stack) -> Stack:
     call = _call_of_yolo(stack)
     inner = () if call is None else stack[: call + 1]
     own = (frame for at, frame in enumerate(inner) if at == call or kind_of(frame) == "own")
-    return tuple(replace(frame, called="") for frame in own if not frame.function.startswith("<"))[::-1]
+    return tuple(frame._replace(called="") for frame in own if not frame.function.startswith("<"))[::-1]
 
 
 @lru_cache(maxsize=8192)
@@ -186,7 +186,7 @@ def own_layer(stack: Stack) -> Frame | None:
         return None
     mine = (frame for frame in stack if frame.function == FORWARD and kind_of(frame) == "own")
     found = next(mine, None)
-    return found and replace(found, called="")
+    return found and found._replace(called="")
 
 
 def line_of(process: ProcessStacks, number: int) -> Frame | None:
@@ -239,11 +239,13 @@ def is_loader(frame: Frame) -> bool:
     return in_loader(frame)
 
 
+@lru_cache(MOST_FRAMES)
 def is_plumbing(frame: Frame) -> bool:
     """Tell whether a frame is the interpreter's, YOLO's progress bar's, or an installed package's other than YOLO."""
     return in_interpreter(frame) or in_package(frame) or in_progress_bar(frame)
 
 
+@lru_cache(MOST_FRAMES)
 def kind_of(frame: Frame) -> CodeKind:
     """Return whose code a frame is."""
     if is_loader(frame):

@@ -36,7 +36,7 @@ class LastSeen:
     def words(self) -> str:
         """Return where it stood: all_reduce (distributed_c10d.py:2501), called from step (train.py:41)."""
         called = (
-            "" if replace(self.stack[0], called="") == self.location else f", called from {where_it_is(self.location)}"
+            "" if self.stack[0]._replace(called="") == self.location else f", called from {where_it_is(self.location)}"
         )
         return f"{where_it_is(self.stack[0])}{called}"
 

@@ -12,8 +12,8 @@ from gpu_report.analyse.compare.samples import run_sample
 from gpu_report.analyse.compare.significance import values_of
 from gpu_report.analyse.compare.slower_host import HostSlowdown
 
-MOVED = (replace(LOG, line=57), TRAINER)
-OTHER = (replace(LOG, function="log_loss"), TRAINER)
+MOVED = (LOG._replace(line=57), TRAINER)
+OTHER = (LOG._replace(function="log_loss"), TRAINER)
 UNKNOWN = "Which lines of code got slower is unknown: "
 RECORD = "To record them, without `--no-stacks`: `gpu-report record -- COMMAND`."
 

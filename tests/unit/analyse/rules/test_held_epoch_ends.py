@@ -88,7 +88,7 @@ def test_a_short_span_is_drawn_out_until_a_reading_lies_in_it():
 def test_two_callbacks_are_two_findings():
     run = run_with(LOGS, end_s=16.0)
     (main,) = run.stacks
-    other = (dataclasses.replace(LOGS[0], function="upload", line=60), *LOGS[1:])
+    other = (LOGS[0]._replace(function="upload", line=60), *LOGS[1:])
     stays = []
     for start, end in zip(main.start_s.tolist(), main.end_s.tolist(), strict=True):
         half = (start + end) / 2

@@ -74,6 +74,6 @@ def test_without_its_cpu_it_is_one_that_stood_in_your_own_python_at_most_looks()
 
 
 def test_where_no_stack_says_what_it_calls_nobody_knows_who_waits():
-    silent = {number: tuple(dataclasses.replace(each, called="") for each in stack) for number, stack in STACKS.items()}
+    silent = {number: tuple(each._replace(called="") for each in stack) for number, stack in STACKS.items()}
     old = dataclasses.replace(process(threads=(stood((0, 10, 1)),)), stacks=silent)
     assert ThreadHabits(old).within([(0.0, 10.0)]) is None

@@ -42,7 +42,7 @@ def test_where_readings_mix_lines_the_idle_time_goes_to_those_at_which_a_gpu_is_
 
 
 def test_a_line_that_waits_for_its_gpu_holds_nobody_up_also_where_all_steps_are_alike():
-    item = (replace(TRAINER, line=700, called="item"),)
+    item = (TRAINER._replace(line=700, called="item"),)
     stays = [stay for n in range(100) for stay in ((n, n + 0.6, item), (n + 0.6, n + 1, TRAINS))]
     found = by_line(main_idle_stacks(process(*stays), [series(*[70] * 100)]))
     assert found[TRAINER] > 0.9 * 30

@@ -127,5 +127,5 @@ def test_a_callback_is_the_function_that_yolo_called_whatever_it_calls():
 def test_an_expression_is_named_by_the_function_that_it_is_written_in():
     inner, outer = Frame("/home/me/callbacks.py", 54, "<genexpr>"), Frame("/home/me/callbacks.py", 54, "rank")
     assert location_of((inner, outer, TRAINER)).function == "rank"
-    assert location_of((dataclasses.replace(inner, function="<module>"),)).function == "<module>"
+    assert location_of((inner._replace(function="<module>"),)).function == "<module>"
     assert line_of(process((0, 1, (inner, outer))), 1).line == 54

@@ -191,8 +191,18 @@ def _parse(path: Path, span: _Span, width: int, there: Mapping[str, int], decima
     if np.isinf(table).any():
         return None  # infinity is no reading, and must be counted
     in_order = sorted(there, key=lambda name: there[name])  # as they stand in the file
-    columns = {name: _small(table[:, at], decimals.get(name, 0)) for at, name in enumerate(in_order)}
+    columns: dict[str, Floats] = {}
+    for at, (name, is_one) in enumerate(zip(in_order, _are_one(table), strict=True)):
+        column = _small(table[: 1 if is_one else None, at], decimals.get(name, 0))
+        columns[name] = np.broadcast_to(column[0], len(table)) if is_one else column
     return columns, len(data)
+
+
+def _are_one(table: npt.NDArray[np.float64]) -> list[bool]:
+    """Tell of each column whether all of its values are one, or all are missing: of all at once, for they are many."""
+    same = (table == table[:1]) | (np.isnan(table) & np.isnan(table[:1]))
+    found: list[bool] = same.all(axis=0).tolist()
+    return found
 
 
 def _has_truths(data: bytes) -> bool:
@@ -276,9 +286,8 @@ class _Table:
 
 
 def _is_all(values: Floats, only: Floats) -> bool:
-    """Tell whether all values are one, or all are missing as it is."""
-    parts = (values[:FEW], values) if len(values) > FEW else (values,)
-    return all(bool(((part == only) | (np.isnan(part) & np.isnan(only))).all()) for part in parts)
+    """Tell whether all values of a piece are one, or all are missing as it is."""
+    return values.strides == (0,) and bool(values[0] == only[0] or (np.isnan(values[0]) and np.isnan(only[0])))
 
 
 # --- anything else ------------------------------------------------------------------------------------------------
@@ -353,14 +362,19 @@ def _is_torn(path: Path) -> bool:
 def _numbers(raw: pd.DataFrame, name: str, decimals: int) -> tuple[Floats, int]:
     if name not in raw:
         return np.full(len(raw), np.nan, dtype=np.float32), 0
-    try:
-        numbers = pd.to_numeric(raw[name], errors="coerce").to_numpy(dtype=np.float64, copy=True)
-    except OverflowError:  # hundreds of digits: pandas means to keep them all
-        numbers = np.array([_number(str(cell)) for cell in raw[name]], dtype=np.float64)
-    numbers[np.isinf(numbers)] = np.nan
-    missing = np.isnan(numbers)
-    bad = int((missing & raw[name].notna().to_numpy()).sum()) if missing.any() else 0
-    return _small(numbers, decimals), bad
+    cells = raw[name]
+    if cells.dtype.kind in "iuf":
+        numbers = cells.to_numpy(dtype=np.float64, copy=True)
+        bad = infinite = np.isinf(numbers)
+    else:
+        try:
+            numbers = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64, copy=True)
+        except OverflowError:  # hundreds of digits: pandas means to keep them all
+            numbers = np.array([_number(str(cell)) for cell in cells], dtype=np.float64)
+        infinite = np.isinf(numbers)
+        bad = (infinite | np.isnan(numbers)) & cells.notna().to_numpy()
+    numbers[infinite] = np.nan
+    return _small(numbers, decimals), int(bad.sum())
 
 
 def _number(text: str) -> float:

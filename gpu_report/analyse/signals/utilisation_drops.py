@@ -21,6 +21,7 @@ from gpu_report.model import Interval, Options, Stretch
 # Medians of single windows are dearer than rolling ones: only where so many times a series is sorted. A report of a day
 # of 8 GPUs takes 2.9 s with them, 3.5 s with rolling ones alone (2 cores).
 FEW_TIMES = 8
+FEW_LEVELS = 64  # are worked out one by one before pandas has begun
 WINDOWS_OF = 1 << 20  # readings that are copied at once for that
 
 
@@ -201,8 +202,14 @@ class _Search:
             values, rest = values[: self.window], ~whole & (before > 0)
         else:
             rest = before > 0
-        medians = pd.Series(values).rolling(self.window, min_periods=self.at_least).median().to_numpy()
-        level[rest] = medians[before[rest] - 1]
+        if rest.sum() <= FEW_LEVELS:
+            level[rest] = [
+                _median(values[max(count - self.window, 0) : count]) if count >= self.at_least else np.nan
+                for count in before[rest].tolist()
+            ]
+        else:
+            medians = pd.Series(values).rolling(self.window, min_periods=self.at_least).median().to_numpy()
+            level[rest] = medians[before[rest] - 1]
         return level
 
     def _next_start(self, at: int, last: int, undisturbed: Indices, disturbed_until: int) -> int | None:

@@ -234,9 +234,17 @@ def _median(values: Floats, known: Bools) -> tuple[Floats, Floats]:
     """Return the median at each distance over the epochs that are so long, and the spread around it."""
     some = np.where(known, values, np.nan)
     enough: Bools = np.atleast_1d(known.any(axis=0))
-    middle = np.nanmedian(some[:, enough], axis=0)
-    spread = MAD_TO_SIGMA * np.nanmedian(np.abs(some[:, enough] - middle), axis=0)
+    middle = _middle(some[:, enough])
+    spread = MAD_TO_SIGMA * _middle(np.abs(some[:, enough] - middle))
     return np.interp(np.arange(len(enough)), np.flatnonzero(enough), middle), spread
+
+
+def _middle(values: Floats) -> Floats:
+    """Return the median of what is known in each column, in which something is: np.nanmedian takes far longer."""
+    ordered, count = np.sort(values, axis=0), np.count_nonzero(~np.isnan(values), axis=0)
+    each = np.arange(values.shape[1])
+    middle: Floats = (ordered[(count - 1) // 2, each] + ordered[count // 2, each]) / 2
+    return middle
 
 
 def _running(profile: Floats, width: Floats) -> Floats:

@@ -27,7 +27,7 @@ from gpu_report.analyse.timeline.throughput import Throughput, throughput_of
 from gpu_report.analyse.timeline.timeline import find_timeline
 from gpu_report.analyse.timeline.trainings import Training, away, begun_later, training_at
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries, gpu_series
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, union
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array
 from gpu_report.model import (
     STARVED_PCT,
     Advice,
@@ -227,14 +227,14 @@ def build_context(run: Run, options: Options) -> Context:
     activity, trainings = timeline.activity, timeline.trainings
     final = final_evaluations(timeline.phases, timeline.epoch_ends)
     profiled = [window.span for window in run.profiled if window.ran]
-    unusual = [union([*final, *away(trainings, each.gpu), *profiled]) for each in series]
-    usable = tuple(activity.usable(each) & outside(each, spans) for each, spans in zip(series, unusual, strict=True))
+    unusual = [*final, *profiled]
+    usable = tuple(activity.usable(t) & outside(t, [*unusual, *away(trainings, t.gpu)]) for t in series)
 
     def apart(each: GpuSeries) -> Bools:
         return outside(each, timeline.too_coarse)
 
     # in a validation ranks wait for the one that validates: in one that takes far too long, for what holds it up
-    validated = union(usual_validations(timeline.phases, timeline.epoch_ends))
+    validated = as_array(usual_validations(timeline.phases, timeline.epoch_ends))
     waiting = tuple(use & apart(each) & outside(each, validated) for each, use in zip(series, usable, strict=True))
     on_other_nodes = run.job.is_of_several_nodes
     waits = busy_waits_of(series, waiting, activity.used_gpus, on_other_nodes=on_other_nodes)
@@ -288,8 +288,8 @@ def _trains(series: GpuSeries, phases: Sequence[Phase], waits: Sequence[Interval
     A GPU that waits reads as full: a level with that in it would make a drop of the work that follows.
     """
     edge_s = series.interval_s
-    ends = union([(p.start_t_s - edge_s, p.end_t_s + edge_s) for p in phases if p.name in AT_EPOCH_END])
-    return outside(series, union([*ends, *(wait.span for wait in waits if wait.gpu == series.gpu)]))
+    ends = [(p.start_t_s - edge_s, p.end_t_s + edge_s) for p in phases if p.name in AT_EPOCH_END]
+    return outside(series, [*ends, *(wait.span for wait in waits if wait.gpu == series.gpu)])
 
 
 def _is_busy_at_times(all_series: Sequence[GpuSeries], span: Span) -> bool:

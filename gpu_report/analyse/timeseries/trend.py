@@ -90,7 +90,7 @@ def p_of_no_rise(values: Floats) -> float:
     orders are counted, as if none were equal: equal ones add nothing to S.
     """
     count = len(values)
-    score = float(sum(np.sign(values[i + 1 :] - values[i]).sum() for i in range(count - 1)))
+    score = float(np.triu(np.sign(values - values[:, None])).sum())
     if count < NORMAL_EPOCHS:
         pairs, orders = count * (count - 1) // 2, _orders(count)
         return sum(orders[: math.floor((pairs - score) / 2) + 1]) / sum(orders)
@@ -119,4 +119,7 @@ def _blocks(values: Floats) -> Floats:
     """Return medians of blocks that follow each other, where there are more values than need be compared in pairs."""
     if len(values) <= TREND_MOST:
         return values
-    return np.array([float(np.median(block)) for block in np.array_split(values, TREND_MOST)])
+    size, longer = divmod(len(values), TREND_MOST)  # so many blocks at the beginning have one value more
+    at = longer * (size + 1)
+    blocks = values[:at].reshape(longer, size + 1), values[at:].reshape(TREND_MOST - longer, size)
+    return np.concatenate([np.median(each, axis=1) for each in blocks if len(each)])

@@ -121,9 +121,9 @@ def _core(context: Context, stop: Span, least_s: float) -> Span:
 def _host_idle(context: Context) -> tuple[Floats, Bools, Bools] | None:
     """Return the times of the host's rows, and in which the workers, and the main process too, used no CPU."""
     host = context.run.host
-    if "main_cpu_pct" not in host or not host["main_cpu_pct"].notna().any():
+    main = host["main_cpu_pct"].to_numpy(dtype=float) if "main_cpu_pct" in host else np.empty(0)
+    if np.isnan(main).all():
         return None
-    main = host["main_cpu_pct"].to_numpy(dtype=float)
     workers = np.nan_to_num(host["workers_cpu_pct"].to_numpy(dtype=float))
     idle = workers < IDLE_CPU_PCT
     return host["t_s"].to_numpy(dtype=float), idle, idle & (main < IDLE_CPU_PCT)

@@ -49,7 +49,7 @@ class Families:
 def find_families(window: Window) -> Families:
     """Return the families of a trace's operators, and of the work of its used steps."""
     operator = _of_operators(window.trace)
-    kernel_name = _codes(window.trace.names, KERNELS)
+    kernel_name = _codes(window.trace.names, window.work.name, KERNELS)
     nature = np.isin(kernel_name, [NAMES.index(each) for each in KERNELS_BY_NATURE])
     by_name = kernel_name[window.work.name]
     launched_by = take(operator, window.work.operator, NONE)
@@ -64,10 +64,10 @@ def _of_operators(trace: Trace) -> Ints:
     """
     operators, nodes = trace.operators, names_that(trace, NODE)
     structure = nodes | names_that(trace, LAYER)
-    codes = _codes(trace.names, OPERATORS)
+    codes = _codes(trace.names, operators.name, OPERATORS)
     found = nearest(operators, np.where(structure, NONE, codes)[operators.name])
     for otherwise in (
-        np.where(structure, NONE, _codes(trace.names, BLOCKS))[operators.name],
+        np.where(structure, NONE, _codes(trace.names, operators.name, BLOCKS))[operators.name],
         nearest(operators, np.where(nodes, codes, NONE)[operators.name]),
     ):
         found = np.where(found == NONE, otherwise, found)
@@ -97,9 +97,13 @@ def _between_passes(trace: Trace, codes: Ints, nodes: Bools) -> Bools:
     return between
 
 
-def _codes(names: Sequence[str], patterns: Patterns) -> Ints:
-    found = (family_of(name, patterns) for name in names)
-    return np.fromiter((NONE if each is None else NAMES.index(each) for each in found), np.int64, count=len(names))
+def _codes(names: Sequence[str], used: Ints, patterns: Patterns) -> Ints:
+    """Return the family of each name that is used, NONE of all others: a kernel's has a thousand letters to search."""
+    codes = np.full(len(names), NONE, dtype=np.int64)
+    for at in np.unique(used).tolist():
+        family = family_of(names[at], patterns)
+        codes[at] = NONE if family is None else NAMES.index(family)
+    return codes
 
 
 def _is(codes: Ints, families: Sequence[FamilyName]) -> Bools:

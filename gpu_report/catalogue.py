@@ -13,6 +13,7 @@ LOADER, OTHER_NODE = "the data loader", "a rank on another node"  # what a findi
 WAITING_FOR_PEER = "waiting-for-peer"  # a rule and its cause
 ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its end takes
 STEADY_KEY = "steady_util_pct"  # of evidence: mean utilisation in the steady state
+SWAPPED_KEY = "validated_images"  # of evidence: so many images validate for each that trains, and may be swapped
 ENDS_EPOCHS_KEY = "epochs_compared"  # of evidence: how many epochs tell what their ends take
 GROWTH_KEY = "grown_by_the_end_s"  # of evidence: what an epoch takes longer by the end than at the beginning
 # Of evidence: what a function of the user's cost a batch at first and in the end, and what it adds to each epoch.

@@ -205,14 +205,24 @@ class Context:
         return Finding("", rule, severity, start_t_s=start_s, end_t_s=end_s, summary=summary, **details)
 
     def place_of(self, span: Span) -> tuple[int | None, str | None]:
-        """Return the epoch and phase that hold the middle of a stretch, those that it begins in where it is of several.
+        """Return the epoch and phase that hold the largest part of a stretch; of several epochs those it begins in.
 
         A stall after the end of an epoch is in the next one, though utilisation fell for the validation before.
         """
         start_s, end_s = span
         ends = self.epoch_ends.all
-        whole = sum(start_s <= end.row.start_t_s and end.end_t_s <= end_s for end in ends)
-        return self.place_at(start_s if whole else (start_s + end_s) / 2)
+        first = bisect_left(ends, start_s, key=lambda end: end.row.start_t_s)  # that begins within it
+        is_whole = first < len(ends) and ends[first].end_t_s <= end_s
+        return self.place_at(start_s if is_whole else self._largest_part(span))
+
+    def _largest_part(self, span: Span) -> float:
+        """Return a moment in the phase that holds the largest part of a stretch, its middle where none is known."""
+        start_s, end_s = span
+        first = max(bisect_right(self.phases, start_s, key=lambda phase: phase.start_t_s) - 1, 0)
+        last = bisect_left(self.phases, end_s, key=lambda phase: phase.start_t_s)
+        parts = [(max(p.start_t_s, start_s), min(p.end_t_s, end_s)) for p in self.phases[first:last]]
+        start_s, end_s = max((part for part in parts if part[1] > part[0]), key=lambda p: p[1] - p[0], default=span)
+        return (start_s + end_s) / 2
 
     def place_at(self, t_s: float) -> tuple[int | None, str | None]:
         """Return the number of the epoch and the name of the phase that a moment lies in, each None where unknown."""

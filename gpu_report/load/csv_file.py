@@ -201,7 +201,7 @@ def _parse(path: Path, span: _Span, width: int, there: Mapping[str, int], decima
 def _are_one(table: npt.NDArray[np.float64]) -> list[bool]:
     """Tell of each column whether all of its values are one, or all are missing: of all at once, for they are many."""
     same = (table == table[:1]) | (np.isnan(table) & np.isnan(table[:1]))
-    found: list[bool] = same.all(axis=0).tolist()
+    found: list[bool] = (same.all(axis=0) & (len(table) > 0)).tolist()  # a piece may have blank lines alone
     return found
 
 
@@ -259,6 +259,8 @@ class _Table:
         """Add the rows of a piece; a column that float32 does not give back any more becomes float64."""
         self._read += size
         until = self.filled + len(next(iter(piece.values())))
+        if until == self.filled:  # blank lines alone
+            return
         if until > self._room:
             self._room = int(MORE_ROOM * until * self._size / self._read) + 1
         for name, values in piece.items():

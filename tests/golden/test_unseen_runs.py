@@ -14,8 +14,8 @@ from gpu_report.load import load_run
 
 BEGINS = {
     "drone_inspection": "Set `cache=ram` (now False): epochs drop from 4 min 27 s to about 1 min 43 s",
-    "fp32_repro": "Set `amp=True`: the training computed in 32 bits, without tensor cores (TF32 is off)",
-    "live_dashboard2": "Look at `smooth` (dashboard.py:23): this thread kept Python busy 53 % of the time",
+    "fp32_repro": "Set `amp=True`: the training computed in 32 bits, without tensor cores (TF32 is probably off)",
+    "live_dashboard2": "Look at `smooth` (dashboard.py:23): this background thread kept Python busy 53 % of the time",
     "mlflow_remote": "Look at `log_metric` (tracking.py:13)",
     "val_swapped": "Check `train` and `val` in `data.yaml` (400 images train, 4,400 validate)",
 }
@@ -25,7 +25,7 @@ BEGINS = {
 def folder(tmp_path_factory):
     into = tmp_path_factory.mktemp("unseen")
     with tarfile.open(REPOSITORY / "tests" / "data" / "unseen_h200.tar.xz") as archive:
-        archive.extractall(into)
+        archive.extractall(into, filter="data")
     return into
 
 

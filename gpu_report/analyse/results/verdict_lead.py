@@ -26,6 +26,7 @@ from gpu_report.catalogue import (
     START_AGAIN_KEY,
     START_WORK_KEY,
     STEADY_KEY,
+    SWAPPED_KEY,
     UNEXPLAINED,
     USER_CODE_IDLE_KEY,
     USER_CODE_KEY,
@@ -161,7 +162,7 @@ def _lasting(
         stood = _stood_in(cause.name, at, finding) if at else ""
         text = (stood if looks else do) or stood
         text = text or CAUSES[cause.name].always
-        if text and not (cause.name == LAUNCH_BOUND and not _larger_batch_fits(context, finding, findings)):
+        if text and (looks or cause.name != LAUNCH_BOUND or _larger_batch_fits(context, finding, findings)):
             sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
             least_s = th.WORTH_LEADING_SHARE * _trained_s(context)
             # a batch that no argument can be said for comes after a function that can be looked at
@@ -246,7 +247,7 @@ def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> str:
     who = "data-loader workers were" if at.process == WORKERS else "the training was"
     share, always = f"{100 * at.share:.0f} % of the time that the GPU waited", CAUSES[cause].always
     if at.process == THREAD:
-        return f"Look at {place}: this thread kept Python busy {100 * at.share:.0f} % of the time"
+        return f"Look at {place}: this background thread kept Python busy {100 * at.share:.0f} % of the time"
     if at.is_yolo:
         return always and f"{always}. {upper_first(who)} in {place} {share}"
     return f"Look at {place}: {f'{who} in it' if at.process == WORKERS else 'it took'} {share}"
@@ -300,6 +301,9 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
     for finding in findings:
         advice = next((each for each in finding.advice if each.gain_estimate), None)
         share = finding.number(ENDS_SHARE_KEY) or 0.0
+        if finding.number(SWAPPED_KEY) is not None:
+            yield _of_sets(finding, share)
+            continue
         if share < 100 * th.HALF:  # then training takes most of it
             yield from _switched_on(finding)
             continue
@@ -311,6 +315,13 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         yield Lead(_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
 
 
+def _of_sets(finding: Finding, share_pct: float) -> Lead:
+    """Return to look at the data sets, of which the larger one may be meant to train."""
+    first = finding.advice[0]
+    text = f"{first.short}: the ends of epochs take {share_pct:.0f} % of the time"
+    return Lead(_of(finding, LOOK, text, first), (first.gain_at_most or 0.0) * finding.duration_s)
+
+
 def _switched_on(finding: Finding) -> Iterator[Lead]:
     """Yield what somebody switched on that validations take long for: it is off unless asked for."""
     for advice in finding.advice:
@@ -319,12 +330,7 @@ def _switched_on(finding: Finding) -> Iterator[Lead]:
 
 
 def _costly_validation(finding: Finding) -> Iterator[Lead]:
-    """Yield what mends ends of epochs where no longer epochs do: the data sets, else an argument; `val` comes last."""
-    of_sets = next((each for each in finding.advice if each.short and not each.argument), None)
-    if of_sets is not None:
-        text = f"{of_sets.short}: the ends of epochs take {finding.number(ENDS_SHARE_KEY):.0f} % of the time"
-        yield Lead(_of(finding, LOOK, text, of_sets), (of_sets.gain_at_most or 0.0) * finding.duration_s)
-        return
+    """Yield the argument that mends ends of epochs where no longer epochs do; not to validate at all comes last."""
     arguments = sorted((each for each in finding.advice if each.argument), key=lambda each: each.argument == "val")
     for advice in arguments[:1]:
         yield _of_argument(finding, advice, th.UNSURE)

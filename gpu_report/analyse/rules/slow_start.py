@@ -11,6 +11,7 @@ from gpu_report.analyse.causes.start_work import CACHES, COMPILES, SCANS, SEARCH
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.filesystems import mount_of
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.ranks import RankGroup
@@ -123,10 +124,19 @@ def _of_kind(context: Context, work: StartWork | None, span: Span) -> Iterator[A
 
 
 def _of_storage(context: Context, work: StartWork | None, span: Span) -> Iterator[Advice]:
-    """Yield to copy the data where threads that checked images used hardly any CPU: they waited for the storage."""
-    gpu = next((series.gpu for series in context.series), 0)
-    cpu_pct = context.signals.of(gpu, *span).within("main_cpu_pct") if work is SCANS else None
-    if cpu_pct is not None and cpu_pct < th.SCAN_WAITS_PCT:
+    """Yield to copy the data where threads that checked images used hardly any CPU: they waited for the storage.
+
+    Not where other programs had the cores, or where the data lie on an SSD of this machine.
+    """
+    signals = context.signals.of(next((series.gpu for series in context.series), 0), *span)
+    cpu_pct = signals.within("main_cpu_pct") if work is SCANS else None
+    waited_pct = signals.within("cpu_pressure_pct") or 0.0
+    if cpu_pct is None or cpu_pct >= th.SCAN_WAITS_PCT or waited_pct >= th.CORES_WAITED_PCT:
+        return
+    training = context.training_at(span[0])
+    folder = training.text("data_folder") if training is not None else None
+    mount = mount_of(folder, context.run.recording.mounts) if folder else None
+    if mount is None or mount.rotational is not False:
         short = "Copy the data set to a local disk: its files came slowly"
         yield Advice(f"{short}, for the process used {cpu_pct:.0f} % of a core while it checked them", short=short)
 

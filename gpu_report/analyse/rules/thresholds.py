@@ -160,13 +160,7 @@ UNNOTED_S = 10.0  # without a note: a process writes every 5 s at least what it 
 
 # --- the model's part of the GPU's work ---
 
-# Share of SM activity (0 to 1) that tensor cores have in a detection model of a million parameters, and how it grows:
-# larger models spend more in products, less in what is done for each element (docs/findings.md, other-gpu-work).
-TENSOR_SHARE_OF_A_MILLION, TENSOR_SHARE_EXPONENT = 0.052, 0.34
 TENSOR_SHARE_LOW = 0.5  # of the usual: the smallest of 60 trainings without other work had 0.75 of it
-# ... and of a model in 32 bits without TF32: YOLO26m had 0.04 of it (H200); what is computed besides leaves more.
-TENSOR_SHARE_NONE = 0.15
-TENSOR_SM_LEAST_PCT = 10.0  # SM activity: of less, tensor activity is read too coarsely for a ratio
 OWN_CODE_SHARE = 0.003  # of training: what only launches is in its lines for little time, 0.005 of it (H100)
 
 # --- what a profiler saw ---
@@ -190,10 +184,6 @@ CALLS_LOST_SHARE = 0.2  # of a model's time: to win it makes 1.25 times as many 
 CALLS_LOST_S = 2.0  # ... in seconds of the recording: less is too short a look
 PART_SHARE = 0.25  # of a call, or of a model's time: a part of less is not what makes it slow
 GPU_OF_INFERENCE = 0.5  # of the time of inference the GPU works: with less the CPU that launches its work is the limit
-# Of PyTorch's time on the CPU, what the same model saves in ONNX Runtime, and in OpenVINO: yolo26n, one image of 640
-# pixels a call, p50 on two cores of an AMD EPYC (2026-11-26, `gpu-report bench`): 110, 41.6 and 27.0 ms.
-EXPORT_SAVES = 0.62
-EXPORT_AT_MOST = 0.75
 GPU_BOUND = 0.7  # ... and with more a faster GPU program is
 LARGEST_BATCH = 32  # images a call that are worth trying: more seldom win anything, and take memory
 HALF_SAVES = 0.25  # of inference, by FP16: yolo26m with 32 images went from 28.3 to 20.4 ms (H100), n and s less

@@ -1,4 +1,8 @@
-"""Filesystems that lie across a network, by their type and what is mounted."""
+"""Filesystems: the one that a folder lies on, and which lie across a network, by their type and what is mounted."""
+
+from pathlib import PurePosixPath
+
+from gpu_report.model import Mount
 
 NETWORK = frozenset(
     {
@@ -14,3 +18,9 @@ def is_network(kind: str, source: str = "") -> bool:
     """Tell whether a filesystem of this type, mounted from there, answers across a network."""
     named = (kind.removeprefix("fuse."), source) if kind.startswith("fuse") else ()
     return kind in NETWORK or any(name.startswith(PROGRAMS) for name in named)
+
+
+def mount_of(folder: str, mounts: tuple[Mount, ...]) -> Mount | None:
+    """Return the filesystem that a folder lies on: the one mounted nearest above it; None where none is known."""
+    above = [mount for mount in mounts if PurePosixPath(folder).is_relative_to(mount.point)]
+    return max(above, key=lambda mount: len(PurePosixPath(mount.point).parts), default=None)

@@ -22,8 +22,13 @@ class Steps:
     others_s: Floats
 
     def __getitem__(self, rows: Any) -> Any:
-        """Return the seconds of some readings, in any way that an array can be asked for them: `[:]` are all."""
+        """Return the seconds of some readings, by a slice, a number, a mask or an array of numbers: `[:]` are all.
+
+        ValueError for a slice that goes backwards.
+        """
         if isinstance(rows, slice):
+            if (rows.step or 1) < 0:
+                raise ValueError(rows)
             return self._of_slice(*rows.indices(len(self)))
         if isinstance(rows, np.ndarray) and rows.dtype == bool:
             return np.concatenate([self[part][rows[part]] for part in parts(len(self))])

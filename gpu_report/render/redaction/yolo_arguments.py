@@ -26,7 +26,7 @@ _SETTINGS: Final = frozenset(
         """
         accumulate batches compute_capability cuda data_folder data_mib gflops gpu_uuid images local_rank
         memory_retries nccl_disabled node_rank nodes omp_num_threads parameters prefetch providers python ranks restarts
-        resumed run_id slow_modes start_epoch torch torch_threads ultralytics val_images world_size
+        resumed run_id slow_modes start_epoch tf32 torch torch_threads ultralytics val_images world_size
         """
     ).split()
 )

@@ -231,6 +231,14 @@ def test_who_takes_the_lock_while_we_look_at_the_cpu_is_named_and_not_the_line_a
     assert process.stacks[int(process.number[stay])][0].function.startswith("in_c")
 
 
+def test_a_machine_that_is_always_late_lets_the_thread_rest_every_other_time(monkeypatch):
+    sampler, rests = stacks.Sampler(0.05), []
+    monkeypatch.setattr(stacks.time, "sleep", rests.append)
+    for _ in range(6):
+        sampler._rest(time.monotonic() - 1)
+    assert len(rests) == 3
+
+
 def test_looks_at_the_cpu_are_told_with_the_block(read):
     block = notes.Notes(0.05)
     block.probed(9.0, ran=True)  # before anything was noted

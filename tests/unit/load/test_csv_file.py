@@ -127,3 +127,11 @@ def test_a_column_takes_32_bits_where_its_decimals_are_all_given_back(tmp_path, 
     assert found.dtype == kept
     expected = [float(cell) if cell else np.nan for cell in cells]
     np.testing.assert_array_equal(np.round(found.astype(float), 3 if kept == np.float32 else 9), expected)
+
+
+@pytest.mark.parametrize("lines", [1, 40])
+def test_a_piece_of_nothing_but_blank_lines_has_no_rows(tmp_path, monkeypatch, lines):
+    monkeypatch.setattr(csv_file, "PIECE_BYTES", 16)
+    row = "1795000000.1,0,344.2\n"
+    path = written(tmp_path, "wall_s,gpu,power_w\n" + "\n" * lines + row * 5 + "\n" * lines)
+    assert read_csv(path, COLUMNS, (), decimals=DECIMALS).rows == 5

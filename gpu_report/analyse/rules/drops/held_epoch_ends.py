@@ -179,7 +179,7 @@ def _advice(held: _Held) -> tuple[Advice, ...]:
 
 
 def _finding(context: Context, gpu: int, held: _Held, explained: Explanation) -> Finding:
-    epoch, _ = context.place_at(held.span[0])
+    epoch, phase = context.place_at(held.span[0])
     call = (held.call and context.signals.place_in_call(gpu, held.call, [held.span])) or held.call
     what = call.function if call else LOADER if held.wait is None else f"a file ({held.wait.call})"
     who = "the GPU was idle" if held.wait is None else "the main process waited"
@@ -190,6 +190,7 @@ def _finding(context: Context, gpu: int, held: _Held, explained: Explanation) ->
         f"The end of an epoch waited for {what}",
         gpu=gpu,
         epoch=epoch,
+        phase=phase,
         at_boundary=True,
         evidence=(*evidence((who, held.seconds, "s")), *explained.evidence),
         cause=explained.cause,

@@ -6,6 +6,7 @@ Where validations reported their parts, it says which takes their time, and what
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
 from statistics import median
 
@@ -19,7 +20,7 @@ from gpu_report.analyse.rules.epochs.validation_advice import ValidationAdvice
 from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.catalogue import ENDS_EPOCHS_KEY, ENDS_SHARE_KEY, RULES
+from gpu_report.catalogue import ENDS_EPOCHS_KEY, ENDS_SHARE_KEY, RULES, SWAPPED_KEY
 from gpu_report.model import Advice, Cause, Evidence, Finding
 from gpu_report.wording import upper_first
 
@@ -96,8 +97,8 @@ def _of_training(
     if parts.named(["validation"], ["checkpoint"]) and (parts.share >= th.ENDS_SHARE or parts.mostly_validates):
         starved = [f for f in found if f.rule == "starved" and f.severity != "info"]  # more is advised on its steps
         is_starved = any(context.training_at(f.start_t_s, f.gpu) is training for f in starved)
-        longer = tuple(_of_sets(training, parts)) or tuple(_advice(training, parts))
-        advice = (*longer, *_of_validation(context, training, parts, of_steps=not is_starved))
+        ways = _of_sets(training, parts), _advice(training, parts)
+        advice = (*chain(*ways), *_of_validation(context, training, parts, of_steps=not is_starved))
         yield _finding(context, training, mine, parts, advice)
 
 
@@ -167,6 +168,7 @@ def _finding(
         *(parts.typical.evidence if parts.typical else ()),
         Evidence("validation and checkpoint, of the time of an epoch", 100 * parts.share, "%", key=ENDS_SHARE_KEY),
         Evidence("epochs compared", parts.epochs, key=ENDS_EPOCHS_KEY),
+        *_of_images(training, parts),
     )
     last = epochs[-1]
     mostly = f"; {parts.typical.largest_words}" if parts.typical and parts.typical.largest_words else ""
@@ -186,6 +188,12 @@ def _finding(
     )
 
 
+def _of_images(training: Training, parts: _Parts) -> Iterator[Evidence]:
+    sets = _swapped(training)
+    if sets is not None and parts.mostly_validates:
+        yield Evidence("images to validate, for each to train", sets[1] / sets[0], key=SWAPPED_KEY)
+
+
 def _of_validation(context: Context, training: Training, parts: _Parts, *, of_steps: bool) -> list[Advice]:
     """Return what to change about validations that take much of an epoch; empty where their parts are not known."""
     if parts.typical is None or not parts.mostly_validates:
@@ -194,10 +202,22 @@ def _of_validation(context: Context, training: Training, parts: _Parts, *, of_st
     return [*advice.on_validation(), *(advice.on_loading() if of_steps else ())]
 
 
+def _swapped(training: Training) -> tuple[float, float] | None:
+    """Return how many images train and how many validate where those are far more; of a fraction nobody knows.
+
+    ultralytics takes `fraction` of the training images alone.
+    """
+    train, validate = training.quantity("images"), training.quantity("val_images")
+    whole_set = training.args.get("fraction", 1.0) in {None, 1}
+    known = train and validate and whole_set and validate >= th.SWAPPED_TIMES * train
+    return (train, validate) if known and train and validate else None
+
+
 def _of_sets(training: Training, parts: _Parts) -> Iterator[Advice]:
     """Yield to look at the data sets where far more images validate than train: what is won is that of as many."""
-    train, validate = training.quantity("images"), training.quantity("val_images")
-    if train and validate and validate >= th.SWAPPED_TIMES * train and parts.mostly_validates:
+    sets = _swapped(training)
+    if sets is not None and parts.mostly_validates:
+        train, validate = sets
         gain = parts.validation_s * (1 - train / validate) / parts.epoch_s
         short = f"Check `train` and `val` in `data.yaml` ({train:,.0f} images train, {validate:,.0f} validate)"
         yield Advice(f"{short}. They may be swapped; else validate on fewer", gain_at_most=gain, short=short)

@@ -120,7 +120,8 @@ class ValidationAdvice:
         typical = self.typical
         idle_s = min(typical.of("inference", "loss"), (1 - busy) * typical.length_s - typical.of("data"))
         at_once = typical.last.batch or batch
-        text = f"Validate more than {at_once} images at once: the GPU is busy {100 * busy:.0f} % of validation"
+        at_once_words = f"Validate more than {at_once} images at once, which is twice the batch"
+        text = f"{at_once_words}: the GPU is busy {100 * busy:.0f} % of validation"
         yield Advice(text, "batch", str(batch), str(2 * batch), gain_at_most=idle_s / self.epoch_s)
 
     def _busy_share(self) -> float | None:

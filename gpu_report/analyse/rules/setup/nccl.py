@@ -12,9 +12,9 @@ VARIABLES = {P2P: "NCCL_P2P_DISABLE", SHM: "NCCL_SHM_DISABLE"}
 def transport_off(context: Context, training: Training) -> SetupIssue | None:  # noqa: ARG001 - as all checks
     """Find a training on several GPUs of this machine whose NCCL may not take the direct way between them.
 
-    Without both ways gradients go through sockets: YOLO26l on two H200, 16 images each, made 5.2 steps a second instead
-    of 8.6. Without P2P alone they go through shared memory, all that GPUs without NVLink may have: it is a note.
-    (NVIDIA, NCCL User Guide: Environment Variables.)
+    Without both ways gradients go through the network's (sockets, InfiniBand): YOLO26l on two H200, 16 images each,
+    made 5.2 steps a second instead of 8.6. Without P2P alone they go through shared memory, all that GPUs without
+    NVLink may have: it is a note. (NVIDIA, NCCL User Guide: Environment Variables.)
     """
     off = training.settings.get("nccl_disabled")
     named = [way for way in VARIABLES if isinstance(off, list | tuple) and way in off]
@@ -23,8 +23,8 @@ def transport_off(context: Context, training: Training) -> SetupIssue | None:  #
     variables = " and ".join(f"`{VARIABLES[way]}`" for way in named)
     if SHM in named:
         short = f"Unset {variables}"
-        text = "Gradients go through network sockets, though the GPUs are in one machine"
-        return SetupIssue("warning", text, tuple(named), (), (Advice(f"{short}, which were set to 1", short=short),))
+        text = "Gradients take the way of a network, though the GPUs are in one machine"
+        return SetupIssue("warning", text, tuple(named), (), (Advice(short, short=short),))
     text = "Gradients go through the host's memory: P2P between GPUs is switched off"
     do = Advice(f"Unset {variables}, unless the training hangs without it")
     return SetupIssue("info", text, tuple(named), (), (do,))

@@ -1,14 +1,12 @@
 """Set-up at odds: images on a slow disk while reads are waited for, and where on this machine they would lie faster."""
 
-from pathlib import PurePosixPath
-
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.thresholds import IO_PRESSURE_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SHM, SetupIssue, host_mean
-from gpu_report.analyse.signals.filesystems import is_network
+from gpu_report.analyse.signals.filesystems import is_network, mount_of
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Cause, Mount
@@ -42,12 +40,6 @@ def data_disk(context: Context, training: Training) -> SetupIssue | None:
         () if place is None else (Advice(_copy_to(place, size)),),
         Cause("input-storage", LIKELY, f"reads came from {slow}"),
     )
-
-
-def mount_of(folder: str, mounts: tuple[Mount, ...]) -> Mount | None:
-    """Return the filesystem that a folder lies on: the one mounted nearest above it; None where none is known."""
-    above = [mount for mount in mounts if PurePosixPath(folder).is_relative_to(mount.point)]
-    return max(above, key=lambda mount: len(PurePosixPath(mount.point).parts), default=None)
 
 
 def faster_place(slow: Mount, mounts: tuple[Mount, ...], size_mib: float | None) -> Mount | None:

@@ -5,7 +5,7 @@ from gpu_report.analyse.causes.slow_modes import SLOW_MODES
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.setup.check import SetupIssue
-from gpu_report.analyse.rules.tensor_share import without_tensor_cores
+from gpu_report.analyse.tensor_share import without_tensor_cores
 from gpu_report.analyse.timeline.device_argument import visible_devices
 from gpu_report.analyse.timeline.trainings import CPU, Training
 from gpu_report.model import HEALTHY_PCT, Advice, Evidence, Severity
@@ -78,8 +78,12 @@ def no_gpu_for_torch(context: Context, training: Training) -> SetupIssue | None:
     Without a device ultralytics takes the CPU where torch sees no GPU, and goes on.
     """
     told = next((event.fields for event in context.run.events if event.kind == "nvml_unavailable"), None)
-    asked = training.args.get("device") == CPU
-    if training.device != CPU or context.run.gpus or told is None or asked:
+    named = context.run.recording.cuda_visible_devices
+    hidden = named is not None and not visible_devices(named)
+    asked = "device" not in training.args or "cpu" in str(training.args["device"]).lower()  # not known: it may have
+    has_no_cuda = _has_no_cuda(training, training.text("torch") or "")  # then it was meant for the CPU
+    is_guessed = training.rank_group is None  # by GPUs that did nothing, which nobody saw here
+    if training.device != CPU or context.run.gpus or told is None or asked or hidden or has_no_cuda or is_guessed:
         return None
     reason, advice = (str(told.get(name) or "") for name in ("reason", "advice"))
     summary = "Torch had no GPU and trained on the CPU" + (f" ({reason})" if reason else "")
@@ -117,21 +121,25 @@ def full_precision(context: Context, training: Training) -> SetupIssue | None:
     busy = busy_in_training(context, training)
     is_limit = busy is not None and busy[0] >= HEALTHY_PCT and not asked
     bare = without_tensor_cores(context, training)
-    text, do = _in_32_bits(asked=asked, saves=None if bare is None else bare.extra_pct / 100)
+    text, do = _in_32_bits(training, asked=asked, saves=None if bare is None else bare.extra_pct / 100)
     numbers = evidence(("tensor activity", bare.tensor_pct, "%"), ("SM activity", bare.active_pct, "%")) if bare else ()
-    return SetupIssue("warning" if is_limit else "info", text, (asked,), numbers, (do,))
+    return SetupIssue("warning" if is_limit or bare else "info", text, (asked,), numbers, (do,))
 
 
-def _in_32_bits(*, asked: bool, saves: float | None) -> tuple[str, Advice]:
+def _in_32_bits(training: Training, *, asked: bool, saves: float | None) -> tuple[str, Advice]:
     """Return what is said of 32 bits; `saves` is the share (0 to 1) of training that goes without tensor cores."""
-    how = "in 32 bits, without tensor cores (TF32 is off)" if saves is not None else "in 32 bits"
-    or_else = ". Who needs 32 bits allows TF32: `torch.backends.cudnn.allow_tf32 = True`" if saves is not None else ""
+    is_off = "TF32 is off" if training.settings.get("tf32") is False else "TF32 is probably off"
+    how = "in 32 bits" if saves is None else f"in 32 bits, without tensor cores ({is_off})"
+    allow = "" if saves is None else ". To stay in 32 bits, allow TF32: `torch.backends.cudnn.allow_tf32 = True`"
     if asked:
-        why = f"See in its log why its check of AMP failed: most GPUs since 2018 train faster with it{or_else}"
-        return f"The training computed {how}: ultralytics turned amp=True off", Advice(why, gain_at_most=saves)
-    text = f"Set `amp=True`, unless losses became NaN with it{or_else}"
+        why = f"See in its log why its check of AMP failed: most GPUs since 2018 train faster with it{allow}"
+        short = "" if saves is None else "Allow TF32 or mend AMP"
+        return f"The training computed {how}: ultralytics turned amp=True off", Advice(
+            why, gain_at_most=saves, short=short
+        )
+    text = f"Set `amp=True`, unless losses became NaN with it{allow}"
     do = Advice(text, "amp", "False", "True", gain_at_most=saves, short="Set `amp=True`")
-    return f"The training computed {how}" + ("" if saves is not None else " (amp=False)"), do
+    return f"The training computed {how}" + (" (amp=False)" if saves is None else ""), do
 
 
 def cudnn_off(context: Context, training: Training) -> SetupIssue | None:  # noqa: ARG001 - as all checks

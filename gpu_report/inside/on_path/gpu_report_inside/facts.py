@@ -88,6 +88,7 @@ TRAINING: Mapping[str, Reader] = {
     "val_images": lambda t: len(t.test_loader.dataset),
     "cache": lambda t: getattr(t.train_loader.dataset, "cache", t.args.cache),
     "amp": lambda t: t.args.amp if isinstance(t.args.amp, str) and t.amp else bool(t.amp),
+    "tf32": lambda _: bool(sys.modules["torch"].backends.cudnn.allow_tf32),  # of convolutions
     "compile": lambda t: t.args.compile,
     "channels_last": lambda t: t.args.channels_last,
     "val": lambda t: t.args.val,

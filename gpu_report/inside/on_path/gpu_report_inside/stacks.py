@@ -56,6 +56,7 @@ class Sampler:
         self._written_s = time.monotonic()
         self._unprobed = 0  # notes since the last look at the CPU
         self._probed_s = 0.0  # CPU that the main thread used in it
+        self._at_once = False  # the note before came without a rest
 
     def start(self) -> None:
         """Begin to note."""
@@ -99,10 +100,11 @@ class Sampler:
         """Sleep until the next note is due.
 
         Who took the lock while we were at something else, and kept it, stands in that line until we let go of it: then
-        the next note comes at once.
+        the next note comes at once, but not twice in a row.
         """
         left_s = due_s - time.monotonic()
-        if not self._is_late(-left_s):
+        self._at_once = self._is_late(-left_s) and not self._at_once
+        if not self._at_once:
             time.sleep(max(left_s, 0.001))
 
     def _is_late(self, late_s: float) -> bool:

@@ -11,7 +11,7 @@ from support.stacks import LOG, LOGS, READ, READS, RESTS, TRAINER, TRAINS, WAITS
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.causes import start_work
-from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, RecordedEvent, YoloRun
+from gpu_report.model import Frame, InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, YoloRun
 
 
 def started(parts, *, train_s=0.0, stacks=(), ended="interrupted"):
@@ -142,13 +142,28 @@ def test_what_a_slow_start_did_with_the_data_set_is_named_by_who_waits_for_it(fi
     assert analyse(run).verdict.sentences[0].text.startswith(f"{advice}")
 
 
-@pytest.mark.parametrize(("cpu_pct", "is_slow"), [(6.0, True), (180.0, False), (float("nan"), False)])
-def test_a_check_of_images_without_cpu_waited_for_the_storage(cpu_pct, is_slow):
+SSD = Mount("/data", "xfs", "/dev/nvme0n1", "nvme0n1", False, 900_000.0)
+
+
+@pytest.mark.parametrize(
+    ("cpu_pct", "pressure_pct", "mounts", "is_slow"),
+    [
+        (6.0, 0.0, (), True),
+        (180.0, 0.0, (), False),
+        (float("nan"), 0.0, (), False),
+        (30.0, 95.0, (), False),  # other programs had the cores
+        (6.0, 0.0, (SSD,), False),
+    ],
+)
+def test_a_check_of_images_without_cpu_waited_for_the_storage(cpu_pct, pressure_pct, mounts, is_slow):
     caller = Frame("/site-packages/ultralytics/data/dataset.py", 144, "cache_labels")
     run = started([("data set", 30.0)], stacks=(process((0, 40, (WAIT, BAR, caller))),))
-    columns = {column.name: np.nan for column in schema.HOST_QUANTITIES} | {"main_cpu_pct": cpu_pct}
+    columns = {column.name: np.nan for column in schema.HOST_QUANTITIES}
+    columns |= {"main_cpu_pct": cpu_pct, "cpu_pressure_pct": pressure_pct, "cpu_pct": 100.0 if pressure_pct else 10.0}
+    inside = tuple(dataclasses.replace(each, settings={"data_folder": "/data/images"}) for each in run.inside)
+    recording = dataclasses.replace(run.recording, mounts=mounts)
     host = pd.DataFrame({"t_s": np.arange(35.0), **columns})
-    (finding,) = slow(dataclasses.replace(run, host=host))
+    (finding,) = slow(dataclasses.replace(run, host=host, inside=inside, recording=recording))
     assert finding.advice[0].short.startswith("Copy the data set") is is_slow
     assert len(finding.advice) == 1 + is_slow
 

@@ -7,7 +7,7 @@ from support.samples import SAMPLES
 from support.stacks import TRAINER, process
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.rules.tensor_share import usual_tensor_share
+from gpu_report.analyse.tensor_share import usual_tensor_share
 from gpu_report.load import load_run
 from gpu_report.model import Frame
 
@@ -43,15 +43,23 @@ def test_a_share_of_a_third_of_the_usual_is_other_work(healthy):
     assert not any("Nothing to fix" in sentence.text for sentence in said)
 
 
-@pytest.mark.parametrize("factor", [1.0, 0.02, 0.35])
-def test_a_model_in_32_bits_without_tensor_cores_is_no_other_work(healthy, factor):
-    inside = tuple(replace(each, settings={**each.settings, "amp": False}) for each in healthy.inside)
+@pytest.mark.parametrize(
+    ("factor", "told", "words"),
+    [
+        (1.0, {}, ""),
+        (0.02, {}, "TF32 is probably off"),
+        (0.02, {"tf32": False}, "TF32 is off"),
+        (0.02, {"tf32": True}, ""),
+        (0.35, {}, ""),
+    ],
+)
+def test_a_model_in_32_bits_without_tensor_cores_is_no_other_work(healthy, factor, told, words):
+    inside = tuple(replace(each, settings={**each.settings, "amp": False, **told}) for each in healthy.inside)
     run = with_tensor_activity(replace(healthy, inside=inside), factor)
     (said,) = [each for each in analyse(run).findings if each.rule == "environment" and "32 bits" in each.summary]
-    bare = factor < 0.1
-    assert ("TF32 is off" in said.summary, "allow_tf32" in said.advice[0].text) == (bare, bare)
-    assert (said.advice[0].gain_at_most or 0.0) == pytest.approx(0.88 if bare else 0.0, abs=0.04)
-    assert len(found_in(run)) == (factor == 0.35)
+    assert (words in said.summary, "allow_tf32" in said.advice[0].text) == (True, bool(words))
+    assert (said.advice[0].gain_at_most or 0.0) == pytest.approx(0.88 if words else 0.0, abs=0.04)
+    assert len(found_in(run)) == (factor < 1 and not words)
 
 
 LAYER = Frame("/home/u/attention.py", 23, "forward")

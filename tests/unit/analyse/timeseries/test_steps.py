@@ -33,6 +33,12 @@ def test_any_of_them_are_those_that_would_be_kept(count, gaps):
         np.testing.assert_array_equal(steps[rows], seconds[rows])
 
 
+def test_backwards_they_cannot_be_asked_for():
+    t_s, seconds = readings(1000)
+    with pytest.raises(ValueError, match="slice"):
+        as_steps(t_s, seconds)[::-1]
+
+
 def test_they_are_kept_where_many_readings_do_not_last_to_the_next():
     t_s, seconds = readings(1000, range(1, 1000, 5))
     assert as_steps(t_s, seconds) is seconds

@@ -110,6 +110,14 @@ def test_more_images_to_validate_than_to_train_are_named_first():
     assert finding.advice[0].gain_at_most == pytest.approx(14 / 15 * (1 - 400 / 4400))
     fewer = trained(1.0, 14.0, count=3, parts={"inference": 9.0}, settings={**sets, "val_images": 400})
     assert "data.yaml` (" not in analyse(fewer).verdict.text
+    part = trained(1.0, 14.0, count=3, parts={"inference": 9.0}, settings=sets, args={**ARGS, "fraction": 0.1})
+    assert "data.yaml` (" not in analyse(part).verdict.text  # of which the training took a tenth
+
+
+def test_swapped_sets_lead_where_validation_takes_less_than_half_too():
+    run = trained(8.0, 5.0, parts={"inference": 4.0}, settings={"images": 160, "val_images": 400})
+    assert analyse(run).verdict.text.startswith("Check `train` and `val` in `data.yaml`")
+    assert any("List the training images" in each.text for each in ends(run)[0].advice)
 
 
 def test_a_training_that_is_judged_by_its_epochs_is_not_too_short_to_judge():

@@ -9,7 +9,8 @@ from support.runs import make_run, readings
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.analyse.rules.setup.storage import faster_place, mount_of
+from gpu_report.analyse.rules.setup.storage import faster_place
+from gpu_report.analyse.signals.filesystems import mount_of
 from gpu_report.model import InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, YoloRun
 
 SECONDS = 120
@@ -84,16 +85,32 @@ def test_without_a_gpu_there_is_none_to_use():
     assert odds(dataclasses.replace(run, gpus=(), samples=run.samples.iloc[:0])) == []
 
 
-@pytest.mark.parametrize("device", [None, "cpu"])
-def test_a_training_on_the_cpu_of_a_machine_without_a_gpu_is_given_one_unless_it_asked_for_the_cpu(device):
-    run = trained({**FITTING, "device": "cpu"}, args={"device": device}, util=0.0)
+def without_gpu(args, torch="2.11.0+cu130", **recording):
+    run = trained({**FITTING, "torch": torch, "device": "cpu"}, args=args, util=0.0, **recording)
     told = RecordedEvent(0.0, "nvml_unavailable", None, {"reason": "no driver", "advice": "install it"})
-    run = dataclasses.replace(run, gpus=(), samples=run.samples.iloc[:0], events=(told,))
-    assert [(f.severity, f.summary, f.advice[0].text) for f in odds(run)] == (
-        [] if device else [("warning", "Torch had no GPU and trained on the CPU (no driver)", "Install it")]
-    )
-    leads = analyse(run).verdict.text.startswith("Give the training a GPU")
-    assert leads is (device is None)
+    return dataclasses.replace(run, gpus=(), samples=run.samples.iloc[:0], events=(told,))
+
+
+def test_a_training_that_went_to_the_cpu_unasked_is_given_a_gpu():
+    run = without_gpu({"device": None})
+    (found,) = odds(run)
+    assert (found.severity, found.advice[0].text) == ("warning", "Install it")
+    assert found.summary == "Torch had no GPU and trained on the CPU (no driver)"
+    assert analyse(run).verdict.text.startswith("Give the training a GPU")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        without_gpu({"device": "cpu"}),
+        without_gpu({"device": ["cpu"]}),
+        without_gpu({}),  # nobody knows what was asked for
+        without_gpu({"device": None}, torch="2.11.0+cpu"),
+        without_gpu({"device": None}, cuda_visible_devices="-1"),
+    ],
+)
+def test_the_cpu_that_may_have_been_asked_for_is_not_spoken_of(run):
+    assert odds(run) == []
 
 
 def test_a_run_that_told_nothing_trained_on_the_cpu_when_its_epochs_came_and_no_gpu_worked():

@@ -1,0 +1,90 @@
+"""Which share of a GPU's work tensor cores have in a training, and which they usually have: a property of the model."""
+
+from dataclasses import dataclass
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeline.trainings import Training
+
+HOPPER = 9.0  # compute capability of H100, H200 and GH200, on which the usual share was measured
+HOPPER_NAMES = ("NVIDIA H", "NVIDIA GH")  # by which recordings before that setting tell them
+# Share of SM activity (0 to 1) that tensor cores have in a detection model of a million parameters, and how it grows:
+# larger models spend more in products, less in what is done for each element (docs/findings.md, other-gpu-work).
+OF_A_MILLION, EXPONENT = 0.052, 0.34
+SM_LEAST_PCT = 10.0  # SM activity: of less, tensor activity is read too coarsely for a ratio
+# Of the usual share, in a model of 32 bits without TF32: YOLO26m had 0.04 of it (H200); what is computed besides leaves
+# more.
+NONE_SHARE = 0.15
+
+
+@dataclass(frozen=True)
+class TensorShare:
+    """How busy a GPU was in training (means, %), and which share (0 to 1) of SM activity tensor cores usually have."""
+
+    util_pct: float
+    active_pct: float
+    tensor_pct: float
+    usual: float
+
+    @property
+    def share(self) -> float:
+        """Return which share (0 to 1) of SM activity tensor cores had."""
+        return self.tensor_pct / self.active_pct
+
+    @property
+    def extra_pct(self) -> float:
+        """Return which part of training time (%) went into work without tensor cores that is not usual."""
+        return self.util_pct * (1 - self.share / self.usual)
+
+
+def without_tensor_cores(context: Context, training: Training) -> TensorShare | None:
+    """Return what tells that a training in 32 bits had no tensor cores, None where nothing does, or TF32 was on.
+
+    With TF32, which PyTorch allows convolutions unless told otherwise, their share is as usual.
+    """
+    settings = training.settings
+    may_be = settings.get("amp") is False and settings.get("tf32") is not True
+    gpu = waits_least(context, training) if may_be else None
+    known = None if gpu is None else tensor_share(context, training, gpu)
+    return known if known is not None and known.share < NONE_SHARE * known.usual else None
+
+
+def tensor_share(context: Context, training: Training, gpu: int) -> TensorShare | None:
+    """Return the share that tensor cores had on a GPU of a training, None where it or the usual one is not known."""
+    signals, parameters = context.signals.of_training(gpu, training), training.quantity("parameters")
+    if signals is None or parameters is None or not _is_known(context, training, gpu):
+        return None
+    util, active, tensor = (signals.gpu_within(f"{name}_pct") for name in ("gpu_util", "sm_active", "tensor_active"))
+    if util is None or active is None or tensor is None or active < SM_LEAST_PCT:
+        return None
+    return TensorShare(util, active, tensor, usual_tensor_share(parameters))
+
+
+def usual_tensor_share(parameters: float) -> float:
+    """Return which share (0 to 1) of SM activity tensor cores have in training YOLO26 to detect, by its parameters.
+
+    Fitted to YOLO26 n, s, m and l with and without AMP, batches of 8 to 128, on H100 and H200: 0.06 to 0.08, 0.09 to
+    0.12, 0.14 to 0.17 and 0.16 of 30 recordings lie within a quarter of it.
+    """
+    return float(OF_A_MILLION * (parameters / 1e6) ** EXPONENT)
+
+
+def waits_least(context: Context, training: Training) -> int | None:
+    """Return the GPU of a training that the others wait for, by its utilisation: NCCL's waits are kernels, too.
+
+    None where no GPU reports any.
+    """
+    known: dict[int, float] = {}
+    for gpu in sorted(training.gpus):
+        signals = context.signals.of_training(gpu, training)
+        util_pct = signals.gpu_within("gpu_util_pct") if signals else None
+        if util_pct is not None:
+            known[gpu] = util_pct
+    return min(known, key=lambda gpu: known[gpu], default=None)
+
+
+def _is_known(context: Context, training: Training, gpu: int) -> bool:
+    """Tell whether the usual share holds: detection, on a Hopper GPU that no other process worked on."""
+    shared = any(other.gpu == gpu and other.worked for other in context.other_processes)
+    name, capability = context.run.gpu(gpu).name or "", training.quantity("compute_capability")
+    is_hopper = capability == HOPPER if capability is not None else name.startswith(HOPPER_NAMES)
+    return is_hopper and not shared and training.args.get("task") == "detect"

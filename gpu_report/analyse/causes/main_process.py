@@ -28,7 +28,8 @@ PROFILE = Advice(
     short="Find the slow operations of a step: `gpu-report record --profile -- COMMAND`",
 )
 LET_IT_WAIT = Advice(
-    "Let that thread wait for its work (`queue.get()`, `Event.wait()`, `time.sleep()`), or move it to another process"
+    "Let that thread compute less often, or in another process (`multiprocessing`). One that polls can wait for its "
+    "work (`queue.get()`, `Event.wait()`)"
 )
 OF_A_CALL = frozenset({"trainer-blocked", "main-process"})  # causes that a function of the user's can be
 

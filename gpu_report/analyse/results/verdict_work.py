@@ -80,7 +80,7 @@ def _at_epoch_ends(findings: Sequence[Finding], trained_s: float) -> str:
     """Return for which share of the time something held up the ends of epochs, empty where nothing did."""
     took_s = sum(f.took_s for f in findings if RULES[f.rule].at_epoch_ends)
     share_pct = 100 * took_s / (trained_s + took_s) if took_s else 0.0
-    return f"waited at the ends of epochs for {share_pct:.0f} % of the time" if took_s else ""
+    return f"waited at the ends of epochs for {share_pct:.0f} % of the epochs' whole time" if took_s else ""
 
 
 def _shared(context: Context) -> str:

@@ -137,8 +137,9 @@ def _of_storage(context: Context, work: StartWork | None, span: Span) -> Iterato
     folder = training.text("data_folder") if training is not None else None
     mount = mount_of(folder, context.run.recording.mounts) if folder else None
     if mount is None or mount.rotational is not False:
-        short = "Copy the data set to a local disk: its files came slowly"
-        yield Advice(f"{short}, for the process used {cpu_pct:.0f} % of a core while it checked them", short=short)
+        short = "Copy the data set to a local disk: its storage answered slowly"
+        text = f"{short} (the process used {cpu_pct:.0f} % of a core while it checked the images)"
+        yield Advice(text, short=short)
 
 
 def _of_work(did: Did, took_s: float) -> Iterator[Evidence]:

@@ -55,7 +55,7 @@ def test_a_callback_at_the_end_of_every_epoch_is_one_finding_with_its_line(part,
     assert (finding.where[0].function, finding.where[0].line) == ("log_images", 41)
     assert "Look at `log_images` (callbacks.py:41): the GPU was idle" in analysis.verdict.text
     assert {row.name: round(row.gpu_seconds) for row in analysis.ledger}[cause] == 15 * EPOCHS
-    assert "but waited at the ends of epochs for 20 % of the time" in analysis.verdict.text
+    assert "but waited at the ends of epochs for 20 % of the epochs' whole time" in analysis.verdict.text
     limit = next(each for each in analysis.speedup_limits if each.cause == cause)
     assert limit.epoch_s_now == pytest.approx(75, abs=1)
     assert limit.epoch_s_at_best == pytest.approx(60, abs=1.5)

@@ -30,6 +30,12 @@ NOT_INHERITED = (
 )
 
 
+def pytest_configure() -> None:
+    """Let Ctrl-C end what tests start: what a shell runs in its background ignores it, and so do children of that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that train: one of a few slow tests that comes last would leave the other cores idle."""
     slow = {item.path for item in items if item.get_closest_marker("yolo")}

@@ -651,6 +651,12 @@ class Run:
         windows = [window for inside in self.inside for window in inside.profiled]
         return tuple(sorted([*windows, *self.imported_windows], key=lambda window: window.start_t_s))
 
+    @property
+    def no_gpu(self) -> Mapping[str, object] | None:
+        """Return why the recorder could read no GPU, as it said last (reason, advice), None where it did not say so."""
+        told = [event.fields for event in self.events if event.kind == "nvml_unavailable"]
+        return told[-1] if told else None
+
     def gpu(self, index: int) -> Gpu:
         """Return a GPU by its device index; of one that the recording does not list nothing is known."""
         return next((gpu for gpu in self.gpus if gpu.index == index), Gpu(index))

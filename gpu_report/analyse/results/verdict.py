@@ -317,8 +317,8 @@ def _no_gpu(context: Context) -> Iterator[Sentence]:
     """Yield that no GPU was recorded, and why, where the recorder said so; a training that missed one has said it."""
     if context.run.gpus or any(no_gpu_for_torch(context, training) for training in context.trainings):
         return
-    reasons = [event.fields.get("reason") for event in context.run.events if event.kind == "nvml_unavailable"]
-    why = f": {reasons[-1]}" if reasons and isinstance(reasons[-1], str) and reasons[-1] else ""
+    reason = (context.run.no_gpu or {}).get("reason")
+    why = f": {reason}" if isinstance(reason, str) and reason else ""
     yield Sentence("no GPU", f"No GPU was recorded{why}.")
 
 

@@ -189,8 +189,8 @@ def _finding(
 
 
 def _of_images(training: Training, parts: _Parts) -> Iterator[Evidence]:
-    sets = _swapped(training)
-    if sets is not None and parts.mostly_validates:
+    sets = _swapped(training, parts)
+    if sets is not None:
         yield Evidence("images to validate, for each to train", sets[1] / sets[0], key=SWAPPED_KEY)
 
 
@@ -202,21 +202,22 @@ def _of_validation(context: Context, training: Training, parts: _Parts, *, of_st
     return [*advice.on_validation(), *(advice.on_loading() if of_steps else ())]
 
 
-def _swapped(training: Training) -> tuple[float, float] | None:
-    """Return how many images train and how many validate where those are far more; of a fraction nobody knows.
+def _swapped(training: Training, parts: _Parts) -> tuple[float, float] | None:
+    """Return how many images train, and how many validate, where those are far more and take much of an epoch.
 
-    ultralytics takes `fraction` of the training images alone.
+    Not of a `fraction`, which ultralytics takes of the training images alone.
     """
     train, validate = training.quantity("images"), training.quantity("val_images")
-    whole_set = training.args.get("fraction", 1.0) in {None, 1}
-    known = train and validate and whole_set and validate >= th.SWAPPED_TIMES * train
-    return (train, validate) if known and train and validate else None
+    is_whole = training.args.get("fraction", 1.0) in {None, 1}
+    if not train or not validate or not is_whole or not parts.mostly_validates:
+        return None
+    return (train, validate) if validate >= th.SWAPPED_TIMES * train else None
 
 
 def _of_sets(training: Training, parts: _Parts) -> Iterator[Advice]:
     """Yield to look at the data sets where far more images validate than train: what is won is that of as many."""
-    sets = _swapped(training)
-    if sets is not None and parts.mostly_validates:
+    sets = _swapped(training, parts)
+    if sets is not None:
         train, validate = sets
         gain = parts.validation_s * (1 - train / validate) / parts.epoch_s
         short = f"Check `train` and `val` in `data.yaml` ({train:,.0f} images train, {validate:,.0f} validate)"

@@ -102,7 +102,7 @@ def _in_pytorch(context: Context, served: ServedModel) -> Finding:
 
 def _to_have_a_gpu(context: Context, served: ServedModel) -> Iterator[Advice]:
     """Yield what the recorder said to do about the GPU that it could not read, unless the CPU was asked for."""
-    told = next((event.fields.get("advice") for event in context.run.events if event.kind == "nvml_unavailable"), None)
+    told = (context.run.no_gpu or {}).get("advice")
     if told and not asked_for_cpu(served.calls.settings):
         yield Advice(f"If there is a GPU: {told}")
 

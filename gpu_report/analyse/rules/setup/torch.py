@@ -60,8 +60,7 @@ def gpu_not_taken(context: Context, training: Training) -> SetupIssue | None:
     fits = built is not None and served is not None and built[0] <= served[0]
     if not fits or not _on_cpu_beside_a_gpu(context, training) or training.args.get("device") == CPU:
         return None
-    named = context.run.recording.cuda_visible_devices
-    hidden = named is not None and not visible_devices(named)
+    hidden = _hides_all(context)
     why = ": CUDA_VISIBLE_DEVICES hides it" if hidden else ", which torch could have used"
     do = (
         "Unset CUDA_VISIBLE_DEVICES"
@@ -77,9 +76,7 @@ def no_gpu_for_torch(context: Context, training: Training) -> SetupIssue | None:
 
     Without a device ultralytics takes the CPU where torch sees no GPU, and goes on.
     """
-    told = next((event.fields for event in context.run.events if event.kind == "nvml_unavailable"), None)
-    named = context.run.recording.cuda_visible_devices
-    hidden = named is not None and not visible_devices(named)
+    told, hidden = context.run.no_gpu, _hides_all(context)
     asked = "device" not in training.args or "cpu" in str(training.args["device"]).lower()  # not known: it may have
     has_no_cuda = _has_no_cuda(training, training.text("torch") or "")  # then it was meant for the CPU
     is_guessed = training.rank_group is None  # by GPUs that did nothing, which nobody saw here
@@ -183,6 +180,12 @@ def _do(text: str) -> Advice:
 
 def _on_cpu_beside_a_gpu(context: Context, training: Training) -> bool:
     return training.device == CPU and bool(context.run.gpus)
+
+
+def _hides_all(context: Context) -> bool:
+    """Tell whether CUDA_VISIBLE_DEVICES hides all GPUs from torch."""
+    named = context.run.recording.cuda_visible_devices
+    return named is not None and not visible_devices(named)
 
 
 def _has_no_cuda(training: Training, torch: str) -> bool:

@@ -120,6 +120,18 @@ def loading_workers(signals: IntervalSignals) -> float:
     return there if not signals.loader_workers else min(there, signals.loader_workers)
 
 
+def usable_cores(signals: IntervalSignals) -> float | None:
+    """Return how many cores the training may use: by its cgroup's quota, and by the affinity of its processes.
+
+    That counts where it is the same all the time: of a process that is held on few for a while, others are not.
+    """
+    own = [signals.within(name) for name in ("main_cores", "worker_cores")]
+    usual = [signals.typical(name) for name in ("main_cores", "worker_cores")]
+    lasting = [now for now, typical in zip(own, usual, strict=True) if typical is None or now == typical]
+    known = [cores for cores in (signals.usable_cores or signals.cores, *lasting) if cores]
+    return min(known, default=None)
+
+
 def trainer_cpu(signals: IntervalSignals) -> float | None:
     """Return the CPU of the main process and its workers, in % of a core."""
     return _with_workers(signals.within)

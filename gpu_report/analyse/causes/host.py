@@ -8,6 +8,7 @@ from gpu_report.analyse.causes.candidate import (
     risen,
     stood_elsewhere,
     trainer_cpu,
+    usable_cores,
     usual_trainer_cpu,
 )
 from gpu_report.analyse.causes.confidence import LIKELY, OWN_CORES, STRONG
@@ -110,7 +111,7 @@ def cores_shared(signals: IntervalSignals) -> Candidate | None:
         usually(usual, "% of a core"),
         ("more CPU of other processes than is typical", more, "% of a core"),
     )
-    cores = _usable(signals)
+    cores = usable_cores(signals)
     whose = "the CPU cores" if not cores else f"the {cores:g} CPU cores"
     text = f"{takers_words(programs) or 'other processes'} ran on {whose} that training may use"
     look = Advice(
@@ -157,7 +158,7 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     A process of one thread needs a core: workers and a main process that are no more than the cores lack none. Workers
     that use more than a core each run threads of a library, one for each core of the machine in each of them.
     """
-    trainer, cores = trainer_cpu(signals), _usable(signals)
+    trainer, cores = trainer_cpu(signals), usable_cores(signals)
     if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores:
         return None
     if trainer > th.MOST_OF_CORES_PCT * cores:
@@ -198,18 +199,6 @@ def _of_one_rank(signals: IntervalSignals, cores: float) -> Candidate | None:
     )
     text = f"one rank may use only {cores:g} of {signals.cores} CPU cores"
     return Candidate("cpu-limit", OWN_CORES, text, numbers)
-
-
-def _usable(signals: IntervalSignals) -> float | None:
-    """Return how many cores the training may use: by its cgroup's quota, and by the affinity of its processes.
-
-    That counts where it is the same all the time: of a process that is held on few for a while, others are not.
-    """
-    own = [signals.within(name) for name in ("main_cores", "worker_cores")]
-    usual = [signals.typical(name) for name in ("main_cores", "worker_cores")]
-    lasting = [now for now, typical in zip(own, usual, strict=True) if typical is None or now == typical]
-    known = [cores for cores in (signals.usable_cores or signals.cores, *lasting) if cores]
-    return min(known, default=None)
 
 
 def cores_short(signals: IntervalSignals) -> bool:

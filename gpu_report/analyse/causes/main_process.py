@@ -10,6 +10,7 @@ from gpu_report.analyse.causes.candidate import (
     idle,
     mostly_one_core,
     stood_elsewhere,
+    usable_cores,
     waits_for_loader,
 )
 from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, POSSIBLE, STRONG
@@ -20,6 +21,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
 from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY
 from gpu_report.model import Advice, Evidence
+from gpu_report.wording import place_words
 
 SEVERAL = 2
 # What helps where nothing that is recorded says which operations are so many.
@@ -158,7 +160,18 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
     text = "each batch had too little work for this GPU"
-    return Candidate("launch-bound", LIKELY, text, numbers)
+    return Candidate("launch-bound", LIKELY, text, numbers, _less_in_workers(signals))
+
+
+def _less_in_workers(signals: IntervalSignals) -> tuple[Advice, ...]:
+    """Return to make a function of the user's cheaper that keeps most cores busy: who launches shares them."""
+    code, workers_pct, cores = signals.worker_code, signals.within("workers_cpu_pct") or 0.0, usable_cores(signals)
+    if code is None or code.share < STOOD_SHARE or not cores or workers_pct < 100 * th.CROWDED_SHARE * cores:
+        return ()
+    taken = f"{code.share * workers_pct / 100:.0f} of {cores:g} CPU cores"
+    short = f"Make {place_words(code.line)} cheaper: in data-loader workers it keeps {taken} busy"
+    why = "The main process, which launches the GPU's work, shares these cores with them"
+    return (Advice(f"{short}. {why}", short=short),)
 
 
 def launches_too_much(signals: IntervalSignals) -> bool:

@@ -38,6 +38,9 @@ FEW_CORES_SHARE = 0.5  # of the cores that a process had: with less than half li
 RANK_PRESSURE_PCT = 10.0
 MOST_OF_CORES_PCT = 108.0  # of each core: more is used on other cores, too (ticks of 10 ms read up to 107)
 OWN_CORES_PCT = 90.0  # of each core that the training may use: 97 to 100 with 8 workers under a quota of 4 cores (H200)
+# Of the cores that a training may use, which are mostly two threads of one core each: with more of them busy, the main
+# process shares its own with a worker. JSON parsed for each image on 12 of 16 made its steps 16 % longer (H200).
+CROWDED_SHARE = 0.5
 # Of a core, by the busiest worker (mean): one thread has 100 at most, and reads as 101 to 104 by ticks of 10 ms. With
 # threads of BLAS in 14 workers on 16 cores it had 128 to 163 (H200).
 ONE_THREAD_PCT = 105.0

@@ -149,7 +149,7 @@ def _lasting(
     own_code = any(finding.rule == "user-code" for finding in findings)
     for finding in findings:
         cause = finding.cause
-        if finding.rule != "starved" or cause is None or finding.severity == "info":
+        if finding.rule != "starved" or cause is None or (finding.severity == "info" and not finding.advice):
             continue
         at = _most(finding, _own_share(cause.name))
         own = at if at is not None and not at.is_yolo else None
@@ -164,7 +164,7 @@ def _lasting(
         stood = _stood_in(cause.name, at, finding) if at else ""
         text = (stood if looks else do) or stood
         text = text or CAUSES[cause.name].always
-        if text and (looks or cause.name != LAUNCH_BOUND or _larger_batch_fits(context, finding, findings)):
+        if text and (looks or do or cause.name != LAUNCH_BOUND or _larger_batch_fits(context, finding, findings)):
             sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
             least_s = th.WORTH_LEADING_SHARE * _trained_s(context)
             # a batch that no argument can be said for comes after a function that can be looked at

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.busy_thread import BusyThread
-from gpu_report.analyse.signals.loader_work import LoaderWork
+from gpu_report.analyse.signals.loader_work import LoaderWork, WorkerCode
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.other_programs import Program
 from gpu_report.analyse.signals.process_waits import FileWait, LockKept
@@ -36,6 +36,7 @@ class IntervalSignals:
     `other_programs` are the looks at programs of others that touch it, `typical_programs` is the CPU of each (% of a
     core) in the steady state.
     `loader` is what the workers did in it, or in all of its training, while that waited; None where it was not noted.
+    `worker_code` is the user's function in which the workers were longest in all of its training.
     `is_lasting` says that it is all of a training's steady state, with nothing else to compare it with, and
     `waits` that its host rows are only those of an interval in which the trainer waited.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
@@ -68,6 +69,7 @@ class IntervalSignals:
     worker_file_wait: FileWait | None = None
     lock_kept: LockKept | None = None
     loader: LoaderWork | None = None
+    worker_code: WorkerCode | None = None
     busy_thread: BusyThread | None = None
     other_programs: Sequence[OtherProgram] = ()
     typical_programs: Mapping[Program, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What the loader's workers did while the trainer waited for them: what a setting can do against it."""
+"""What the loader's workers did: what a setting can do against it, and which code of the user's takes their time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,9 @@ import numpy as np
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, WorkKind
 from gpu_report.analyse.signals.stack_habits import LEAST_IDLE_S
+from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.model import Frame
 
 KINDS = len(WorkKind._fields)
 
@@ -41,6 +43,14 @@ class LoaderWork:
         return self.waits_for_lock or self.waits_for_process
 
 
+@dataclass(frozen=True)
+class WorkerCode:
+    """The function of the user's that took most of the workers' time, at its worst line, and its share (0 to 1)."""
+
+    line: Frame
+    share: float
+
+
 def loader_work(processes: Sequence[IdleStacks], spans: Sequence[Span] | None = None) -> LoaderWork | None:
     """Return what the workers among some processes did in some spans, None where too little was noted of them.
 
@@ -60,3 +70,25 @@ def _sums(worker: IdleStacks, spans: Sequence[Span] | None) -> np.ndarray:
     rows, share = (slice(None), 1.0) if spans is None else worker.within(spans)
     idle = np.bincount(of[rows], worker.idle_s[rows] * share, minlength=len(kinds))
     return np.array(kinds, dtype=float).reshape(-1, KINDS).T @ idle
+
+
+def worker_code(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> WorkerCode | None:
+    """Return the user's function in which the workers among some processes were longest, None without one.
+
+    Its share is that of the time in which workers were at work, whether the trainer waited for them or not.
+    """
+    by_line: dict[Frame, float] = {}
+    for each in processes:
+        if each.process.is_worker:
+            rows, share = each.within(spans)
+            for line, seconds in each.by_line(rows, each.seconds(rows) * share).items():
+                by_line[line] = by_line.get(line, 0.0) + seconds
+    own = {line: seconds for line, seconds in by_line.items() if kind_of(line) == "own"}
+    of_function: dict[tuple[str, str], float] = {}
+    for line, seconds in own.items():
+        of_function[line.file, line.function] = of_function.get((line.file, line.function), 0.0) + seconds
+    if not own:
+        return None
+    function = max(of_function, key=lambda each: of_function[each])
+    worst = max((line for line in own if (line.file, line.function) == function), key=lambda line: own[line])
+    return WorkerCode(worst, of_function[function] / sum(by_line.values()))

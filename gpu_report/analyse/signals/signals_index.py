@@ -15,7 +15,7 @@ from gpu_report.analyse.signals.call_growth import CallGrowth, call_growth
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, idle_stacks
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
-from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work
+from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work, worker_code
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.other_programs import Program, typical_programs
 from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
@@ -108,7 +108,8 @@ class SignalsIndex:
         if key not in self._lasting:
             whole = self._of(gpu, (steady[0][0], steady[-1][1]), steady)
             host, own = whole.host.only_steady(), whole.own.only_steady()
-            self._lasting[key] = replace(whole, host=host, own=own, kernel=(), is_lasting=True)
+            code = worker_code(self._feeding(gpu), steady)
+            self._lasting[key] = replace(whole, host=host, own=own, kernel=(), worker_code=code, is_lasting=True)
         return self._lasting[key]
 
     def of(self, gpu: int, start_t_s: float, end_t_s: float) -> IntervalSignals:
@@ -174,7 +175,11 @@ class SignalsIndex:
 
     def _loader_work(self, gpu: int, spans: Sequence[Span]) -> LoaderWork | None:
         """Return what the workers for a GPU did while they were waited for, None where too little was noted of them."""
-        return loader_work([each for each in self.idle_stacks if gpu in each.gpus], spans)
+        return loader_work(self._feeding(gpu), spans)
+
+    def _feeding(self, gpu: int) -> list[IdleStacks]:
+        """Return where the processes stood that feed a GPU, its loader's workers included."""
+        return [each for each in self.idle_stacks if gpu in each.gpus]
 
     def busy_thread(self, gpu: int, spans: Sequence[Span]) -> BusyThread | None:
         """Return the thread beside the main one that kept Python busy in the process of a GPU, None without one."""

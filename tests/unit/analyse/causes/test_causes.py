@@ -9,7 +9,7 @@ from gpu_report.analyse.causes import CAUSES, explain, host, main_process
 from gpu_report.analyse.causes.slow_modes import SLOW_MODES
 from gpu_report.analyse.signals.busy_thread import BusyThread
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
-from gpu_report.analyse.signals.loader_work import LoaderWork
+from gpu_report.analyse.signals.loader_work import LoaderWork, WorkerCode
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.process_waits import LockKept
 from gpu_report.analyse.signals.signal_table import SignalTable
@@ -352,6 +352,31 @@ def test_launching_is_named_where_the_main_process_waits_for_something_else_in_b
     stood = dataclasses.replace(LAUNCHES, launching=0.7, call=LINE, call_share=0.24, own_share=0.24)
     assert explain(dataclasses.replace(waits_between, stood=stood)).cause.name == "launch-bound"
     assert explain(waits_between).cause.name == "unexplained"
+
+
+PARSES = WorkerCode(Frame("/home/me/coco.py", 19, "load_json"), 0.67)
+
+
+@pytest.mark.parametrize(
+    ("workers_cpu_pct", "code", "cores", "is_named"),
+    [
+        (1230, PARSES, 16, True),
+        (1230, None, 16, False),
+        (1230, dataclasses.replace(PARSES, share=0.4), 16, False),
+        (1230, PARSES, 64, False),  # most cores are free
+    ],
+)
+def test_code_in_the_workers_that_keeps_most_cores_busy_is_named_beside_launching(
+    workers_cpu_pct, code, cores, is_named
+):
+    crowded = {**ONE_CORE, "busiest_worker_cpu_pct": 92, "workers_cpu_pct": workers_cpu_pct}
+    crowded |= {"main_cores": cores, "worker_cores": cores}
+    gpu = {"gpu_util_pct": 28, "sm_active_pct": 7}
+    told = explain(signals(crowded, gpu=gpu, data_wait_share=0.0, worker_code=code, cores=cores, is_lasting=True))
+    assert told.cause.name == "launch-bound"
+    assert [each.short for each in told.advice] == [
+        "Make `load_json` (coco.py:19) cheaper: in data-loader workers it keeps 8 of 16 CPU cores busy"
+    ] * is_named
 
 
 def test_steps_that_fill_more_cores_than_launching_can_are_the_main_process():

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 from support.samples import run_of
-from support.stacks import LOOP, READ, READS, RESTS, TRAINER, WAITS, process, series
+from support.stacks import LOOP, READ, READS, RESTS, TRAINER, TRAINS, WAITS, process, series
 
 from gpu_report.analyse.signals.idle_stacks import idle_stacks
-from gpu_report.analyse.signals.loader_work import loader_work
+from gpu_report.analyse.signals.loader_work import loader_work, worker_code
 from gpu_report.analyse.signals.stack_notes import called_by_yolo, launches, line_of, location_of
 from gpu_report.model import Frame
 
@@ -43,6 +43,16 @@ def test_what_the_workers_did(stays, reading, in_lock, asking):
 
 def test_nothing_is_known_of_workers_that_were_not_noted():
     assert loader_work(idle_stacks(run_with(process((0, 20, WAITS))), [series(*[0] * 20)])) is None
+
+
+def test_the_users_function_that_takes_the_workers_time_is_known_though_nothing_waits_for_them():
+    parses = [(Frame("/home/me/coco.py", line, "load_json"), LOOP, TRAINER) for line in (18, 19)]
+    stays = (0, 4, parses[0]), (4, 12, parses[1]), (12, 16, LOADS), (16, 20, RESTS)
+    run = run_with(process((0, 20, TRAINS)), process(*stays, role="worker 0", pid=2))
+    stacks = idle_stacks(run, [series(*[100] * 20)])
+    code = worker_code(stacks, [(0, 20)])
+    assert (code.line, code.share) == (parses[1][0], pytest.approx(0.75))
+    assert worker_code(stacks, [(12, 16)]) is None
 
 
 TORCH = "/venv/lib/python3.11/site-packages/torch/"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 from gpu_report import schema
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text, hide_in_values
-from gpu_report.inside.on_path.gpu_report_inside.secret_yaml import hide_in_yaml
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_text, hide_in_values
+from gpu_report.inside.on_path.gpu_report_inside.secrets.yaml_text import hide_in_yaml
 
 LARGEST_ARGUMENTS = 65_536  # characters of args.yaml: 100 lines of YOLO's have 3,000
 MOST_ALIASES = 16  # of one YAML: values are written out, and a few lists of lists of aliases would fill the memory

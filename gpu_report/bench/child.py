@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_and_cut
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_and_cut
 
 END_LIMIT_S = 10.0  # a process that writes its last calls and frees a GPU takes a second or two
 READ_BYTES = 1 << 16

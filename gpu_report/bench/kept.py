@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_report import run_folder
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_and_cut
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_and_cut
 
 
 def kept(value: Any) -> Any:

@@ -22,7 +22,7 @@ import numpy as np
 
 from gpu_report.bench.sources import Images, read_images
 from gpu_report.inside.on_path.gpu_report_inside import facts
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_and_cut
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_and_cut
 from gpu_report.without_secrets import safe_text
 
 # Libraries that an export or a latency may depend on; those that are installed.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from gpu_report.fleet.cells import Rows, last_part, row
 from gpu_report.fleet.unused_time import UnusedTime, held_gpus, unused_time
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_command
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_command
 from gpu_report.model import Analysis, EpochSummary, Finding, GpuSummary, LedgerRow, Stats
 
 WORK, IDLE, UNMEASURED = "work", "idle", "unmeasured"  # rows of the ledger

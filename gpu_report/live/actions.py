@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpu_report import schema
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_text
 from gpu_report.iso_time import iso_utc
 from gpu_report.live.conditions import Condition, Happened, happened
 from gpu_report.live.listen import environment_without_token

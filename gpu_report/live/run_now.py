@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gpu_report import run_folder, schema
 from gpu_report.errors import InputError
-from gpu_report.inside.on_path.gpu_report_inside.profile_requests import is_recorded
+from gpu_report.inside.on_path.gpu_report_inside.profiler.requests import is_recorded
 from gpu_report.live.events import Events
 from gpu_report.live.gpu_readings import GpuReadings
 from gpu_report.live.samples import Samples

@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.inside.on_path.gpu_report_inside.profile_requests import is_recorded
+from gpu_report.inside.on_path.gpu_report_inside.profiler.requests import is_recorded
 from gpu_report.load.dumps import load_dumps
 from gpu_report.load.job import load_job
 from gpu_report.load.kernel import MOST_EVENTS, RawLine, kernel_events

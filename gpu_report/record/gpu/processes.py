@@ -8,7 +8,7 @@ from typing import Any
 
 import pynvml
 
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_text
 from gpu_report.record.gpu.nvml_quantities import MIB, NEVER
 from gpu_report.record.gpu.process_owners import UNKNOWN, Owners, TrainerHints
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_text
 from gpu_report.record.proc_files import read_text
 
 MIB = 2**20

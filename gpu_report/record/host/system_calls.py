@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_text
 from gpu_report.record.host.mounts import plain
 from gpu_report.record.proc_files import read_text
 

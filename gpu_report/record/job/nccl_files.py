@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_report import schema
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_values
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_values
 from gpu_report.ordinary_file import MIB, open_ordinary
 from gpu_report.run_folder import write_text
 from gpu_report.without_secrets import safe_text

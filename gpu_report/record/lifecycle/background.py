@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpu_report import run_folder, schema
 from gpu_report.errors import GpuReportError, InputError
-from gpu_report.inside.on_path.gpu_report_inside.profile_requests import is_recorded
+from gpu_report.inside.on_path.gpu_report_inside.profiler.requests import is_recorded
 from gpu_report.record.options import RecordOptions
 
 START_LIMIT_S = 45.0  # longer than a recorder itself waits for NVML to open

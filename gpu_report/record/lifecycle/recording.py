@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report import run_folder
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_command
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_command
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.gpu.sampler import GpuWatch

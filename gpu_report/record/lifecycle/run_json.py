@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpu_report import __version__, schema
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_command
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_command
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.host import cgroup, cpu_memory, mounts, psi_disk
 from gpu_report.record.job.describe import job_at_end, job_at_start

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_text
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_text
 from gpu_report.record.py_spy.program import DumpFailed
 
 DEEPEST = 160  # frames, the innermost: a reader takes no more

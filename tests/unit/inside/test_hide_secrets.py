@@ -19,13 +19,13 @@ from support.secrets_corpus import (
     yaml_secrets,
 )
 
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import (
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import (
     HIDDEN,
     hide_in_command,
     hide_in_text,
     hide_in_values,
 )
-from gpu_report.inside.on_path.gpu_report_inside.secret_yaml import hide_in_yaml
+from gpu_report.inside.on_path.gpu_report_inside.secrets.yaml_text import hide_in_yaml
 from gpu_report.without_secrets import event_line, safe_arguments
 
 SECRET = st.text(string.ascii_letters + string.digits, min_size=12, max_size=40)

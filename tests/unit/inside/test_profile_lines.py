@@ -8,7 +8,7 @@ from types import SimpleNamespace as Some
 import pytest
 
 from gpu_report.inside.on_path.gpu_report_inside import compiled
-from gpu_report.inside.on_path.gpu_report_inside.profile_lines import WindowLines
+from gpu_report.inside.on_path.gpu_report_inside.profiler.lines import WindowLines
 from gpu_report.load.yolo.callback_lines import CallbackLine
 from gpu_report.load.yolo.profiler_windows import profiler_windows
 

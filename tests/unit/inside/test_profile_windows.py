@@ -14,9 +14,12 @@ import pytest
 
 from gpu_report import schema
 from gpu_report.inside import ON_PATH, PROFILE_VARIABLE, RUN_FOLDER_VARIABLE
-from gpu_report.inside.on_path.gpu_report_inside import lines, profile_requests, profile_window, profile_windows
-from gpu_report.inside.on_path.gpu_report_inside.profile_requests import plan_of
-from gpu_report.inside.on_path.gpu_report_inside.profile_windows import Windows
+from gpu_report.inside.on_path.gpu_report_inside import lines
+from gpu_report.inside.on_path.gpu_report_inside.profiler import requests
+from gpu_report.inside.on_path.gpu_report_inside.profiler import window as one_window
+from gpu_report.inside.on_path.gpu_report_inside.profiler import windows as all_windows
+from gpu_report.inside.on_path.gpu_report_inside.profiler.requests import plan_of
+from gpu_report.inside.on_path.gpu_report_inside.profiler.windows import Windows
 from tests.conftest import wait_for
 
 
@@ -88,9 +91,9 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "run").mkdir()
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv(RUN_FOLDER_VARIABLE, str(tmp_path / "run"))
-    monkeypatch.delenv(profile_window.TEARDOWN, raising=False)
+    monkeypatch.delenv(one_window.TEARDOWN, raising=False)
     monkeypatch.setitem(sys.modules, "torch", TORCH)
-    monkeypatch.setattr(profile_window.tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(one_window.tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(Profiler, "made", [])
     monkeypatch.setattr(Profiler, "error", None)
     with (tmp_path / "run" / "samples.csv").open("w") as samples:
@@ -114,16 +117,16 @@ class Training:
 
     def epoch(self, number, batches=None):
         self.trainer.epoch = number - 1
-        profile_windows.BATCHES.begin()
+        all_windows.BATCHES.begin()
         for _ in range(batches or len(self.trainer.train_loader)):
             if self.windows.wanted:
                 self.windows.batch_done(self.trainer)
-            profile_windows.BATCHES.ends.append(0.0)
+            all_windows.BATCHES.ends.append(0.0)
         self.windows.close()
 
 
 def planned(monkeypatch, **plan):
-    monkeypatch.setenv(profile_requests.VARIABLE, json.dumps({"steps": 8, "epoch": 2, "full": False, **plan}))
+    monkeypatch.setenv(requests.VARIABLE, json.dumps({"steps": 8, "epoch": 2, "full": False, **plan}))
     windows = Windows()
     windows.follow()
     return windows
@@ -144,16 +147,16 @@ def test_a_plan_opens_one_window_in_its_epoch_after_discarded_steps(folder, monk
 
 def test_the_gpu_is_no_longer_watched_after_it_unless_somebody_has_decided_that(folder, monkeypatch):
     Training(planned(monkeypatch)).epoch(2)
-    assert os.environ[profile_window.TEARDOWN] == "1"
-    monkeypatch.setenv(profile_window.TEARDOWN, "0")
+    assert os.environ[one_window.TEARDOWN] == "1"
+    monkeypatch.setenv(one_window.TEARDOWN, "0")
     Training(planned(monkeypatch)).epoch(2)
-    assert os.environ[profile_window.TEARDOWN] == "0"
+    assert os.environ[one_window.TEARDOWN] == "0"
 
 
 def test_old_cuda_is_left_alone_for_its_graphs_would_crash(folder, monkeypatch):
     monkeypatch.setattr(TORCH.version, "cuda", "12.4")
     Training(planned(monkeypatch)).epoch(2)
-    assert profile_window.TEARDOWN not in os.environ
+    assert one_window.TEARDOWN not in os.environ
 
 
 def test_a_short_epoch_has_as_many_steps_as_fit(folder, monkeypatch):
@@ -186,18 +189,18 @@ def test_one_that_ends_while_steps_are_discarded_is_too_short(folder, monkeypatc
 
 
 def test_a_window_that_takes_too_long_ends_with_the_steps_that_it_has(folder, monkeypatch):
-    monkeypatch.setattr(profile_window, "LONGEST_S", -1.0)
+    monkeypatch.setattr(one_window, "LONGEST_S", -1.0)
     windows = planned(monkeypatch)
-    monkeypatch.setattr(profile_windows, "DISCARDED", 0)
+    monkeypatch.setattr(all_windows, "DISCARDED", 0)
     Training(windows).epoch(2)
     (line,) = said(folder)
     assert (line["kept_steps"], line["cut"]) == (1, "time")
 
 
 def test_a_trace_that_grows_too_large_ends_with_the_steps_that_it_has(folder, monkeypatch):
-    most = profile_window.MOST_EVENTS * profile_window.EVENT_BYTES
+    most = one_window.MOST_EVENTS * one_window.EVENT_BYTES
     grown = iter(range(most, 20 * most, most // 3 + 1))
-    monkeypatch.setattr(profile_window, "_memory", lambda: next(grown))
+    monkeypatch.setattr(one_window, "_memory", lambda: next(grown))
     Training(planned(monkeypatch)).epoch(2)
     (line,) = said(folder)
     assert (line["kept_steps"], line["cut"]) == (2, "events")
@@ -205,8 +208,8 @@ def test_a_trace_that_grows_too_large_ends_with_the_steps_that_it_has(folder, mo
 
 
 def test_a_request_is_seen_within_a_second_or_two(folder, monkeypatch):
-    monkeypatch.delenv(profile_requests.VARIABLE, raising=False)
-    monkeypatch.setattr(profile_windows, "LOOK_EVERY_S", 0.01)
+    monkeypatch.delenv(requests.VARIABLE, raising=False)
+    monkeypatch.setattr(all_windows, "LOOK_EVERY_S", 0.01)
     windows = Windows()
     windows.follow()
     training = Training(windows)
@@ -229,7 +232,7 @@ def test_what_is_no_plan_is_none(text):
 
 
 def test_a_plan_of_a_million_steps_is_cut():
-    assert plan_of('{"steps": 1000000}').steps == profile_requests.MOST_STEPS
+    assert plan_of('{"steps": 1000000}').steps == requests.MOST_STEPS
 
 
 def test_validation_of_the_planned_epoch_is_profiled_too(folder, monkeypatch):
@@ -262,7 +265,7 @@ def test_a_profiler_that_fails_is_said_once_and_the_training_goes_on(folder, mon
 
 
 def test_a_full_disk_is_said_before_it_is_fuller(folder, monkeypatch):
-    monkeypatch.setattr(profile_window.shutil, "disk_usage", lambda _: Some(free=1 << 20))
+    monkeypatch.setattr(one_window.shutil, "disk_usage", lambda _: Some(free=1 << 20))
     Training(planned(monkeypatch)).epoch(2)
     assert [line["failed"] for line in said(folder)] == ["no_space"]
     assert Profiler.made == []
@@ -318,7 +321,7 @@ def opened(monkeypatch, *layers, **plan):
     windows = planned(monkeypatch, **plan)
     trainer = Training(windows).trainer
     trainer.model, trainer.epoch = Some(model=layers), 1
-    profile_windows.BATCHES.begin()
+    all_windows.BATCHES.begin()
     windows.batch_done(trainer)
     assert windows.is_open
     return windows
@@ -384,7 +387,7 @@ def test_an_interpreter_that_ends_within_a_window_ends_as_it_would(tmp_path):
 import sys, types
 sys.path.insert(0, {str(ON_PATH)!r})
 import torch
-from gpu_report_inside.profile_windows import BATCHES, WINDOWS
+from gpu_report_inside.profiler.windows import BATCHES, WINDOWS
 WINDOWS.follow()
 arguments = types.SimpleNamespace(val=False)
 trainer = types.SimpleNamespace(epoch=1, epochs=3, args=arguments, model=None, train_loader=[None] * 40)
@@ -396,11 +399,11 @@ assert WINDOWS.is_open
 sys.exit(7)
 """
     plan = json.dumps({"steps": 8, "epoch": 2})
-    env = {**os.environ, RUN_FOLDER_VARIABLE: str(tmp_path), profile_requests.VARIABLE: plan}
+    env = {**os.environ, RUN_FOLDER_VARIABLE: str(tmp_path), requests.VARIABLE: plan}
     done = subprocess.run([sys.executable, "-c", script], env=env, check=False, capture_output=True, timeout=120)
     assert done.returncode == 7, done.stderr
 
 
 def test_the_recorder_and_the_training_mean_the_same_names():
-    assert (profile_requests.FOLDER, profile_requests.REQUEST) == (schema.PROFILE_DIR, schema.PROFILE_REQUEST)
-    assert (profile_requests.VARIABLE, profile_requests.MOST_STEPS) == (PROFILE_VARIABLE, schema.MOST_PROFILE_STEPS)
+    assert (requests.FOLDER, requests.REQUEST) == (schema.PROFILE_DIR, schema.PROFILE_REQUEST)
+    assert (requests.VARIABLE, requests.MOST_STEPS) == (PROFILE_VARIABLE, schema.MOST_PROFILE_STEPS)

@@ -9,7 +9,7 @@ import pytest
 from conftest import clean_environment, cli_command
 from support.run_folder_reader import RunFolder
 
-from gpu_report.inside.on_path.gpu_report_inside.hide_secrets import hide_in_command
+from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_command
 from gpu_report.record.yolo.find_run_dir import find_newest, search_roots
 from gpu_report.run_folder import Appender
 

@@ -13,7 +13,7 @@ from typing import Any
 from . import facts, hook
 from .calls import CLOCKS, KNOWN, Prediction
 from .lines import LINES, guarded, report
-from .profile_windows import WINDOWS
+from .profiler.windows import WINDOWS
 from .runs import CURRENT, ReportedRun
 from .training import BATCHES, ReportedTraining
 from .validation import VALIDATION

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from . import facts
-from .hide_secrets import hide_and_cut
+from .secrets.hide import hide_and_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -9,7 +9,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from .hide_secrets import hide_and_cut
+from .secrets.hide import hide_and_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,10 +8,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from .lines import RUN_FOLDER_VARIABLE, report
-from .profile_requests import FOLDER, REQUEST, VARIABLE, Plan, is_recorded, plan_of, request_in, written_ns
-from .profile_window import Window
-from .training import BATCHES
+from ..lines import RUN_FOLDER_VARIABLE, report
+from ..training import BATCHES
+from .requests import FOLDER, REQUEST, VARIABLE, Plan, is_recorded, plan_of, request_in, written_ns
+from .window import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable

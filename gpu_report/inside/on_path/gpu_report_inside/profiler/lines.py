@@ -11,9 +11,9 @@ import threading
 import time
 from typing import Any
 
-from .lines import report
-from .notes import QUICKLY, Dictionary, distances, packed
-from .threads import OURS
+from ..lines import report
+from ..notes import QUICKLY, Dictionary, distances, packed
+from ..threads import OURS
 
 PERIOD_S = (
     0.005  # a line that takes a tenth of a step of 100 ms is met 16 times in eight; with 2 ms steps took 10 % longer

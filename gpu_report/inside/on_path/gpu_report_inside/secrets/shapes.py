@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from re import Match
 
-from .secret_names import HIDDEN, NOTHING, hides, looks_random, without_value, words_of
+from .names import HIDDEN, NOTHING, hides, looks_random, without_value, words_of
 
 _PEM = re.compile(
     r"(-----BEGIN [A-Z0-9 ]{0,20}PRIVATE KEY[A-Z ]{0,20}-----).*?(-----END [A-Z0-9 ]{0,40}-----|$)", re.DOTALL

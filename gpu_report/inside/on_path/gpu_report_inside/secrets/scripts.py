@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .secret_commands import PROGRAMS, hide_by_place
+from .commands import PROGRAMS, hide_by_place
 
 _SAYS = r"\b(?:cmd|cmdline|command|args|argv|exe|script|exec\w*)[=:]\s?(?=[\"'])"  # cmd="curl -u me:..."
 _WORD = re.compile(rf"\n|(?i:{_SAYS})|(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]|['\"])+")

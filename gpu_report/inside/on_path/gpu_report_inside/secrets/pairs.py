@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from re import Match
 
-from .secret_names import HIDDEN, hides, is_secret_name, looks_random, without_value
+from .names import HIDDEN, hides, is_secret_name, looks_random, without_value
 
 _QUOTED = r"(?P<value>'[^'\n]{1,4000}'|\"[^\"\n]{1,4000}\")"
 _NAMED = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from re import Match
 
-from .hide_secrets import NAME, hide_in_text
-from .secret_names import HIDDEN, hides, is_secret_name
-from .secret_shapes import hide_keys
+from .hide import NAME, hide_in_text
+from .names import HIDDEN, hides, is_secret_name
+from .shapes import hide_keys
 
 # A name beside its value, an option and its value in a list, a key and its value in a line or in braces.
 _NAMED_VALUE = re.compile(

@@ -6,7 +6,7 @@ import re
 from re import Match
 from typing import TYPE_CHECKING
 
-from .secret_names import looks_random, mixes, without_value
+from .names import looks_random, mixes, without_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

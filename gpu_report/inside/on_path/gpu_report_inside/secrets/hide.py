@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from re import Match
 from typing import Any
 
-from .secret_commands import hide_by_place
-from .secret_headers import hide_headers
-from .secret_names import HIDDEN, gives_away, hides, is_secret_name, may_hide, without_value, words_of
-from .secret_pairs import hide_pairs
-from .secret_scripts import hide_in_scripts
-from .secret_sentences import hide_in_sentences
-from .secret_shapes import hide_in_urls, hide_keys, hide_shapes
+from .commands import hide_by_place
+from .headers import hide_headers
+from .names import HIDDEN, gives_away, hides, is_secret_name, may_hide, without_value, words_of
+from .pairs import hide_pairs
+from .scripts import hide_in_scripts
+from .sentences import hide_in_sentences
+from .shapes import hide_in_urls, hide_keys, hide_shapes
 
 DEEPEST = 20  # a=b=c=...: nobody nests names deeper; what lies below is hidden
 LONGEST_TEXT = 500  # characters of one value that callbacks report; a path has fewer

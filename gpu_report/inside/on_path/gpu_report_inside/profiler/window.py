@@ -15,16 +15,16 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from .compiled import breaks, graphs
-from .hide_secrets import hide_and_cut
-from .layer_names import LayerNames
-from .lines import LINES
-from .profile_lines import WindowLines
+from ..compiled import breaks, graphs
+from ..layer_names import LayerNames
+from ..lines import LINES
+from ..secrets.hide import hide_and_cut
+from .lines import WindowLines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .profile_requests import Plan
+    from .requests import Plan
 
 LONGEST_S = 60.0  # of a window: then it ends with the steps that it has ...
 MOST_EVENTS = 1_500_000  # ... or with so many events: 400 MB of JSON

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from re import Match
 
-from .secret_names import HIDDEN, without_value
+from .names import HIDDEN, without_value
 
 _PARAMETER = r"[A-Za-z][\w\-]*=(?:\\?\"[^\"\n]{0,1000}\"?|[^\s,\"']+)"
 # Authorization: Digest username="me", response="...": whatever its parameters are called.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .secret_names import HIDDEN, hides, is_secret_name, looks_random, mixes, words_of
+from .names import HIDDEN, hides, is_secret_name, looks_random, mixes, words_of
 
 # Programs by the flag behind which, or glued to which, they take a password.
 _PASSWORD_FLAGS = {

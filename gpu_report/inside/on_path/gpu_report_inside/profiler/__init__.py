@@ -1,0 +1,1 @@
+"""Windows of PyTorch's profiler in a training, and what asks for them."""

@@ -11,6 +11,7 @@ from functools import partial
 UNEXPLAINED = "unexplained"  # an honest answer
 LOADER, OTHER_NODE = "the data loader", "a rank on another node"  # what a finding waited for
 WAITING_FOR_PEER = "waiting-for-peer"  # a rule and its cause
+LAUNCH_BOUND = "launch-bound"  # a cause: nobody is to blame for a model whose steps are small
 ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its end takes
 STEADY_KEY = "steady_util_pct"  # of evidence: mean utilisation in the steady state
 SWAPPED_KEY = "validated_images"  # of evidence: so many images validate for each that trains, and may be swapped
@@ -306,7 +307,7 @@ _CAUSES = (
         has_line=True,
     ),
     CauseRow(
-        "launch-bound",
+        LAUNCH_BOUND,
         "Launch-bound (CPU launches kernels too slowly)",
         "",
         "",

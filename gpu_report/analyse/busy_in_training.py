@@ -52,11 +52,14 @@ def saw_training(context: Context) -> bool:
     return any(phase.name == "train" for phase in context.phases)
 
 
-def busy_words(mean_pct: float) -> str:
-    """Return how busy GPUs were (%), with a word for what is less than a healthy training has: only 31 %, under 1 %."""
+def busy_words(mean_pct: float, *, by_nature: bool = False) -> str:
+    """Return how busy GPUs were (%): only 31 %, under 1 %.
+
+    There is a word for what is less than a healthy training has, unless it is so `by_nature`, and no fault.
+    """
     if mean_pct < NEXT_TO_NOTHING_PCT:
         return f"under {NEXT_TO_NOTHING_PCT:.0f} %"
-    return f"{'only ' if mean_pct < HEALTHY_PCT else ''}{mean_pct:.0f} %"
+    return f"{'only ' if mean_pct < HEALTHY_PCT and not by_nature else ''}{mean_pct:.0f} %"
 
 
 def steady_words(mean_pct: float, steady_pct: float | None) -> str:

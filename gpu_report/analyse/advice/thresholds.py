@@ -24,6 +24,7 @@ CACHE_NEEDS = 2.0  # ultralytics refuses to cache images unless twice their size
 OPTIMISER_STEP = 0.45
 BATCH_MEMORY_SHARE = 0.6  # of a card's memory: what ultralytics' own AutoBatch aims at
 BATCHES_AT_LEAST = 10  # of an epoch: fewer are a poor epoch for the loader and for batch normalisation
+WORTH_NEXT_S = 60.0  # of a training's time: nobody lists images eight times for less
 
 # Of the epoch that the first fix reaches: another asks for more (memory, a first epoch that decodes), and has to win
 # a quarter more. For 8 workers that decode images of 12 megapixels 14 are expected to win 1.8 times, a cache 2.6 times;

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.catalogue import ENDS_EPOCHS_KEY
 from gpu_report.model import Advice, Ending, Finding, Projection
 from gpu_report.wording import lower_first
 
@@ -12,6 +13,7 @@ from gpu_report.wording import lower_first
 # the checkpoint. Older versions ignore `workers` and `cache`, and resume all the same.
 RESUMED_WITH = frozenset({"batch", "cache", "workers"})
 RESTART = "Restart with longer epochs"  # how long is in the advice itself
+NEXT_TIME = "Make epochs longer in the next training"
 
 
 def one_way_on(
@@ -31,7 +33,7 @@ def one_way_on(
     if _is_sooner_anew(ending, longer):
         ways = {ended.id: _without_resume(ended), longer.id: _anew(longer)}
     else:
-        ways = {longer.id: _next_time(longer)}
+        ways = {longer.id: _next_time(longer, ending)}
     return [ways.get(f.id, f) for f in findings]
 
 
@@ -63,9 +65,17 @@ def _anew(longer: Finding) -> Finding:
     return replace(longer, advice=tuple(anew))
 
 
-def _next_time(longer: Finding) -> Finding:
-    """Return the finding with its advice for the next training: it leads nothing, for this one is resumed."""
-    return replace(longer, advice=tuple(map(_later, longer.advice)))
+def _next_time(longer: Finding, ending: Ending | None) -> Finding:
+    """Return the finding with its advice for the next training, for this one is resumed.
+
+    Longer epochs are left out where a whole training would win little by them.
+    """
+    epoch_s = longer.duration_s / (longer.number(ENDS_EPOCHS_KEY) or 1.0)
+    asked = ending.epochs if ending is not None and ending.epochs else 1
+    worth = (
+        a for a in longer.advice if a.gain_estimate is None or a.gain_estimate * epoch_s * asked >= th.WORTH_NEXT_S
+    )
+    return replace(longer, advice=tuple(map(_later, worth)))
 
 
 def _later(advice: Advice) -> Advice:
@@ -73,7 +83,7 @@ def _later(advice: Advice) -> Advice:
     if advice.argument in RESUMED_WITH:
         return advice
     text = f"In the next training: {advice.text if advice.argument else lower_first(advice.text)}"
-    return replace(advice, text=text, short="", gain_estimate=None)
+    return replace(advice, text=text, short=NEXT_TIME if advice.gain_estimate else "", gain_estimate=None)
 
 
 def _fix(findings: Sequence[Finding], projection: Projection | None) -> Advice | None:

@@ -12,7 +12,7 @@ from gpu_report.analyse.results.inference_verdict import inference_sentences, le
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict_drops import MergedDrop, drop_sentences, merged_drops, waiting_sentence
 from gpu_report.analyse.results.verdict_end import ended_badly, interrupted, led_to, lost, stopped_early
-from gpu_report.analyse.results.verdict_lead import FIX, LAUNCH_BOUND, LOOK, URGENT_S, Lead, leads
+from gpu_report.analyse.results.verdict_lead import FIX, LOOK, URGENT_S, Lead, leads
 from gpu_report.analyse.results.verdict_work import (
     is_judged,
     is_long,
@@ -25,6 +25,7 @@ from gpu_report.analyse.timeseries.gpu_series import unsampled_s
 from gpu_report.catalogue import (
     CAUSES,
     GROWTH_KEY,
+    LAUNCH_BOUND,
     OTHER_NODE,
     RULES,
     UNEXPLAINED,
@@ -85,7 +86,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
             unseen,
             () if first else _without_lasting(findings, lead),
             is_lead=is_lead,
-            marred=_is_marred(findings),
+            marred=_is_marred([f for f in findings if f.rule != "starved" or not _is_launch_bound(f)]),
         ),
         *_unnamed(context, lead, findings),
         *_guessed(context, findings),
@@ -257,6 +258,10 @@ def _throttled(findings: Sequence[Finding]) -> Iterator[Sentence]:
 def _is_marred(findings: Sequence[Finding]) -> bool:
     """Tell whether something went wrong that a healthy utilisation would hide, such as a bad end or another process."""
     return any(not RULES[f.rule].harmless and f.severity != "info" and not f.expected for f in findings)
+
+
+def _is_launch_bound(finding: Finding) -> bool:
+    return finding.cause is not None and finding.cause.name == LAUNCH_BOUND
 
 
 def _drops(

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gpu_report.analyse.advice.thresholds import BATCHES_AT_LEAST
+from gpu_report.analyse.advice.way_on import NEXT_TIME
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.larger_batch import no_larger_batch
 from gpu_report.analyse.results.verdict_drops import merged_drops
 from gpu_report.analyse.rules.epochs.validation_advice import WRITE
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
@@ -21,6 +22,7 @@ from gpu_report.catalogue import (
     GROWN_TO_KEY,
     GROWS_ON_KEY,
     GROWTH_KEY,
+    LAUNCH_BOUND,
     OTHER_NODE,
     RULES,
     START_AGAIN_KEY,
@@ -47,7 +49,6 @@ from gpu_report.wording import (
 )
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
-LAUNCH_BOUND = "launch-bound"
 URGENT_S = float("inf")  # nothing is worth more
 OUTGROWS_S = 1e12  # of what makes each epoch longer than the one before: in time nothing that stays as it is costs more
 
@@ -80,7 +81,7 @@ def leads(
     ]
     trained_s = _trained_s(context)
     worth = [lead for lead in found if lead.saves_s >= th.WORTH_LEADING_SHARE * trained_s]
-    return sorted(worth, key=lambda lead: -lead.saves_s)
+    return sorted(worth, key=lambda lead: -lead.saves_s) or list(_next_time(findings))
 
 
 def _trained_s(context: Context) -> float:
@@ -164,7 +165,7 @@ def _lasting(
         stood = _stood_in(cause.name, at, finding) if at else ""
         text = (stood if looks else do) or stood
         text = text or CAUSES[cause.name].always
-        if text and (looks or do or cause.name != LAUNCH_BOUND or _larger_batch_fits(context, finding, findings)):
+        if text and (looks or do or cause.name != LAUNCH_BOUND or not no_larger_batch(context, finding, findings)):
             sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
             least_s = th.WORTH_LEADING_SHARE * _trained_s(context)
             # a batch that no argument can be said for comes after a function that can be looked at
@@ -228,15 +229,6 @@ def _grown(finding: Finding) -> str:
     if more_s is None:
         return grown
     return f"{grown}. If it goes on so, each epoch takes at least {about_length(more_s)} longer than the one before"
-
-
-def _larger_batch_fits(context: Context, finding: Finding, findings: Sequence[Finding]) -> bool:
-    """Tell whether a larger batch fits a finding's GPU, and leaves an epoch of its training batches enough."""
-    if any(each.rule == "memory-near-limit" and each.gpu == finding.gpu for each in findings):
-        return False
-    training = context.training_at(finding.start_t_s, finding.gpu)
-    batches = training.quantity("batches") if training is not None else None
-    return batches is None or batches >= 2 * BATCHES_AT_LEAST
 
 
 def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> str:
@@ -315,6 +307,14 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         gain = advice.gain_estimate or 0.0
         text = f"{advice.short} (about {1 / (1 - gain):.1f}\u00d7 faster): {lower_first(finding.summary)}"
         yield Lead(_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
+
+
+def _next_time(findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield what is worth changing in the next training, for this one is resumed as it is."""
+    for finding in findings:
+        advice = next((each for each in finding.advice if each.short == NEXT_TIME), None)
+        if advice is not None and (finding.number(ENDS_SHARE_KEY) or 0.0) >= 100 * th.HALF:
+            yield Lead(_of(finding, LOOK, f"{advice.short}: {lower_first(finding.summary)}"), 0.0)  # how is said below
 
 
 def _of_sets(finding: Finding, share_pct: float) -> Lead:

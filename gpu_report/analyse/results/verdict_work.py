@@ -4,17 +4,25 @@ from collections.abc import Iterator, Sequence
 from statistics import mean
 from typing import TypeGuard
 
-from gpu_report.analyse.busy_in_training import Busy, busy_words, of_what_time, saw_training, steady_words
+from gpu_report.analyse.busy_in_training import (
+    Busy,
+    busy_words,
+    of_what_time,
+    saw_training,
+    steady_utilisation,
+    steady_words,
+)
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.larger_batch import no_larger_batch
 from gpu_report.analyse.results.time_ledger import others_work
 from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.intervals import as_array
-from gpu_report.catalogue import ENDS_EPOCHS_KEY, RULES, STEADY_KEY
-from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Finding, Sentence
+from gpu_report.catalogue import ENDS_EPOCHS_KEY, LAUNCH_BOUND, RULES, STEADY_KEY
+from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Cause, Finding, Sentence
 from gpu_report.wording import counted, length, lower_first
 
 BOUND_WORDS = {
@@ -24,6 +32,7 @@ BOUND_WORDS = {
     "exchange": ": most of the rest waits for the exchange of gradients",
 }
 LIMIT = ": the model itself is the limit"
+GOOD = f"{HEALTHY_PCT:.0f} % or more is good for YOLO"
 
 
 def is_long(trained: Busy) -> TypeGuard[tuple[float, float]]:
@@ -57,12 +66,15 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
         how_long = f"for only {length(seconds)}{_waited_for_data(context)}"
         yield Sentence("work", f"{what}: {lower_first(_who(context))} {did} {how_long}.")
         return
-    kept_busy = f"{_who(context)} {_be(context)} busy {busy_words(util)} of {of_what_time(context, seconds)}"
     judged = is_lead and not context.too_coarse
+    if judged and util < HEALTHY_PCT and (calm := list(_no_fault(context, util, seconds, findings, marred=marred))):
+        yield from calm
+        return
+    kept_busy = f"{_who(context)} {_be(context)} busy {busy_words(util)} of {of_what_time(context, seconds)}"
     before = _judgement(util, marred=marred) if judged else ""
     busy = f"{before}{lower_first(kept_busy) if before else kept_busy}"
     if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT:
-        busy = f"{busy} ({HEALTHY_PCT:.0f} % or more is good for YOLO)"
+        busy = f"{busy} ({GOOD})"
     (sure, cause), ids = _because(findings)
     steady = steady_words(util, _steady_pct(findings)) if cause else ""
     joined = ", and" if util < HEALTHY_PCT else ", but"
@@ -74,6 +86,48 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
         yield Sentence("starved", f"Cause: {sure}{cause}.", ids)
     else:
         yield Sentence("work", f"{busy}{compute or (cause and f', {sure}because {cause}')}.", ids)
+
+
+def _no_fault(
+    context: Context, util: float, seconds: float, findings: Sequence[Finding], *, marred: bool
+) -> Iterator[Sentence]:
+    """Yield why GPUs were less busy in training than is good, where nothing went wrong; nothing where that is not so.
+
+    It only warmed up for long, or the model is small for the GPU and nobody can give it larger batches.
+    """
+    starved = [finding for finding in findings if finding.rule == "starved"]
+    if not starved and _at_epoch_ends(findings, seconds):
+        return
+    busy = f"{lower_first(_who(context))} {_be(context)} busy {busy_words(util, by_nature=True)}"
+    busy = f"{busy} of {of_what_time(context, seconds)}"
+    steady_pct = None if starved else _steady_of_all(context)
+    if steady_pct is not None and steady_pct >= HEALTHY_PCT:
+        yield Sentence("work", f"{_judgement(steady_pct, marred=marred)}{busy}, {steady_pct:.0f} % in steady state.")
+        yield Sentence("work", f"{GOOD}.")
+    elif starved and all(finding.cause and _is_by_nature(finding.cause) for finding in starved):
+        ids = tuple(finding.id for finding in starved)
+        yield Sentence("work", f"{'Little' if marred else 'Nothing'} found to fix: {busy}.")
+        yield Sentence(
+            "starved", "Each batch has too little work for this GPU: the CPU launches kernels too slowly.", ids
+        )
+        why = no_larger_batch(context, starved[0], findings)
+        yield Sentence("starved", f"A larger batch would keep it busier{f', but {why}' if why else ''}.", ids)
+
+
+def _is_by_nature(cause: Cause) -> bool:
+    return cause.name == LAUNCH_BOUND and cause.confidence >= LIKELY
+
+
+def _steady_of_all(context: Context) -> float | None:
+    """Return mean utilisation (%) in the steady state, of all trainings and their GPUs; None where it is not known."""
+    known = [
+        steady_utilisation(context, training, series, use)
+        for training in context.trainings
+        for series, use in zip(context.series, context.usable, strict=True)
+        if series.gpu in training.gpus
+    ]
+    values = [value for value in known if value is not None]
+    return mean(values) if values and len(values) == len(known) else None
 
 
 def _at_epoch_ends(findings: Sequence[Finding], trained_s: float) -> str:

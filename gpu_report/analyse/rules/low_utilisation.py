@@ -21,7 +21,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.catalogue import STEADY_KEY
+from gpu_report.catalogue import LAUNCH_BOUND, STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Cause, Evidence, Finding, Severity
 
 ORDINARY = "without first batches and slow epochs"  # what it is judged by; what is said first is over all training
@@ -92,11 +92,13 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
         Evidence(f"mean utilisation in typical training ({ORDINARY})", mean_pct, "%", key=STEADY_KEY),
         ("share of time that the training waited for data", None if waited is None else 100 * waited, "%"),
     )
+    severity = _severity(cause, mean_pct, training)
+    by_nature = severity == "info" and cause.name == LAUNCH_BOUND
     return context.finding(
         "starved",
-        _severity(cause, mean_pct),
+        severity,
         span,
-        f"{_how_busy(context, signals.gpu, busy, low)}: {cause.explanation}",
+        f"{_how_busy(context, signals.gpu, busy, low, by_nature=by_nature)}: {cause.explanation}",
         gpu=signals.gpu,
         evidence=(
             *numbers,
@@ -132,20 +134,27 @@ def _of_its_call(context: Context, training: Training, signals: IntervalSignals,
     return of_growth(context.signals.call_growth(signals.gpu, stood.call, training)) if is_why else ()
 
 
-def _how_busy(context: Context, gpu: int, busy: Busy, low: _Low) -> str:
+def _how_busy(context: Context, gpu: int, busy: Busy, low: _Low, *, by_nature: bool) -> str:
     if busy is None:
         waited_pct = 100 * (low.waited or 0.0)
         return f"The training on GPU {gpu} waited for data {waited_pct:.0f} % of the time in steady state"
     mean_pct, seconds = busy
     steady = steady_words(mean_pct, low.mean_pct)
-    return f"GPU {gpu} was busy {busy_words(mean_pct)} of {of_what_time(context, seconds)}{steady}"
+    words = busy_words(mean_pct, by_nature=by_nature)
+    return f"GPU {gpu} was busy {words} of {of_what_time(context, seconds)}{steady}"
 
 
-def _severity(cause: Cause, mean_pct: float | None) -> Severity:
-    """Return a note for what is between starved and healthy, unless its cause can be repaired without another batch."""
+def _severity(cause: Cause, mean_pct: float | None, training: Training) -> Severity:
+    """Return a note for what is between starved and healthy, unless its cause can be repaired without another batch.
+
+    Small steps of an epoch that has too few batches for a larger one are a note, however idle the GPU is.
+    """
+    small_steps = cause.name == LAUNCH_BOUND
+    if small_steps and (training.quantity("batches") or th.LARGER_BATCH_FROM) < th.LARGER_BATCH_FROM:
+        return "info"
     if mean_pct is None or mean_pct < STARVED_PCT:
         return "warning"
-    by_nature = cause.name == "launch-bound" and mean_pct >= MAIN_BOUND_UTIL_PCT
+    by_nature = small_steps and mean_pct >= MAIN_BOUND_UTIL_PCT
     return "info" if by_nature or not cause.confidence else "warning"
 
 
@@ -157,7 +166,7 @@ def _explained(signals: IntervalSignals, waited: float | None) -> Explanation:
     """
     explained = explain(signals)
     is_known, waited = explained.cause.confidence > 0, waited or 0.0
-    follows = explained.cause.name == "launch-bound" and waited >= th.DATA_WAIT_SHARE
+    follows = explained.cause.name == LAUNCH_BOUND and waited >= th.DATA_WAIT_SHARE
     waits = signals.while_waiting() if follows or (not is_known and waited >= th.WAITING_SHARE) else None
     if waits is None:
         return explained

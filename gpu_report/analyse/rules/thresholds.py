@@ -204,3 +204,7 @@ GROWTH_GOES_ON = (
 # what others took meanwhile, and what a look at other tensors would have found.
 LARGEST_LOSS_MIB = 0.01  # of a tensor: a loss is a number, or one for each object
 HOLDER_SHARE = 0.3
+
+# --- larger batches ---
+
+LARGER_BATCH_FROM = 20  # batches of an epoch: of twice the size 10 are left, and fewer are a poor epoch (advice)

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 from support.samples import analysis_of, run_of
 
-from gpu_report.analyse.advice.way_on import RESTART, one_way_on
+from gpu_report.analyse.advice.way_on import NEXT_TIME, RESTART, one_way_on
 from gpu_report.analyse.context import build_context
-from gpu_report.model import Advice, Cause, Ending, Finding, Options, Projection
+from gpu_report.catalogue import ENDS_EPOCHS_KEY
+from gpu_report.model import Advice, Cause, Ending, Evidence, Finding, Options, Projection
 
 CONTEXT = build_context(run_of("m-long-stall"), Options())
 RESUME = "yolo detect train resume model=a/last.pt"
@@ -48,9 +49,16 @@ def test_the_way_that_is_over_sooner_is_the_only_one(ending, anew):
     found = way_on(ENDED, LONGER, ending=ending)
     assert [bool(each.resume) for each in found["ended-1"].advice] == ([] if anew else [True])
     (longer,) = found["long-epoch-ends-1"].advice
-    assert longer.short == (RESTART if anew else "")
+    assert longer.short == (RESTART if anew else NEXT_TIME)
     assert (longer.gain_estimate is not None) == anew
     assert anew or longer.text == "In the next training: list the images 4 times"
+
+
+def test_longer_epochs_are_not_worth_it_in_a_training_of_a_minute():
+    brief = replace(LONGER, end_t_s=131.0 + 16 * 1.8, evidence=(Evidence("", 16, key=ENDS_EPOCHS_KEY),))
+    at_once = {epochs: way_on(ENDED, brief, ending=Ending("interrupted", 545.0, 39, epochs)) for epochs in (40, 400)}
+    assert at_once[40]["long-epoch-ends-1"].advice == ()
+    assert at_once[400]["long-epoch-ends-1"].advice
 
 
 def test_what_a_resumed_training_takes_anew_is_advised_for_it_and_the_rest_for_the_next():

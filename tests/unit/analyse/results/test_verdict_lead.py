@@ -7,9 +7,12 @@ from support.runs import make_run, readings
 from support.samples import SAMPLES, analysis_of, run_of
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.results.verdict_lead import _slow_starts
+from gpu_report.analyse.advice.way_on import NEXT_TIME
+from gpu_report.analyse.context import build_context
+from gpu_report.analyse.results.verdict_lead import _slow_starts, leads
+from gpu_report.catalogue import ENDS_SHARE_KEY
 from gpu_report.load import load_run
-from gpu_report.model import CodeLocation, Finding, Options
+from gpu_report.model import Advice, CodeLocation, Evidence, Finding, Options
 
 
 def lead(name):
@@ -126,3 +129,34 @@ def test_a_larger_batch_is_not_the_way_for_a_few_batches_an_epoch(batches, is_of
     inside = tuple(dataclasses.replace(each, settings={**each.settings, "batches": batches}) for each in run.inside)
     text = analyse(dataclasses.replace(run, inside=inside)).verdict.text
     assert ("Try a larger `batch`" in text) is is_offered
+
+
+def test_a_training_that_only_warmed_up_for_long_is_healthy():
+    first, second = analysis_of("s-early-stop").verdict.sentences[:2]
+    assert first.text == "Nothing to fix: the GPU was busy 47 % of training time, 67 % in steady state."
+    assert second.text == "60 % or more is good for YOLO."
+
+
+def test_a_model_with_small_steps_is_no_fault_and_why_its_batch_stays_is_said():
+    assert [each.text for each in analysis_of("l-healthy").verdict.sentences[:3]] == [
+        "Nothing found to fix: the GPU was busy 55 % of training time.",
+        "Each batch has too little work for this GPU: the CPU launches kernels too slowly.",
+        "A larger batch would keep it busier.",
+    ]
+    run = run_of("n-healthy-disk")
+    inside = tuple(dataclasses.replace(each, settings={**each.settings, "batches": 12}) for each in run.inside)
+    few = analyse(dataclasses.replace(run, inside=inside))
+    assert "A larger batch would keep it busier, but an epoch has only 12 batches." in few.verdict.text
+    assert "only 4" not in few.verdict.text
+    assert {each.severity for each in few.findings if each.rule == "starved"} == {"info"}
+    assert analysis_of("s-memory-steps").verdict.sentences[2].text.endswith("but GPU memory keeps growing.")
+
+
+def test_longer_epochs_of_the_next_training_lead_where_nothing_else_does():
+    found = Finding(
+        *("long-epoch-ends-1", "long-epoch-ends", "info", 0, 10.0, 90.0, "Validation takes 62 % of each epoch"),
+        evidence=(Evidence("", 62.0, "%", key=ENDS_SHARE_KEY),),
+        advice=(Advice("List the images 8 times", short=NEXT_TIME),),
+    )
+    (lead,) = leads(build_context(run_of("l-healthy"), Options()), [found], (), None)
+    assert lead.sentence.text == f"{NEXT_TIME}: validation takes 62 % of each epoch."

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+import numpy as np
+
 from gpu_report.analyse.busy_in_training import Busy, busy_in_training, saw_training
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
@@ -105,6 +107,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_no_gpu(context),
         *(() if first else _largest_loss(trained, findings, ledger, is_training=saw_training(context))),
         *_unused(context, lead),
+        *_of_others(context),
         *_cost(context, findings, ledger),
     )
     return Verdict(sentences, trained[0] if trained and is_judged(trained, findings) else None)
@@ -364,6 +367,15 @@ def _unused(context: Context, lead: Lead | None) -> Iterator[Sentence]:
         several = len(unused) > 1
         names = f"GPU{'s' if several else ''} {', '.join(unused)}"
         yield Sentence("unused GPU", f"{names} {'were' if several else 'was'} never used.")
+
+
+def _of_others(context: Context) -> Iterator[Sentence]:
+    """Yield which GPUs only other processes used: that is no loss of the training, and yet somebody may wonder."""
+    for series in context.series:
+        busy_pct, seconds = series.mean_util_of(np.ones(len(series.t_s), dtype=bool))
+        if series.gpu in context.gpus_of_others and seconds:
+            whose = f"another process used it ({busy_pct:.0f} % busy)"
+            yield Sentence("other GPU", f"GPU {series.gpu} was not part of this training: {whose}.")
 
 
 def _cost(context: Context, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> Iterator[Sentence]:

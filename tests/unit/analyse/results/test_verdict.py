@@ -5,6 +5,7 @@ import dataclasses
 import pandas as pd
 import pytest
 from support.runs import PROCESSES, make_run, readings
+from support.samples import analysis_of
 
 from gpu_report.analyse import analyse
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase, RecordedEvent
@@ -208,3 +209,8 @@ def test_drops_too_short_to_see_are_others_than_those_found(source, way_out):
     said = analyse(dataclasses.replace(run, recording=coarse)).verdict.text
     assert "Not checked" not in said
     assert said.endswith(f"Drops shorter than 45 s cannot be seen in readings 15 s apart; {way_out}.")
+
+
+def test_a_gpu_that_only_another_process_used_is_said_once():
+    said = [each.text for each in analysis_of("s-shared-gpu").verdict.sentences if "GPU 1" in each.text]
+    assert said == ["GPU 1 was not part of this training: another process used it (58 % busy)."]

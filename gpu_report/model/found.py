@@ -384,7 +384,8 @@ class Sentence:
     """A sentence of the verdict: what kind it is, the findings that it reports (their ids), and what it is about.
 
     `about` is a cause or another row of the ledger, empty where that is nothing of the kind. `advice` is what it says
-    to do, None where it says nothing of the kind: nobody needs to say that again.
+    to do, None where it says nothing of the kind: nobody needs to say that again. `names_own` says that it is to look
+    at a function of the user's.
     """
 
     kind: str
@@ -392,6 +393,7 @@ class Sentence:
     findings: tuple[str, ...] = ()
     about: str = ""
     advice: Advice | None = None
+    names_own: bool = False
 
 
 @dataclass(frozen=True)

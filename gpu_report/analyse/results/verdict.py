@@ -94,7 +94,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_guessed(context, findings),
         *_projected(projection, lead),
         *_second(found, findings),
-        *_limit(limits, findings, projection),
+        *_limit(limits, findings, projection, lead),
         *interrupted(findings),
         *stopped_early(ending),
         *_setup(findings, lead),
@@ -186,11 +186,15 @@ def _second(found: Sequence[Lead], findings: Sequence[Finding]) -> Iterator[Sent
 
 
 def _limit(
-    limits: Sequence[SpeedupLimit], findings: Sequence[Finding], projection: Projection | None
+    limits: Sequence[SpeedupLimit], findings: Sequence[Finding], projection: Projection | None, lead: Lead | None
 ) -> Iterator[Sentence]:
-    """Yield the limit of what holds training back all the time, where nobody can say what a fix would reach."""
+    """Yield the limit of what holds training back all the time, or leads and makes the ends of all epochs longer.
+
+    Nothing where somebody can say what a fix would reach.
+    """
     lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
-    limit = next((limit for limit in limits if limit.cause in lasting), None)
+    led = {lead.sentence.about} if lead is not None else set()
+    limit = next((each for each in limits if each.cause in (led if each.at_epoch_ends else lasting)), None)
     if limit is None or (projection is not None and projection.cause == limit.cause):
         return
     if limit.cause == LAUNCH_BOUND and limit.fix == "":  # it is reached by a batch that nobody can name

@@ -36,7 +36,7 @@ from gpu_report.catalogue import (
     CauseRow,
     rule_words,
 )
-from gpu_report.model import Advice, CodeLocation, Finding, Frame, Projection, Sentence, SpeedupLimit
+from gpu_report.model import Advice, CodeLocation, Finding, Frame, Projection, Sentence, SpeedupLimit, epoch_now_s
 from gpu_report.wording import (
     about_length,
     brief_seconds,
@@ -49,6 +49,7 @@ from gpu_report.wording import (
 )
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
+FASTER_FROM = 1.2  # times as fast: less is no headline
 URGENT_S = float("inf")  # nothing is worth more
 OUTGROWS_S = 1e12  # of what makes each epoch longer than the one before: in time nothing that stays as it is costs more
 
@@ -113,9 +114,9 @@ def _set_up(findings: Sequence[Finding]) -> Iterator[Lead]:
             yield Lead(_of(finding, LOOK, f"{advice.short}{faster}: {lower_first(finding.summary)}"), URGENT_S)
 
 
-def _of(finding: Finding, kind: str, text: str, advice: Advice | None = None) -> Sentence:
+def _of(finding: Finding, kind: str, text: str, advice: Advice | None = None, *, names_own: bool = False) -> Sentence:
     about = finding.cause.name if finding.cause else ""
-    return Sentence(kind, f"{upper_first(text)}.", (finding.id,), about, advice)
+    return Sentence(kind, f"{upper_first(text)}.", (finding.id,), about, advice, names_own)
 
 
 def _plain(text: str) -> str:
@@ -173,7 +174,7 @@ def _lasting(
             saves_s = least_s if is_vague else max(sure * at_most_s, least_s)
             grown = _grown(finding) if looks else ""
             saves_s = OUTGROWS_S if grown and finding.number(GROWS_ON_KEY) else saves_s
-            yield Lead(Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name), saves_s)
+            yield Lead(Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name, names_own=looks), saves_s)
 
 
 def _waited_s(context: Context, finding: Finding) -> float:
@@ -205,7 +206,7 @@ def _user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             text = f"Look at {place_words(at)}: it took {share_pct:.0f} % of training time{_grown(finding)}"
             saves_s = (finding.number(USER_CODE_IDLE_KEY) or 0.0) / 100 * _trained_s(context)
             saves_s = OUTGROWS_S if finding.number(GROWS_ON_KEY) else saves_s
-            lead = Lead(_of(finding, LOOK, text), saves_s)
+            lead = Lead(_of(finding, LOOK, text, names_own=True), saves_s)
             before = told.get((at.file, at.function), lead)
             told[at.file, at.function] = max(before, lead, key=lambda each: each.saves_s)
     yield from told.values()
@@ -287,7 +288,7 @@ def _momentary(findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epoc
         saves_s = took_s if limit is None else min(took_s, limit.saves_at_most_s * max(epochs, 1))
         saves_s *= th.UNSURE if cause == UNEXPLAINED else 1.0
         if cause not in waited_for | lasting:
-            yield Lead(_look(cause, mine, took_s), saves_s)
+            yield Lead(_look(cause, mine, took_s, _faster_without(limit, epoch_now_s(limits))), saves_s)
 
 
 def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
@@ -381,7 +382,7 @@ def _slow_starts(findings: Sequence[Finding], recorded_s: float, epochs: int) ->
         elif at is not None and not at.is_yolo and not lasts:
             took_s = at.share * finding.duration_s
             text = f"Look at {place_words(at)}: {about_length(took_s)} of the start-up went there"
-            yield Lead(_of(finding, LOOK, text), took_s)
+            yield Lead(_of(finding, LOOK, text, names_own=True), took_s)
 
 
 def _known_start(finding: Finding, took_s: float, epochs: int) -> Lead:
@@ -401,7 +402,7 @@ def _slow_exits(findings: Sequence[Finding]) -> Iterator[Lead]:
             took = f"the command took {about_length(finding.duration_s)} to end after its training"
             own = at is not None and not at.is_yolo
             text = f"Look at {place_words(at)}: {took}" if at and own else f"Find what runs after the training: {took}"
-            yield Lead(_of(finding, LOOK, text), finding.duration_s)
+            yield Lead(_of(finding, LOOK, text, names_own=own), finding.duration_s)
 
 
 def _was_paused(finding: Finding) -> bool:
@@ -414,8 +415,11 @@ def _took_s(findings: Sequence[Finding]) -> float:
     return length_s(union([finding.span for finding in findings]))
 
 
-def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
-    """Return where to look for what took time at moments: the line of code, the process, else what its cause says."""
+def _look(cause: str, findings: Sequence[Finding], took_s: float, faster: str) -> Sentence:
+    """Return where to look for what took time at moments: the line of code, the process, else what its cause says.
+
+    `faster` is how much faster epochs would be without a line of the user's, empty where that is not known.
+    """
     worst = max(findings, key=lambda finding: finding.duration_s)
     ids = tuple(finding.id for finding in findings)
     advice = next((each for each in worst.advice if each.short), None)
@@ -425,10 +429,11 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
     took = about_length(took_s)
     rule = RULES[worst.rule]
     felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
+    names_own = worst.waited_for != OTHER_NODE and at is not None and not at.is_yolo
     if worst.waited_for == OTHER_NODE:  # what this rank did meanwhile was to wait
         text = f"{upper_first(_gpu(worst))} waited {took} for {OTHER_NODE}, which nvidia-smi shows as busy"
-    elif at is not None and not at.is_yolo:
-        text = f"Look at {place_words(at)}: {felt} for {took} there"
+    elif names_own and at is not None:
+        text = f"Look at {place_words(at)}: {felt} for {took} there{faster}"
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
         text = f"{advice.short}: it was on the GPU for {took}"
     elif advice is not None:
@@ -442,7 +447,15 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float) -> Sentence:
     else:
         text = row.once.format(took=took, probably=sure, gpu=_gpu(worst))
         text += _stood(at, row)
-    return Sentence(LOOK, f"{text}.", ids, cause, advice)
+    return Sentence(LOOK, f"{text}.", ids, cause, advice, names_own)
+
+
+def _faster_without(limit: SpeedupLimit | None, now_s: float | None) -> str:
+    """Return how much faster epochs would be without what makes the end of each longer, as the end of a sentence."""
+    if limit is None or now_s is None or not limit.at_epoch_ends or limit.saves_at_most_s >= now_s:
+        return ""
+    ratio = shown_ratio(now_s, now_s - limit.saves_at_most_s)
+    return f" (up to {ratio:.1f}\u00d7 faster without)" if ratio >= FASTER_FROM else ""
 
 
 def _stood(at: CodeLocation | None, row: CauseRow) -> str:

@@ -20,7 +20,7 @@ from gpu_report.analyse.results.time_ledger import others_work
 from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
-from gpu_report.analyse.timeseries.intervals import as_array
+from gpu_report.analyse.timeseries.intervals import as_array, length_s, union
 from gpu_report.catalogue import ENDS_EPOCHS_KEY, LAUNCH_BOUND, RULES, STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Cause, Finding, Sentence
 from gpu_report.wording import counted, length, lower_first
@@ -31,6 +31,7 @@ BOUND_WORDS = {
     "data": ": most of the rest waits for data",
     "exchange": ": most of the rest waits for the exchange of gradients",
 }
+OF_EPOCHS = frozenset({"train", "validation", "checkpoint"})  # the phases of an epoch
 LIMIT = ": the model itself is the limit"
 GOOD = f"{HEALTHY_PCT:.0f} % or more is good for YOLO"
 
@@ -78,7 +79,7 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     (sure, cause), ids = _because(findings)
     steady = steady_words(util, _steady_pct(findings)) if cause else ""
     joined = ", and" if util < HEALTHY_PCT else ", but"
-    ends = _at_epoch_ends(findings, seconds)
+    ends = _at_epoch_ends(context, findings, seconds)
     more = ends or ("" if cause else _shared(context))
     compute = f"{joined} {more}" if more else LIMIT if util > th.COMPUTE_BOUND_PCT else ""
     if cause and (before or steady):  # in one it were too long
@@ -96,7 +97,7 @@ def _no_fault(
     It only warmed up for long, or the model is small for the GPU and nobody can give it larger batches.
     """
     starved = [finding for finding in findings if finding.rule == "starved"]
-    if not starved and _at_epoch_ends(findings, seconds):
+    if not starved and _at_epoch_ends(context, findings, seconds):
         return
     busy = f"{lower_first(_who(context))} {_be(context)} busy {busy_words(util, by_nature=True)}"
     busy = f"{busy} of {of_what_time(context, seconds)}"
@@ -130,11 +131,12 @@ def _steady_of_all(context: Context) -> float | None:
     return mean(values) if values and len(values) == len(known) else None
 
 
-def _at_epoch_ends(findings: Sequence[Finding], trained_s: float) -> str:
-    """Return for which share of the time something held up the ends of epochs, empty where nothing did."""
+def _at_epoch_ends(context: Context, findings: Sequence[Finding], trained_s: float) -> str:
+    """Return for which share of the time of epochs something held up their ends, empty where nothing did."""
     took_s = sum(f.took_s for f in findings if RULES[f.rule].at_epoch_ends)
-    share_pct = 100 * took_s / (trained_s + took_s) if took_s else 0.0
-    return f"waited at the ends of epochs for {share_pct:.0f} % of the epochs' whole time" if took_s else ""
+    whole_s = length_s(union([phase.span for phase in context.phases if phase.name in OF_EPOCHS]))
+    share_pct = 100 * took_s / max(whole_s, trained_s + took_s) if took_s else 0.0
+    return f"waited at the ends of epochs for {share_pct:.0f} % of the epochs' time" if took_s else ""
 
 
 def _shared(context: Context) -> str:

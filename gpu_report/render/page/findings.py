@@ -143,7 +143,7 @@ def advice_title(analysis: Analysis) -> str:
     first = {found for each in analysis.verdict.sentences[:1] for found in each.findings}
     said = {each.advice for each in analysis.verdict.sentences}
     led = (advice for finding in analysis.findings if finding.id in first for advice in finding.advice)
-    if any(advice.short and advice not in said for advice in led):
+    if any(advice not in said for advice in led):
         return "What to do"
     says = any(each.kind in {"fix", "look", "prevent"} for each in analysis.verdict.sentences)
     return "Also" if says else "What to do"

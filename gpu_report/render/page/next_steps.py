@@ -16,7 +16,13 @@ _INJECT = (
 
 
 def next_step(finding: Finding, analysis: Analysis) -> str:
-    """Return what to do about a finding that has no advice of its own, empty where that is not known."""
+    """Return what to do about a finding beside its advice: the function that the verdict names.
+
+    Without one, where to look into a finding that has no advice; empty where that is not known.
+    """
+    named = (each.text for each in analysis.verdict.sentences if each.names_own and finding.id in each.findings)
+    if look := next(named, ""):
+        return look.removesuffix(".")
     if finding.advice or finding.expected or finding.severity == "info":
         return ""
     if finding.cause is None:

@@ -28,6 +28,8 @@ LEAST_CONTEXT_S = 15.0
 # the same lines then. Steps are ten times as long where more than MOST_STEPS would lie on either side of a finding.
 CONTEXT_STEP_S = 5.0
 MOST_STEPS = 30
+SHOWN_TOGETHER = 12  # times that something happened: of more only the longest is shown, for bands would be hairs
+LEAST_BAND = 2.0  # of a chart's width: what is shorter is a line
 MOST_POINTS = 1200  # of a line up to which every sample is drawn; beyond, the lowest and highest of each bucket
 GAP_TICKS = 3.5  # readings further apart than this many ticks or median steps are not joined
 MOST_LINES = 8  # more lines than GPUs of one machine tell nothing
@@ -56,7 +58,7 @@ def surroundings(
 ) -> ChartView | None:
     """Return a quantity in and around a finding, its own GPU's line last and thus on top; None without samples."""
     path = path or _path
-    finding = finding.longest
+    finding = finding if len(finding.occurrences) <= SHOWN_TOGETHER else finding.longest
     start, end = _window(finding, analysis.run.duration_s)
     scale = WIDTH / (end - start)
     own = [index for index in by_gpu if finding.gpu in (index, None)]
@@ -75,12 +77,15 @@ def surroundings(
         quantity=name,
         top=top_words,
         lines=drawn,
-        band_x=round((finding.start_t_s - start) * scale, 1),
-        band_width=round(max(finding.duration_s * scale, 2.0), 1),
+        bands=tuple(
+            (round((one.start_t_s - start) * scale, 1), round(max(one.duration_s * scale, LEAST_BAND), 1))
+            for one in finding.each
+        ),
         epochs=tuple(round((t - start) * scale, 1) for t in ends if start <= t <= end),
         kernel=tuple(round((t - start) * scale, 1) for t in events if start <= t <= end),
         start=clock.moment(start),
         end=clock.moment(end),
+        has_wide_band=any(one.duration_s * scale > LEAST_BAND for one in finding.each),
     )
 
 
@@ -101,7 +106,7 @@ def shared(charts: Sequence[ChartView | None]) -> tuple[ChartView | None, ...]:
 
 def _window(finding: Finding, duration_s: float) -> tuple[float, float]:
     """Return from when to when the surroundings of a finding are shown, in s from the run's start."""
-    around = max(finding.duration_s * CONTEXT_LENGTHS, LEAST_CONTEXT_S)
+    around = max(finding.longest.duration_s * CONTEXT_LENGTHS, LEAST_CONTEXT_S)
     step = CONTEXT_STEP_S
     while around > MOST_STEPS * step:
         step *= 10

@@ -81,20 +81,21 @@ class ChartLine:
 
 @dataclass(frozen=True)
 class ChartView:
-    """What a finding is about in and around it, 1000 wide and 100 high; the band is the finding itself.
+    """What a finding is about in and around it, 1000 wide and 100 high; the bands (x, width) are the finding itself.
 
-    `quantity` is what the lines show, `top` the value at the upper edge; the lower edge is 0.
+    `quantity` is what the lines show, `top` the value at the upper edge; the lower edge is 0. `has_wide_band` says that
+    a band is more than a line.
     """
 
     quantity: str
     top: str
     lines: tuple[ChartLine, ...]
-    band_x: float
-    band_width: float
+    bands: tuple[tuple[float, float], ...]
     epochs: tuple[float, ...]
     kernel: tuple[float, ...]
     start: Moment
     end: Moment
+    has_wide_band: bool = True
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class LearnMore:
 class FindingView:
     """A finding as it is listed; `id` is its anchor, `number` stands on the timeline, too (empty of an expected one).
 
-    `gist` is its cause and how long it took; `step` is where to look where there is no advice; `is_told` says that
+    `gist` is its cause and how long it took; `step` is where to look, before its advice; `is_told` says that
     the verdict tells it already.
     """
 

@@ -169,8 +169,15 @@ def _with_a_row(context: Context, span: Span) -> Span:
     return span[0] - lacks_s / 2, span[1] + lacks_s / 2
 
 
-def _advice(held: _Held) -> tuple[Advice, ...]:
-    """Return where to write to, of YOLO's own files."""
+def _advice(held: _Held, cause: str) -> tuple[Advice, ...]:
+    """Return how a callback of the user's holds up no epoch, and where to write to, of YOLO's own files.
+
+    A thread helps where the callback waits: one that computes keeps Python's lock (GIL).
+    """
+    if held.call is not None:
+        name = held.call.function.replace("`", "'")
+        where = "a background thread or process" if cause == "trainer-blocked" else "another process, less often"
+        return (Advice(f"Run `{name}` in {where}, or once after the training: then no epoch waits for it"),)
     if held.wait is None or held.wait.call not in WRITES:
         return ()
     on = f" ({held.wait.filesystem})" if held.wait.filesystem else ""
@@ -194,6 +201,6 @@ def _finding(context: Context, gpu: int, held: _Held, explained: Explanation) ->
         at_boundary=True,
         evidence=(*evidence((who, held.seconds, "s")), *explained.evidence),
         cause=explained.cause,
-        advice=explained.advice or _advice(held),
+        advice=explained.advice or _advice(held, explained.cause.name),
         waited_for=held.by,
     )

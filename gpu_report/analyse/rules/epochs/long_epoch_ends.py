@@ -58,8 +58,8 @@ class _Parts:
 
     @property
     def epoch_s(self) -> float:
-        """Return what an epoch takes with its end."""
-        return self.train_s + self.end_s
+        """Return what an epoch takes with its end, and with what other findings say of that."""
+        return self.train_s + self.end_s + self.told_s
 
     def named(self, validation: Sequence[str], checkpoint: Sequence[str]) -> list[str]:
         """Return the words for the parts of its end that are worth one."""

@@ -52,3 +52,14 @@ def test_the_largest_loss_is_told_what_to_look_at_where_no_finding_is_of_it(anal
     assert gaps_step(replace(told, phases=unseen)) == ""
     ended = model.Finding("ended-1", "run-ended", "critical", None, 9.0, 9.0, "CUDA was out of memory")
     assert gaps_step(replace(told, findings=(ended,))) == ""
+
+
+def test_the_function_that_the_verdict_names_is_what_to_do_whatever_its_share(analysis: model.Analysis) -> None:
+    at = model.CodeLocation("main", "log_metric", "/home/me/tracking.py", 13, 0.4)
+    waits = replace(UNEXPLAINED, cause=model.Cause("main-process", 0.8, ""), where=(at,))
+    look = "Look at `log_metric` (tracking.py:13): it took 40 % of the time that the GPU waited."
+    lead = model.Sentence("look", look, ("drop-1",), "main-process", names_own=True)
+    named = replace(analysis, verdict=model.Verdict((lead,)))
+    assert next_step(waits, named) == look.removesuffix(".")
+    assert next_step(replace(waits, advice=(model.Advice("profile it"),)), named) == look.removesuffix(".")
+    assert "tracking.py" not in next_step(replace(waits, id="drop-2"), named)

@@ -5,7 +5,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from gpu_report.model import Analysis
+from gpu_report.model import Analysis, Occurrence
 from gpu_report.render.page.static_charts import MOST_POINTS, paths, shared, strip, surroundings
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import QuantitySeries, series_of_each_gpu
@@ -38,8 +38,21 @@ def test_a_finding_is_drawn_with_every_sample_around_it(analysis: Analysis) -> N
     assert len(set(x)) == len(x)  # one a second, so that each sample is read off where it lies
     drawn = np.interp(np.rint((t_s[inside] - chart.start.t_s) * scale), x, 100 - np.array(y))
     assert drawn.tolist() == by_gpu[1].values[inside].tolist()
-    assert chart.band_x == pytest.approx((finding.start_t_s - chart.start.t_s) * scale, abs=0.1)
-    assert chart.band_width == pytest.approx(finding.duration_s * scale, abs=0.1)
+    ((band_x, band_width),) = chart.bands
+    assert band_x == pytest.approx((finding.start_t_s - chart.start.t_s) * scale, abs=0.1)
+    assert band_width == pytest.approx(finding.duration_s * scale, abs=0.1)
+
+
+def test_what_happened_several_times_is_shaded_each_time(analysis: Analysis) -> None:
+    times = tuple(Occurrence(start, start + 9.0, (0,), 9.0) for start in (120.0, 240.0, 360.0))
+    finding = replace(analysis.findings[0], start_t_s=120.0, end_t_s=369.0, occurrences=times)
+    by_gpu = series_of_each_gpu(analysis.run)
+    chart = surroundings(finding, analysis, by_gpu, CLOCK)
+    assert len(chart.bands) == 3
+    assert chart.start.t_s <= finding.start_t_s
+    assert chart.end.t_s >= finding.end_t_s
+    often = replace(finding, occurrences=times * 5)
+    assert len(surroundings(often, analysis, by_gpu, CLOCK).bands) == 1  # the longest alone
 
 
 def test_a_gap_and_a_missing_reading_break_the_line(builder: ModuleType, analysis: Analysis) -> None:
@@ -140,7 +153,7 @@ def test_what_befell_several_gpus_at_once_is_drawn_from_the_same_lines(analysis:
     assert {line.id for line in one.lines} == {line.id for line in other.lines} == {"l1", "l2"}
     assert all(line.path for line in one.lines)
     assert not any(line.path for line in other.lines)
-    assert one.band_x < other.band_x
+    assert one.bands < other.bands
     alone, none = shared([surroundings(found[0], of_200_s, by_gpu, CLOCK), None])
     assert none is None
     assert not any(line.id for line in alone.lines)

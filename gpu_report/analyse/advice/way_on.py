@@ -12,6 +12,11 @@ from gpu_report.wording import lower_first
 # Arguments that a resumed training takes anew (`check_resume` of ultralytics/engine/trainer.py); others it takes from
 # the checkpoint. Older versions ignore `workers` and `cache`, and resume all the same.
 RESUMED_WITH = frozenset({"batch", "cache", "workers"})
+# All arguments that it takes anew (ultralytics 8.4).
+TAKEN_ANEW = RESUMED_WITH | {
+    *("augmentations", "channels_last", "close_mosaic", "data", "device", "freeze", "imgsz", "patience", "plots"),
+    *("project", "save_dir", "save_period", "time", "val"),
+}
 RESTART = "Restart with longer epochs"  # how long is in the advice itself
 NEXT_TIME = "Make epochs longer in the next training"
 
@@ -27,13 +32,40 @@ def one_way_on(
     ended = next((f for f in findings if any(advice.resume for advice in f.advice)), None)
     if ended is None:
         return list(findings)
+    kept = next((f for f in findings if _kept(f) and _is_same(context, f, ended)), None)
+    if kept is not None:
+        return _with_kept(findings, ended, kept, ending)
     longer = next((f for f in findings if _makes_longer(f) and _is_same(context, f, ended)), None)
     if longer is None:
         return [_resumed_with(f, _fix(findings, projection)) if f is ended else f for f in findings]
-    if _is_sooner_anew(ending, longer):
+    if _is_sooner_anew(ending, max(advice.gain_estimate or 0.0 for advice in longer.advice)):
         ways = {ended.id: _without_resume(ended), longer.id: _anew(longer)}
     else:
         ways = {longer.id: _next_time(longer, ending)}
+    return [ways.get(f.id, f) for f in findings]
+
+
+def _kept(finding: Finding) -> Advice | None:
+    """Return the argument that a warning asks to set, and a resumed training keeps as it is; None without one."""
+    wanted = finding.advice if finding.severity != "info" else ()
+    return next((a for a in wanted if a.argument and a.short and a.argument not in TAKEN_ANEW), None)
+
+
+def _with_kept(findings: Sequence[Finding], ended: Finding, finding: Finding, ending: Ending | None) -> list[Finding]:
+    """Return the findings where resuming keeps what is to be set: with a new start, or saying that it is kept."""
+    advice = _kept(finding)
+    if advice is None:
+        return list(findings)
+    if _is_sooner_anew(ending, advice.gain_estimate or advice.gain_at_most or 0.0):
+        anew = replace(advice, short=f"Restart with `{advice.argument}={advice.to_value}`")
+        ways = {
+            ended.id: _without_resume(ended),
+            finding.id: replace(finding, advice=tuple(anew if each is advice else each for each in finding.advice)),
+        }
+    else:
+        keeps = f". It keeps `{advice.argument}={advice.from_value}`: only a new start changes that"
+        told = (replace(each, text=f"{each.text}{keeps}") if each.resume else each for each in ended.advice)
+        ways = {ended.id: replace(ended, advice=tuple(told))}
     return [ways.get(f.id, f) for f in findings]
 
 
@@ -46,12 +78,11 @@ def _is_same(context: Context, one: Finding, other: Finding) -> bool:
     return context.training_at(one.end_t_s) is context.training_at(other.end_t_s)
 
 
-def _is_sooner_anew(ending: Ending | None, longer: Finding) -> bool:
-    """Tell whether all epochs, made longer, take far less time than those that were left as they are."""
+def _is_sooner_anew(ending: Ending | None, gain: float) -> bool:
+    """Tell whether all epochs, with a share (0 to 1) of their time won, take far less than those left as they are."""
     if ending is None or not ending.epochs or ending.epoch is None:
         return False
     done = ending.epoch if ending.whole_epochs else ending.epoch - 1
-    gain = max(advice.gain_estimate or 0.0 for advice in longer.advice)
     return (1 - gain) * ending.epochs < th.WORTH_ANEW * (ending.epochs - done)
 
 

@@ -1,12 +1,12 @@
 """Rule: much of the time goes into the ends of epochs: validation and saving, which come once an epoch.
 
 It is a note, for nothing is wrong: a small data set on a fast GPU is like that, or one with many images to validate.
-Where validations reported their parts, it says which takes their time, and what to change about it.
+Sets that may be swapped are a warning, and what could be advised besides would not fit then. Where validations reported
+their parts, it says which takes their time, and what to change about it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from math import ceil
 from statistics import median
 
@@ -97,8 +97,8 @@ def _of_training(
     if parts.named(["validation"], ["checkpoint"]) and (parts.share >= th.ENDS_SHARE or parts.mostly_validates):
         starved = [f for f in found if f.rule == "starved" and f.severity != "info"]  # more is advised on its steps
         is_starved = any(context.training_at(f.start_t_s, f.gpu) is training for f in starved)
-        ways = _of_sets(training, parts), _advice(training, parts)
-        advice = (*chain(*ways), *_of_validation(context, training, parts, of_steps=not is_starved))
+        validating = _of_validation(context, training, parts, of_steps=not is_starved)
+        advice = tuple(_of_sets(training, parts)) or (*_advice(training, parts), *validating)
         yield _finding(context, training, mine, parts, advice)
 
 
@@ -176,7 +176,7 @@ def _finding(
     name = "validation" if parts.validation_s >= parts.checkpoint_s else "checkpoint"
     return context.finding(
         "long-epoch-ends",
-        "info",
+        "info" if _swapped(training, parts) is None else "warning",
         (epochs[0].span[0], last.span[1] + last.validation_s + last.checkpoint_s),
         f"{upper_first(what)} {takes} {100 * parts.share:.0f} % of each epoch{besides}{mostly}",
         gpu=min(training.gpus, default=None),

@@ -89,6 +89,22 @@ def test_what_the_command_sets_already_is_not_set_twice():
     assert way_on(ended, STARVED, projection=FIX)["ended-1"] == ended
 
 
+SLOW = Finding(
+    *("environment-1", "environment", "warning", None, 0.0, 520.0, "computed in 32 bits"),
+    advice=(Advice("Set it", "amp", "False", "True", gain_at_most=0.8, short="Set `amp=True`"),),
+)
+
+
+def test_a_setting_that_resuming_keeps_is_set_in_a_new_start_where_that_is_over_sooner():
+    found = way_on(ENDED, SLOW, ending=Ending("interrupted", 545.0, 2, 4))
+    assert found["ended-1"].advice == ()
+    assert found["environment-1"].advice[0].short == "Restart with `amp=True`"
+    (kept,) = way_on(ENDED, SLOW, ending=Ending("interrupted", 545.0, 20, 20))["ended-1"].advice
+    assert kept.text == f"Resume after epoch 6: `{RESUME}`. It keeps `amp=False`: only a new start changes that"
+    note = replace(SLOW, severity="info")
+    assert way_on(ENDED, note, ending=Ending("interrupted", 545.0, 2, 4))["ended-1"] == ENDED
+
+
 def test_what_cannot_be_resumed_is_left_as_it_is():
     gone = replace(ENDED, advice=())
     assert way_on(gone, LONGER, ending=Ending("interrupted", 545.0, 7, 20)) == {

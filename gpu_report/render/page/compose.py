@@ -1,7 +1,6 @@
 """Analysis -> ReportView: everything the page says, put into words."""
 
 from dataclasses import replace
-from pathlib import PurePath
 
 from gpu_report.model import HEALTHY_PCT, Analysis, Finding, Run
 from gpu_report.render.formatting import clean
@@ -21,6 +20,7 @@ from gpu_report.render.page import (
 from gpu_report.render.page.validation import validation_table
 from gpu_report.render.page.view import FindingView, ReportView
 from gpu_report.render.run_clock import WallClock
+from gpu_report.render.run_title import run_title
 from gpu_report.render.samples.quantity_series import UTILISATION, QuantitySeries, series_of_each_gpu
 
 OPEN_FINDINGS = 5  # the worst stand open, the others are folded: what follows them is to be found
@@ -38,7 +38,7 @@ def compose(analysis: Analysis) -> ReportView:
     views = _finding_views(unexpected, FINDINGS_IN_FULL, analysis, tracks)
     said = overview.verdict(analysis, [each.id for each in unexpected[:FINDINGS_AT_THE_TOP]])
     return ReportView(
-        title=clean(PurePath(analysis.run.path).name or analysis.run.path),
+        title=clean(run_title(analysis.run)),
         verdict=said,
         mood=_mood(unexpected, analysis),
         advice=findings.first_advice(unexpected, analysis),

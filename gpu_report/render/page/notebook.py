@@ -6,7 +6,6 @@ It has no script, and styles only where losing them costs nothing: GitHub drops 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import PurePath
 
 from jinja2 import Template
 
@@ -16,6 +15,7 @@ from gpu_report.render.page import epochs, findings, overview, skeleton
 from gpu_report.render.page.utilisation_picture import Picture, picture, sparks
 from gpu_report.render.page.view import AdviceView, EpochRowView, FindingView, Table, VerdictView
 from gpu_report.render.run_clock import WallClock
+from gpu_report.render.run_title import run_title
 from gpu_report.template_files import find_templates
 
 TEMPLATE = "notebook.html.j2"
@@ -64,7 +64,7 @@ def compose(analysis: Analysis, link: str = "", instead: str = "") -> NotebookVi
     unexpected, _ = findings.ranked(analysis.findings)
     shown = tuple(findings.finding_view(each, clock, analysis) for each in unexpected[:FINDINGS_SHOWN])
     return NotebookView(
-        title=clean(PurePath(run.path).name or run.path),
+        title=clean(run_title(run)),
         subtitle=(*overview.subtitle(analysis), clock.moment(0.0).utc, duration(run.duration_s)),
         verdict=overview.verdict(analysis, [each.id for each in shown]),
         advice=findings.first_advice(unexpected, analysis),

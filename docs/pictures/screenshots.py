@@ -37,7 +37,7 @@ LIVE_RUN, LIVE_UNTIL_S = "s-loader-stall", 78.9
 COLOURS = 256  # of a picture's palette
 WIDE, PHONE = (1200, 900), (390, 844)
 # Lanes that these pictures are not about.
-FOLDED = ("Loss", "Learning rate", "Memory used", "Temperature", "SM clock", "Waiting (PSI)", "Reads")
+FOLDED = ("Loss", "Learning rate", "Memory used", "Temperature", "SM clock", "Processes waiting", "Reads")
 
 
 @dataclass(frozen=True)

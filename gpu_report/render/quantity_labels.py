@@ -94,7 +94,7 @@ LANES = (
     Lane("gpu", "Temperature", ("temperature_c",)),
     Lane("gpu", "SM clock", ("sm_clock_mhz",)),
     Lane("host", "Host CPU", ("cpu_pct",), ("main_cpu_pct", "busiest_worker_cpu_pct")),
-    Lane("host", "Waiting (PSI)", ("cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct")),
+    Lane("host", "Processes waiting", ("cpu_pressure_pct", "io_pressure_pct", "memory_pressure_pct")),
     Lane("host", "Reads", ("disk_read_mib_s", "trainer_read_mib_s")),
     Lane("epoch", "Loss", ("loss",)),
     Lane("epoch", "Learning rate", ("lr",)),

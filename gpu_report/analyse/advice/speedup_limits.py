@@ -24,7 +24,7 @@ from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 GAPS = "short gaps"
 # Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
 ALL, STEADY = "all epochs", "the steady-state epochs"
-EXPECTED = "estimate of its train phase"
+EXPECTED = "estimate from the batches that it trained"
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _lasting(
             cause,
             now_s,
             best_s,
-            f"the same work at {th.MOST_OCCUPANCY_PCT:.0f} % SM occupancy",
+            f"the GPU filled to {th.MOST_OCCUPANCY_PCT:.0f} %, about the most in practice",
         )
     return _by_utilisation(cause, now_s, _busy_shares(context, training, epochs), signals)
 

@@ -206,5 +206,5 @@ def _how_often(occurrences: Sequence[Occurrence]) -> tuple[Evidence, ...]:
         Evidence("how often it happened", len(occurrences), ""),
         Evidence("from one to the next (median)", apart_s, "s"),
         Evidence("length (median)", median(one.duration_s for one in occurrences), "s"),
-        Evidence("GPU time lost in all, by the utilisation before it", sum(one.lost_gpu_s for one in occurrences), "s"),
+        Evidence("GPU time lost in all, compared with before", sum(one.lost_gpu_s for one in occurrences), "s"),
     )

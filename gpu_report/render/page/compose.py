@@ -108,7 +108,10 @@ def _finding_views(
     numbers = findings.finding_numbers(analysis.findings)
     views = [findings.finding_view(finding, clock, analysis, numbers.get(finding.id)) for finding in of]
     charts = [
-        static_charts.surroundings(f, analysis, tracks[static_charts.subject(f)], clock, path) for f in of[:in_full]
+        None
+        if findings.is_brief(f)
+        else static_charts.surroundings(f, analysis, tracks[static_charts.subject(f)], clock, path)
+        for f in of[:in_full]
     ]
     drawn = [replace(view, chart=chart) for view, chart in zip(views, static_charts.shared(charts), strict=False)]
     return (*drawn, *views[in_full:])

@@ -49,7 +49,9 @@ def finding_numbers(findings: tuple[Finding, ...]) -> dict[str, int]:
 
 def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number: int | None = None) -> FindingView:
     """Return a finding in words, with the number that it has on the page."""
-    cause, is_told = finding.cause, finding.id in told(analysis)
+    is_told = finding.id in told(analysis)
+    brief = is_brief(finding)
+    cause = None if brief else finding.cause
     return FindingView(
         id=finding.id,
         number="" if number is None else str(number),
@@ -61,19 +63,24 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         end=clock.moment(finding.end_t_s),
         gist=_gist(finding, clock, analysis, is_told=is_told),
         summary=tied(sentence(finding.summary)),
-        facts=_facts(finding, several_gpus=len(analysis.gpus) > 1),
+        facts=() if brief else _facts(finding, several_gpus=len(analysis.gpus) > 1),
         cause=cause_words(cause.name) if cause else "",
         cause_kind=cause_look(cause.name) if cause else "",
         confidence=_confidence(cause) if cause else "",
         explanation=sentence(cause.explanation) if cause else "",
         runner_up=cause_words(cause.runner_up) if cause and cause.runner_up else "",
-        evidence=(*_where(finding), *evidence(finding)),
+        evidence=() if brief else (*_where(finding), *evidence(finding)),
         kernel=tuple(_nearby(event, clock, finding) for event in finding.kernel_events),
         advice=tuple(_advice(a, analysis) for a in finding.advice if a.text != analysis.run.kernel.advice),
         step=sentence(next_step(finding, analysis)),
         is_told=is_told,
-        learn_more=learn_more(finding),
+        learn_more=() if brief else learn_more(finding),
     )
+
+
+def is_brief(finding: Finding) -> bool:
+    """Tell whether a finding needs no proof: somebody ended the training, and knows it."""
+    return RULES[finding.rule].ending and finding.severity == "info" and not finding.kernel_events
 
 
 def _gist(finding: Finding, clock: WallClock, analysis: Analysis, *, is_told: bool) -> str:
@@ -212,7 +219,7 @@ def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
         facts.append(Fact("During it", quantity(low, "%")))
     if several_gpus:
         facts.append(Fact("GPU", _gpus(finding)))
-    is_placed = finding.epoch is not None or level is not None
+    is_placed = (finding.epoch is not None or level is not None) and not finding.occurrences
     return (*facts, _place(finding)) if is_placed else tuple(facts)
 
 
@@ -234,7 +241,7 @@ def _gpus(finding: Finding) -> str:
 
 
 def _place(finding: Finding) -> Fact:
-    boundary = "touches the end of an epoch" if finding.at_boundary else ""
+    boundary = "at the end of the epoch" if finding.at_boundary else ""
     phase = phase_words(finding.phase or "")
     epoch = MISSING if finding.epoch is None else str(finding.epoch)
     return Fact("Epoch", epoch, ", ".join(part for part in (phase, boundary) if part))

@@ -149,7 +149,7 @@ def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
     kernel = {event.severity for event in analysis.run.kernel.events}
     worst = next((severity for severity in SEVERITIES if severity in kernel), "info")
     falls = [finding for finding in analysis.findings if finding.level_pct is not None]
-    low = f"under {LOW_PERCENT}\u00a0%"
+    low = f"under {LOW_PERCENT}\u00a0% for 10\u00a0s: next to idle"
     marks = (
         ([phase for phase in analysis.phases if phase.name == "checkpoint"], EVENTS, "event checkpoint", "epoch end"),
         (kernel, EVENTS, f"event kernel {worst}", "kernel message"),

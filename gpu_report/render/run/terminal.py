@@ -329,7 +329,7 @@ def _finding_row(analysis: Analysis, finding: Finding) -> tuple[str, ...]:
     at = (iso_utc(analysis.run.start_wall_s + finding.start_t_s) or "")[11:19]
     lines = finding.kernel_events
     kernel = plain(lines[0].event.text) + (f" (+{len(lines) - 1})" if len(lines) > 1 else "") if lines else ""
-    where = " (touches the end of an epoch)" if finding.at_boundary else ""
+    where = " (at the end of the epoch)" if finding.at_boundary else ""
     epoch = "" if finding.epoch is None else f"{finding.epoch}{where}"
     cause = cause_words(finding.cause.name) if finding.cause and not RULES[finding.rule].ending else ""
     if finding.where:

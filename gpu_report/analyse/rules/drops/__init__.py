@@ -66,7 +66,7 @@ def fall_evidence(context: Context, drop: Drop) -> tuple[Evidence, ...]:
         Evidence("utilisation before it (median)", drop.level_pct, "%"),
         Evidence("utilisation within it (mean)", drop.mean_pct, "%"),
         Evidence("length", drop.duration_s, "s"),
-        Evidence("GPU time lost, by the utilisation before it", lost, "s"),
+        Evidence("GPU time lost, compared with before", lost, "s"),
     ]
     epoch_end = context.epoch_ends.touching(*drop.span)
     typical = context.epoch_ends.typical_s(epoch_end) if epoch_end else None

@@ -170,7 +170,7 @@ def test_a_drop_gives_its_size_length_levels_and_place(analysis: model.Analysis)
     assert facts["Length"] == ("15 s", "")
     assert facts["Utilisation before"] == ("80 %", "")
     assert facts["During it"] == ("20 %", "")
-    assert facts["Epoch"] == ("3", "train, touches the end of an epoch")
+    assert facts["Epoch"] == ("3", "train, at the end of the epoch")
     assert facts["GPU"] == ("0", "")
 
 

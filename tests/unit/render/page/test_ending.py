@@ -93,3 +93,18 @@ def test_ctrl_c_has_words_of_its_own(analysis: model.Analysis) -> None:
 def test_an_exceptions_name_is_text_and_nothing_else(analysis: model.Analysis) -> None:
     hostile = replace(ENDING, name="failed", failure="</dd><script>window.planted=2</script>")
     assert "<script>window.planted=2" not in render_html(replace(analysis, ending=hostile))
+
+
+def test_a_training_that_somebody_stopped_needs_no_proof(analysis: model.Analysis) -> None:
+    stopped = model.Finding(
+        *("ended-1", "run-ended", "info", None, 540.0, 545.0, "Stopped by Ctrl-C in epoch 7"),
+        cause=model.Cause("run-ended", 0.95, "somebody pressed Ctrl-C"),
+        evidence=LAST,
+        advice=(model.Advice("Resume it"),),
+    )
+    (card,) = compose(replace(analysis, findings=(stopped,))).findings
+    assert (card.summary, [each.text for each in card.advice]) == ("Stopped by Ctrl-C in epoch 7.", ["Resume it."])
+    assert (card.chart, card.cause, card.evidence, card.facts) == (None, "", (), ())
+    (killed,) = compose(replace(analysis, findings=(replace(stopped, severity="critical"),))).findings
+    assert killed.chart
+    assert killed.cause

@@ -57,7 +57,7 @@ def test_the_expected_epoch_stands_before_the_limit():
     assert speedup_limits.note(analysis_of("n-small-batch")).endswith(
         "Epoch now: median of all epochs, without the first."
     )
-    assert name == "Launch-bound (CPU launches kernels too slowly)"
+    assert name == "Steps too small for the GPU (launch-bound)"
 
 
 def test_five_findings_stand_open_and_the_rest_is_folded_with_its_count():

@@ -53,7 +53,7 @@ def test_an_id_is_in_one_piece_with_its_severity_and_its_time(name):
         (line,) = [each for each in lines if each.startswith(f"{finding.id} ")]
         assert re.fullmatch(
             rf"{finding.id}   {finding.severity}   \d\d:\d\d:\d\d UTC"
-            r"(   epoch \d+( \(touches the end of an epoch\))?)?",
+            r"(   epoch \d+( \(at the end of the epoch\))?)?",
             line,
         )
 

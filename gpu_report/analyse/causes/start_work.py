@@ -89,7 +89,8 @@ SPAWNS = StartWork(
     "spawning data-loader workers",
     Advice(
         "The method `spawn` starts workers one after the other, and each imports everything anew. `fork`, the default "
-        "on Linux, copies the running process. A loader without `persistent_workers=True` starts them in each epoch",
+        "on Linux, copies the running process. A loader without `persistent_workers=True` starts them in each epoch. "
+        "Look for `multiprocessing_context` where your code makes a `DataLoader`, or for `set_start_method`",
         short="Start workers by `fork`, or keep them: `persistent_workers=True`",
     ),
     _spawns,

@@ -33,7 +33,7 @@ EXPECTED_IN_FULL = 20  # the first of the expected ones have a chart; a long run
 def compose(analysis: Analysis) -> ReportView:
     """Return what the page says about a run."""
     clock = WallClock(analysis.run.start_wall_s)
-    unexpected, expected = findings.ranked(analysis.findings)
+    unexpected, expected = findings.ranked(analysis.findings, findings.led_by(analysis))
     tracks = _Tracks(analysis.run)
     views = _finding_views(unexpected, FINDINGS_IN_FULL, analysis, tracks)
     said = overview.verdict(analysis, [each.id for each in unexpected[:FINDINGS_AT_THE_TOP]])
@@ -105,7 +105,7 @@ def _finding_views(
 ) -> tuple[FindingView, ...]:
     """Return the views of findings, the first `in_full` with the charts of what each is about."""
     clock, path = WallClock(analysis.run.start_wall_s), static_charts.paths()
-    numbers = findings.finding_numbers(analysis.findings)
+    numbers = findings.finding_numbers(analysis)
     views = [findings.finding_view(finding, clock, analysis, numbers.get(finding.id)) for finding in of]
     charts = [
         None

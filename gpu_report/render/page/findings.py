@@ -1,6 +1,6 @@
 """Findings in words: what happened, how bad it was, why, what the kernel said beside it, and what to change."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from gpu_report.catalogue import RULES, SEVERITIES, cause_look, cause_words, phase_words
@@ -35,16 +35,24 @@ TITLES_SHOWN = 3  # of the findings that one step is for
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
 
 
-def ranked(findings: tuple[Finding, ...]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Return the unexpected findings, worst first, and the expected ones in order of time."""
-    unexpected = sorted((f for f in findings if not f.expected), key=_badness)
+def ranked(findings: tuple[Finding, ...], led: Collection[str] = ()) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Return the unexpected findings, those that the verdict leads with (`led`, ids) before the others, worst first.
+
+    Behind them stand the expected ones in order of time.
+    """
+    unexpected = sorted((f for f in findings if not f.expected), key=lambda f: (f.id not in led, *_badness(f)))
     expected = sorted((f for f in findings if f.expected), key=lambda f: f.start_t_s)
     return tuple(unexpected), tuple(expected)
 
 
-def finding_numbers(findings: tuple[Finding, ...]) -> dict[str, int]:
-    """Return the numbers that unexpected findings have on the page, by id: the worst is 1."""
-    return {finding.id: number for number, finding in enumerate(ranked(findings)[0], 1)}
+def led_by(analysis: Analysis) -> tuple[str, ...]:
+    """Return the ids of the findings that the verdict leads with."""
+    return analysis.verdict.sentences[0].findings if analysis.verdict.sentences else ()
+
+
+def finding_numbers(analysis: Analysis) -> dict[str, int]:
+    """Return the numbers that unexpected findings have on the page, by id: what leads is 1, else the worst."""
+    return {finding.id: number for number, finding in enumerate(ranked(analysis.findings, led_by(analysis))[0], 1)}
 
 
 def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number: int | None = None) -> FindingView:

@@ -102,7 +102,7 @@ def _recorded(quantities: tuple[Quantity, ...], columns: list[Json]) -> list[Jso
 
 
 def _marks(analysis: Analysis) -> Json:
-    numbers = finding_numbers(analysis.findings)
+    numbers = finding_numbers(analysis)
     return {
         "low": [[i.gpu, *_span(*i.span)] for i in analysis.low_intervals],
         "gaps": [[g.gpu, *_span(*g.span)] for g in analysis.gaps],

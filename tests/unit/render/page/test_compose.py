@@ -162,6 +162,8 @@ def test_findings_are_ranked_by_severity_then_by_what_they_cost() -> None:
     unexpected, expected = ranked((late, unknown, DROP, deeper, early, longer, worst))
     assert [finding.id for finding in unexpected] == ["worst", "longer", "deeper", "drop-1", "unknown"]
     assert [finding.id for finding in expected] == ["early", "late"]
+    led, _ = ranked((DROP, worst, unknown), ["unknown"])
+    assert [finding.id for finding in led] == ["unknown", "worst", "drop-1"]
 
 
 def test_a_drop_gives_its_size_length_levels_and_place(analysis: model.Analysis) -> None:

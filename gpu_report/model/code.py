@@ -91,6 +91,13 @@ class CodeTime:
     seconds: npt.NDArray[np.float64]
     idle_gpu_s: npt.NDArray[np.float64]
 
+    @property
+    def after_startup(self) -> npt.NDArray[np.bool_]:
+        """Return which rows are not of start-up; all where the processes came no further."""
+        every: npt.NDArray[np.bool_] = self.phase >= 0
+        later: npt.NDArray[np.bool_] = self.phase != (self.phases.index("startup") if "startup" in self.phases else -1)
+        return later if later.any() else every
+
 
 @dataclass(frozen=True)
 class CodeLine:

@@ -7,6 +7,7 @@ const ROW_PX = 21;
 const LEAST_PX = 2; // of a box: a narrower one can be neither read nor met
 const LETTER_PX = 6.4; // of a name in a box, on average
 const PAD_PX = 5;
+const LATER = "later"; // the choice of all phases but start-up
 const SVG = "http://www.w3.org/2000/svg";
 const MEASURES = { idle_gpu_s: "idle GPU time", seconds: "time" };
 
@@ -69,7 +70,8 @@ class FlameGraph {
     this.sums = sumsOf(role.tree, role.rows, {
       bucket_s: role.bucket_s,
       measure: this.measure,
-      phase: phase ? role.phases.indexOf(phase) : null,
+      phase: phase && phase !== LATER ? role.phases.indexOf(phase) : null,
+      without: phase === LATER ? role.phases.indexOf("startup") : null,
       window: this.field("window").checked ? [from / 1000, to / 1000] : null,
     });
     if (!this.sums[this.root]) this.root = 0;

@@ -26,13 +26,15 @@ export function treeOf(stacks) {
 
 /**
  * Return the seconds of each node with all that lies below it: of rows (bucket, phase, stack, seconds, idle_gpu_s) in a
- * phase, or any where it is null, and in buckets that touch the window [from, to] (s), each with the share within it.
+ * phase (any where it is null, but for `without`), and in buckets that touch the window [from, to] (s), each with the
+ * share within it.
  */
-export function sumsOf(tree, rows, { bucket_s, measure, phase, window }) {
+export function sumsOf(tree, rows, { bucket_s, measure, phase, without = null, window }) {
   const sums = new Float64Array(tree.frame.length);
   const values = rows[measure];
   for (let i = 0; i < values.length; i += 1) {
     if (phase !== null && rows.phase[i] !== phase) continue;
+    if (without !== null && rows.phase[i] === without) continue;
     sums[tree.leaf[rows.stack[i]]] += values[i] * shareWithin(rows.bucket[i] * bucket_s, bucket_s, window);
   }
   for (let node = sums.length - 1; node > 0; node -= 1) sums[tree.parent[node]] += sums[node];

@@ -45,7 +45,8 @@ def code_time(context: Context) -> tuple[CodeTime, ...]:
 def code_lines(all_time: Sequence[CodeTime]) -> tuple[CodeLine, ...]:
     """Return the lines in which processes stood while GPUs were idle for longest, the worst first.
 
-    A line is the innermost of the user's own or YOLO's, else of a library.
+    Start-up is left out, as it is of what is said of training, unless a role came no further. A line is the
+    innermost of the user's own or YOLO's, else of a library.
     """
     lines = [line for time in all_time for line in _lines(time) if line.idle_gpu_s >= LEAST_IDLE_S]
     return tuple(sorted(lines, key=lambda line: -line.idle_gpu_s)[:MOST_LINES])
@@ -58,7 +59,7 @@ def _lines(time: CodeTime) -> Iterator[CodeLine]:
         own = [frame for frame in stack if frame.kind in {"own", "yolo"}]
         stacks_of.setdefault(((own or stack)[-1], _waits_for(stack)), []).append(at)
     for (line, waits), stacks in stacks_of.items():
-        mine = np.isin(time.stack, stacks)
+        mine = np.isin(time.stack, stacks) & time.after_startup
         idle, seconds = time.idle_gpu_s[mine], float(time.seconds[mine].sum())
         by_phase = np.bincount(time.phase[mine], idle, minlength=len(time.phases))
         phase = time.phases[int(by_phase.argmax())]

@@ -24,14 +24,17 @@ def code_time(analysis: Analysis) -> CodeTimeView | None:
     if not analysis.code_lines:
         return None
     kinds = {frame.kind for time in analysis.code_time for stack in time.stacks for frame in stack}
-    total = sum(float(time.idle_gpu_s.sum()) for time in analysis.code_time if time.role != "workers")
+    mains = [time for time in analysis.code_time if time.role != "workers"]
+    total = sum(float(time.idle_gpu_s[time.after_startup].sum()) for time in mains)
+    startup_s = sum(float(time.idle_gpu_s[~time.after_startup].sum()) for time in mains)
     return CodeTimeView(
         roles=tuple((time.role, role_words(time.role)) for time in analysis.code_time),
         phases=tuple((name, upper_first(phase_words(name))) for name in _phases(analysis.code_time)),
         lines=_table(analysis.code_lines, total),
-        note=_note(analysis, total),
+        note=_note(analysis, total, startup_s),
         has_ranks="ranks" in kinds,
         has_loader="loader" in kinds,
+        has_later=startup_s > 0,
     )
 
 
@@ -88,8 +91,8 @@ def _row(line: CodeLine, total_s: float, *, several: bool) -> tuple[str, ...]:
     )
 
 
-def _note(analysis: Analysis, total_s: float) -> str:
-    idle = duration(total_s)
+def _note(analysis: Analysis, total_s: float, startup_s: float) -> str:
+    idle = f"{' after start-up: ' if startup_s else ', '}{duration(total_s)}"
     of = "the GPUs were" if len(analysis.gpus) > 1 else "the GPU was"
     waited_s = sum(row.gpu_seconds for row in analysis.ledger if row.name == WAITING_FOR_PEER)
     # whoever looks for that wait here finds nothing, and takes it for work
@@ -102,6 +105,6 @@ def _note(analysis: Analysis, total_s: float) -> str:
     several = any(time.role.startswith("rank") for time in analysis.code_time)
     ranks = f"A rank is the training process of one GPU. {waits}" if several or waits else ""
     return (
-        f"These lines of code ran while {of} idle, {idle} in all. {ranks}Each reading of utilisation covers a fifth of "
+        f"These lines of code ran while {of} idle{idle} in all. {ranks}Each reading of utilisation covers a fifth of "
         "a second or more: lines that take turns within one reading share its idle time."
     )

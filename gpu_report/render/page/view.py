@@ -288,7 +288,8 @@ class LegendItem:
 class CodeTimeView:
     """What the GPUs waited for: the roles and phases to choose from (key and words), and the worst lines.
 
-    `has_ranks` says that some stacks wait for other ranks, `has_loader` that some wait for a data loader.
+    `has_ranks` says that some stacks wait for other ranks, `has_loader` that some wait for a data loader, `has_later`
+    that there is more than start-up, which the lines are of.
     """
 
     roles: tuple[tuple[str, str], ...]
@@ -297,6 +298,7 @@ class CodeTimeView:
     note: str
     has_ranks: bool
     has_loader: bool
+    has_later: bool
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ test("each node has the time of all below it, in the measure, phase and window t
   assert.equal(at(sums, MAIN, TRAIN, LOG), 10);
   assert.equal(sumsOf(tree, rows, { ...all, measure: "idle_gpu_s" })[0], 8.5);
   assert.equal(sumsOf(tree, rows, { ...all, phase: 0 })[0], 1);
+  assert.equal(sumsOf(tree, rows, { ...all, without: 0 })[0], 14);
   assert.equal(sumsOf(tree, rows, { ...all, window: [10, 20] })[0], 7);
   assert.equal(sumsOf(tree, rows, { ...all, window: [15, 20] })[0], 3.5);
   assert.equal(sumsOf(tree, rows, { ...all, window: [90, 99] })[0], 0);

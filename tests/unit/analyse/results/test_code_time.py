@@ -86,6 +86,16 @@ def test_lines_are_the_innermost_of_ones_own_and_waiting_for_data_stands_by_itse
     assert [line.idle_gpu_s for line in lines] == sorted((line.idle_gpu_s for line in lines), reverse=True)
 
 
+def test_lines_are_of_the_time_after_start_up_unless_there_is_none():
+    analysis = analysed((0.0, 1), (30.0, 2), (60.0, 3))
+    (time,) = analysis.code_time
+    later = sum(float(time.idle_gpu_s[at]) for at, of in enumerate(time.phase) if time.phases[of] != "startup")
+    assert later < time.idle_gpu_s.sum()
+    assert sum(line.idle_gpu_s for line in analysis.code_lines) == pytest.approx(later, abs=0.2)
+    only = dataclasses.replace(time, phase=np.full(len(time.phase), time.phases.index("startup")))
+    assert only.after_startup.all()
+
+
 def test_rare_stacks_count_for_what_they_have_in_common_with_common_ones(monkeypatch):
     monkeypatch.setattr(module, "MOST_STACKS", 1)
     (time,) = analysed((0.0, 1), (30.0, 2), (60.0, 3)).code_time

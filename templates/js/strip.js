@@ -1,4 +1,4 @@
-// The strip under the timeline: utilisation over the whole run, and which window of it is shown above.
+// The strip under the timeline: utilisation over the whole run (of a run without a GPU that of the CPU), and which window of it is shown above.
 
 import { drawRows, heatRows } from "./heat.js";
 import { MARGIN, lanesWidth } from "./lanes.js";
@@ -27,6 +27,7 @@ export class Strip {
     const { store, view, lanes } = this.timeline;
     const shown = store.gpus.filter(({ index }) => !view.hidden.has(index));
     if (lanes.some(({ heat }) => heat)) this.drawHeat(paper, shown, width, colours);
+    else if (!store.gpus.length) this.drawLine(paper, { index: null, series: store.host }, width, colours.host, "cpu_pct");
     else for (const gpu of shown) this.drawLine(paper, gpu, width, colours.gpus[gpu.position % colours.gpus.length]);
     this.drawWindow(paper, width, colours);
   }
@@ -42,8 +43,8 @@ export class Strip {
     drawRows(paper, rows, colours.heat, { left: 0, top: 0, width, rowPx: STRIP_HEIGHT / rows.length, gap: 0 });
   }
 
-  drawLine(paper, gpu, width, colour) {
-    const points = this.pointsOf(gpu, width);
+  drawLine(paper, gpu, width, colour, name = "gpu_util_pct") {
+    const points = this.pointsOf(gpu, width, name);
     if (!points) return;
     const [from, to] = this.timeline.full;
     Object.assign(paper, { strokeStyle: colour, globalAlpha: 0.65 });
@@ -61,9 +62,9 @@ export class Strip {
   }
 
   /** Return a GPU's line over the whole run, which is looked for once: a week has millions of readings. */
-  pointsOf(gpu, width) {
+  pointsOf(gpu, width, name) {
     this.forgetOther(width);
-    const line = lineOf(gpu.series, "gpu_util_pct");
+    const line = lineOf(gpu.series, name);
     if (line && !this.points.has(gpu.index)) {
       const limits = { exactLimit: width, buckets: width, breaks: line.breaks };
       this.points.set(gpu.index, pointsInWindow(line.times, line.column, ...this.timeline.full, limits));

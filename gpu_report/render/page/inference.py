@@ -127,7 +127,7 @@ def _batch(served: ServedModel) -> str:
 
 
 def _tiles(served: ServedModel) -> tuple[Fact, ...]:
-    quantiles = tuple(_quantile(served, name) for name in SHARES)
+    quantiles = tuple(_quantile(served, name) for name in SHARES if name == "p50" or _is_known(served, name))
     speed = Fact("Images a second", speed_words(served.images_per_s), _speed_note(served))
     return (
         *((*quantiles, speed) if served.in_calls_share < MOSTLY_CALLED else (speed, *quantiles)),
@@ -144,6 +144,12 @@ def _speed_note(served: ServedModel) -> str:
     inside = speed_words(served.images_per_s_in_calls)
     differs = known(served.images_per_s_in_calls) is not None and inside != speed_words(served.images_per_s)
     return f"{calls}; {inside} within calls" if differs else calls
+
+
+def _is_known(served: ServedModel, name: str) -> bool:
+    """Tell whether there were calls enough for a quantile; the verdict says of how many it needs."""
+    quantile: Quantile = getattr(served.latency, name)
+    return known(quantile.value_ms) is not None
 
 
 def _quantile(served: ServedModel, name: str) -> Fact:

@@ -121,11 +121,16 @@ PLACE_MEMORY = 2.0  # times the need: what lies in /dev/shm is taken from the tr
 # An epoch is a finding, more than a mark in the table, when its training is over its siblings' median by all of these
 # and by OUTLIER_Z: as long as a drop must last, and half of what it takes.
 SLOW_AT_LEAST_S = 10.0
-SLOW_SHARE = 0.5
+SLOW_SHARE = 0.5  # of LASTING_EPOCHS in a row SLOWING_SHARE is enough: a cause that lasts, and ends before the training
 # Of the time that the GPU is typically busy for an epoch's work, which hardly differs: 6.8 to 7.1 s in 23 epochs of a
 # run on an H200, stalled ones among them, and 18.7 s in the one beside another process. What the clock lost is taken
 # off.
 BUSIER_FACTOR = 1.5
+# Of the training of the epochs before the mosaic closed: those after it that are so much faster have a loader that had
+# kept them back. Epochs of one kind differ by 1 to 3 % (H200), and less than this hides no slow one.
+FASTER_SHARE = 0.1
+UNDISTURBED_QUANTILE = 0.25  # of the lengths of epochs, of which most may have been held up
+LASTING_EPOCHS = 3  # in a row: chance makes one or two of many stand out by little
 COMPARED_EPOCHS = 50  # on either side of slow ones: those far away tell less of what was typical just then
 EXPLAINED_SHARE = 0.5  # of what it took longer: so much in drops, waits or with another process, and those say it all
 DISTURBED_SHARE = 0.2  # of its training: an epoch with more of these tells nothing of a trend

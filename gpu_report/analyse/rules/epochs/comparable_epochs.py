@@ -1,7 +1,10 @@
 """The parts of each epoch, as far as they are distinguished: its training, validation and checkpoint."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
@@ -76,7 +79,27 @@ def groups(epochs: Sequence[TrainedEpoch]) -> Iterator[list[TrainedEpoch]]:
     for epoch in epochs:
         if epoch.alike:
             found.setdefault(epoch.group, []).append(epoch)
-    yield from (siblings for siblings in found.values() if len(siblings) >= OUTLIER_SIBLINGS)
+    yield from (siblings for siblings in _joined(found) if len(siblings) >= OUTLIER_SIBLINGS)
+
+
+def _joined(found: Mapping[tuple[int, int, bool], list[TrainedEpoch]]) -> Iterator[list[TrainedEpoch]]:
+    """Yield groups, those after the mosaic closed with those before it, unless they train faster than these.
+
+    Without mosaics a loader has less to do, and never more. What slows all of the last epochs shows only beside those
+    before them.
+    """
+    for (run, segment, closed), siblings in found.items():
+        before, after = (found.get((run, segment, side), []) for side in (False, True))
+        if not before or not after or _train_faster(after, before):
+            yield siblings
+        elif not closed:
+            yield [*before, *after]
+
+
+def _train_faster(after: Sequence[TrainedEpoch], before: Sequence[TrainedEpoch]) -> bool:
+    """Tell whether epochs train clearly faster than others did where nothing held these up: in their best quarter."""
+    best_s = float(np.quantile([epoch.train_s for epoch in before], th.UNDISTURBED_QUANTILE))
+    return median(epoch.train_s for epoch in after) < (1 - th.FASTER_SHARE) * best_s
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.epochs.changed_signals import changed
+from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch
 from gpu_report.analyse.timeseries.trend import Trend
 from gpu_report.catalogue import GROWTH_KEY
@@ -69,6 +69,25 @@ def advice_on_growth(context: Context, epochs: Sequence[TrainedEpoch], grown: Tr
         return _short("Find what changed between epochs")
     why = "a list that is kept, a file that is read again, memory that is not given back"
     return Advice(f"{otherwise}: {why}", short=otherwise)
+
+
+def advice_on_clock(
+    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch], slower: float
+) -> Advice | None:
+    """Return to look at the clock, where it fell by enough to be why training is `slower` (a share of its pace).
+
+    A GPU that waits lowers its clock by itself: so it must be as busy as before.
+    """
+    clock = of_gpus("sm_clock_mhz")
+    before_mhz, after_mhz = clock(context, before), clock(context, after)
+    was_pct, is_pct = utilisation(context, before), utilisation(context, after)
+    if not before_mhz or after_mhz is None or was_pct is None or is_pct is None:
+        return None
+    waits = is_pct < (1 - th.CHANGED_SHARE) * was_pct
+    if waits or 1 - after_mhz / before_mhz < th.EXPLAINED_SHARE * (1 - slower):
+        return None
+    short = f"Find what lowered the SM clock from {before_mhz:,.0f} to {after_mhz:,.0f} MHz"
+    return Advice(f"{short}: `nvidia-smi -q -d CLOCK,PERFORMANCE` shows limits that somebody set", short=short)
 
 
 def _short(text: str) -> Advice:

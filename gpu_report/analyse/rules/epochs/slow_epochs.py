@@ -13,7 +13,8 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
 from gpu_report.analyse.rules.epochs.data_wait import waits_grow
-from gpu_report.analyse.rules.epochs.growth import advice_on_growth, evidence_of_growth, risen, thirds
+from gpu_report.analyse.rules.epochs.growth import advice_on_clock, advice_on_growth, evidence_of_growth, risen, thirds
+from gpu_report.analyse.timeseries.gpu_series import Bools
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.model import Cause, Evidence, Finding
@@ -29,12 +30,18 @@ def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldU
     found: list[tuple[Sequence[TrainedEpoch], Sequence[TrainedEpoch]]] = []
     for siblings in groups(epochs):
         typical_s = median(epoch.train_s for epoch in siblings)
-        slow = [
-            epoch
-            for epoch in _outliers(siblings)
-            if held_up.seconds_in(epoch.span) < th.EXPLAINED_SHARE * (epoch.train_s - typical_s)
+        unexplained = [
+            held_up.seconds_in(epoch.span) < th.EXPLAINED_SHARE * (epoch.train_s - typical_s) for epoch in siblings
         ]
-        found += [(part, siblings) for part in _in_a_row(slow)]
+        slow = _outliers(siblings, th.SLOW_SHARE) & unexplained
+        if any(risen(siblings, held_up, rise) for rise in (_trainings_grow, waits_grow)):
+            parts = _in_a_row(siblings, slow & ~_of_the_rise(siblings, slow))
+        elif slow.any():
+            parts = _in_a_row(siblings, slow)
+        else:
+            some = _in_a_row(siblings, _outliers(siblings, th.SLOWING_SHARE) & unexplained)
+            parts = [part for part in some if len(part) >= th.LASTING_EPOCHS]
+        found += [(part, siblings) for part in parts]
     return [_slow(context, *each) for each in sorted(found, key=_begin)]
 
 
@@ -51,16 +58,27 @@ def _trainings_grow(epochs: Sequence[TrainedEpoch]) -> Trend | None:
     return grown if grown is not None and not by_waiting and _matters(epochs, grown) else None
 
 
-def _outliers(siblings: Sequence[TrainedEpoch]) -> list[TrainedEpoch]:
-    """Return the epochs over the line: SLOW_AT_LEAST_S, SLOW_SHARE and OUTLIER_Z robust deviations over the typical."""
-    typical_s, far_s = tolerance(np.array([epoch.train_s for epoch in siblings]), th.SLOW_AT_LEAST_S, th.SLOW_SHARE)
-    return [epoch for epoch in siblings if epoch.train_s >= typical_s + far_s]
+def _outliers(siblings: Sequence[TrainedEpoch], share: float) -> Bools:
+    """Return which epochs are over the line: SLOW_AT_LEAST_S, a share and OUTLIER_Z robust deviations over typical."""
+    trained_s = np.array([epoch.train_s for epoch in siblings])
+    typical_s, far_s = tolerance(trained_s, th.SLOW_AT_LEAST_S, share)
+    slow: Bools = trained_s >= typical_s + far_s
+    return slow
 
 
-def _in_a_row(slow: Sequence[TrainedEpoch]) -> list[Sequence[TrainedEpoch]]:
-    """Return the stretches of epochs that follow each other."""
-    runs = itertools.groupby(enumerate(slow), key=lambda pair: pair[1].epoch - pair[0])
-    return [[epoch for _, epoch in run] for _, run in runs]
+def _in_a_row(siblings: Sequence[TrainedEpoch], slow: Bools) -> list[Sequence[TrainedEpoch]]:
+    """Return the stretches of slow epochs between which none of the siblings trained at its usual pace."""
+    runs = itertools.groupby(zip(siblings, slow, strict=True), key=lambda pair: bool(pair[1]))
+    return [[epoch for epoch, _ in run] for is_slow, run in runs if is_slow]
+
+
+def _of_the_rise(siblings: Sequence[TrainedEpoch], slow: Bools) -> Bools:
+    """Return which slow epochs are what a rise came to: those up to the last ones, and no longer than these."""
+    _, last = thirds(siblings)
+    most_s = (1 + th.SLOW_SHARE) * median(epoch.train_s for epoch in last)
+    to_the_last = [part for part in _in_a_row(siblings, slow) if part[-1].epoch >= last[0].epoch]
+    risen_to = {epoch.epoch for part in to_the_last for epoch in part if epoch.train_s < most_s}
+    return np.array([epoch.epoch in risen_to for epoch in siblings])
 
 
 def _begin(found: tuple[Sequence[TrainedEpoch], Sequence[TrainedEpoch]]) -> float:
@@ -72,6 +90,7 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
     cost_s = sum(epoch.train_s - typical_s for epoch in slow)
     which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of the epochs {slow[0].epoch} to {slow[-1].epoch}"
     rest = _nearest(siblings, slow)
+    clock = advice_on_clock(context, rest, slow, slower=typical_s / took_s)
     return context.finding(
         "slow-epoch",
         "warning",
@@ -85,6 +104,7 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
             *changed(context, rest, slow, ("typical", "then"), reference="typical of next"),
         ),
         cause=_something_else(context, slow, rest),
+        advice=() if clock is None else (clock,),
     )
 
 
@@ -132,6 +152,7 @@ def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
 
 def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     percent, lost_s = 100 * grown.grown / grown.first, sum(epoch.train_s - grown.first for epoch in epochs)
+    clock = advice_on_clock(context, *thirds(epochs), slower=grown.first / grown.last)
     return context.finding(
         "epochs-slowing",
         "warning",
@@ -139,7 +160,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         f"Epochs got slower: training went from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch "
         f"({percent:.0f} % more)",
         evidence=evidence_of_growth(context, epochs, grown, "training of an epoch in the first third (median)", lost_s),
-        advice=(advice_on_growth(context, epochs, grown, _look(context, epochs, grown)),),
+        advice=(clock or advice_on_growth(context, epochs, grown, _look(context, epochs, grown)),),
         epoch=None,
         phase=None,
     )

@@ -105,6 +105,42 @@ def test_epochs_without_mosaic_are_not_held_against_those_with_it():
     assert findings(trained(lengths, args={"epochs": 12, "close_mosaic": 7}), "slow-epoch") == []
 
 
+def test_what_slows_all_epochs_after_the_mosaic_is_held_against_those_before_it():
+    """Without mosaics a loader has less to do: that makes no epoch longer."""
+    few = trained([22.0, *[20.0] * 20, *[33.0] * 3], args={"epochs": 24, "close_mosaic": 3})
+    (finding,) = findings(few, "slow-epoch")
+    assert finding.summary == "Training in each of the epochs 23 to 24 took 33.0 s (typical: 20.0 s): 26 s lost"
+    half = trained([22.0, *[20.0] * 7, *[33.0] * 7], args={"epochs": 15, "close_mosaic": 6})
+    (growing,) = findings(half, "epochs-slowing")
+    assert growing.summary == "Epochs got slower: training went from 20.0 s to 33.0 s an epoch (65 % more)"
+
+
+def test_slow_epochs_are_those_of_the_rise_and_are_not_told_twice():
+    lengths = [40.0, *[20.0] * 8, *[40.0] * 5]
+    assert len(findings(trained(lengths), "epochs-slowing")) == 1
+    assert findings(trained(lengths), "slow-epoch") == []
+    (finding,) = findings(trained([*lengths, 90.0, 40.0]), "slow-epoch")  # far longer than the last ones
+    assert finding.epoch == 15
+
+
+@pytest.mark.parametrize(("slow", "found"), [(3, 1), (2, 0)])
+def test_a_few_epochs_in_a_row_stand_out_by_less(slow, found):
+    lengths = [65.0, *[60.0, 60.4] * 4, *[78.0] * slow, *[60.0, 60.4] * 4]
+    assert len(findings(trained(lengths), "slow-epoch")) == found
+
+
+@pytest.mark.parametrize(("then_mhz", "then_util", "told"), [(1000.0, 95.0, 1), (1000.0, 60.0, 0), (1300.0, 95.0, 0)])
+def test_a_clock_that_nothing_explains_is_what_to_look_for(then_mhz, then_util, told):
+    lengths = [65.0, *[60.0] * 5, *[80.0] * 4, *[60.0] * 5]
+    begin, end = start_of(7, lengths), start_of(11, lengths)
+    clock = lambda t: np.where((t >= begin) & (t < end), then_mhz, 1410.0)  # noqa: E731
+    run = trained(lengths, util=95.0, busy=[(begin, end, then_util)], quantities={"sm_clock_mhz": clock})
+    (finding,) = findings(run, "slow-epoch")
+    assert [advice.short for advice in finding.advice] == [
+        "Find what lowered the SM clock from 1,410 to 1,000 MHz"
+    ] * told
+
+
 def test_slow_epochs_that_follow_each_other_are_one_finding():
     lengths = [20.0, 20.0, 20.0, 35.0, 37.0, 20.0, 20.0, 20.0, 33.0, 20.0]
     one, two = sorted(findings(trained(lengths), "slow-epoch"), key=lambda finding: finding.start_t_s)

@@ -38,6 +38,7 @@ from gpu_report.model import (
     Finding,
     Interval,
     NearbyKernelEvent,
+    Occurrence,
     Options,
     Phase,
     ProfiledSteps,
@@ -71,6 +72,7 @@ class FindingDetails(TypedDict, total=False):
     ran_out: bool
     waited_for: str
     where: tuple[CodeLocation, ...]
+    occurrences: tuple[Occurrence, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,48 +8,68 @@ from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.other_processes import OtherProcess
-from gpu_report.analyse.timeseries.intervals import Span, intersect
-from gpu_report.model import Advice, Cause, Evidence, Finding
+from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s
+from gpu_report.model import Advice, Cause, Evidence, Finding, Occurrence
 
 
 def other_processes(context: Context) -> list[Finding]:
-    """Report every process that worked on a GPU of the training beside it, even one that it started itself."""
+    """Report every process that worked on a GPU of the training beside it, even one that it started itself.
+
+    All stays of one process on a GPU are one finding.
+    """
     trained = [p.span for p in context.phases if p.name in {"train", "validation"}]
-    found = [
-        other
-        for other in context.used_by_others
-        if sum(b - a for a, b in intersect([other.span], trained)) >= th.OTHER_PROCESS_AT_LEAST_S
-    ]
-    found.sort(key=lambda other: other.span)
-    return [_finding(context, other) for other in found]
+    stays: dict[tuple[int, int], list[OtherProcess]] = {}
+    for other in sorted(context.used_by_others, key=lambda other: other.span):
+        if length_s(intersect([other.span], trained)) >= th.OTHER_PROCESS_AT_LEAST_S:
+            stays.setdefault((other.gpu, other.pid), []).append(other)
+    return [_finding(context, each) for each in stays.values()]
 
 
-def _finding(context: Context, other: OtherProcess) -> Finding:
-    start_s, end_s = other.span
+def _finding(context: Context, stays: Sequence[OtherProcess]) -> Finding:
+    """Return the finding of one process; signals are those of its longest stay."""
+    other = max(stays, key=lambda stay: stay.span[1] - stay.span[0])
+    spans = [stay.span for stay in stays]
     keep = f"Keep {other.who.replace('`', chr(39))} off GPU {other.gpu}"
     signals = context.signals.of(other.gpu, *other.span)
+    times = f" ({len(spans)} times)" if len(spans) > 1 else ""
+    took = f"for {length_s(spans):.0f} s{times}{_at_speed(context, other, spans)}"
     return context.finding(
         "other-process",
         "warning",
-        (start_s, end_s),
-        f"{other.who} shared GPU {other.gpu} with the training for {end_s - start_s:.0f} s{_at_speed(context, other)}",
+        (spans[0][0], spans[-1][1]),
+        f"{other.who} shared GPU {other.gpu} with the training {took}",
         gpu=other.gpu,
-        evidence=_evidence(context, other, signals),
+        evidence=_evidence(context, other, signals, spans),
         cause=Cause("other-process", STRONG, f"{other.who} shared the GPU with the training"),
         advice=(Advice(f"{keep} while it trains", short=keep),),
         kernel_events=tuple(signals.kernel),
+        occurrences=_occurrences(context, stays) if len(spans) > 1 else (),
     )
 
 
-def _at_speed(context: Context, other: OtherProcess) -> str:
-    """Return what the other process left of the training's throughput, empty where callbacks did not tell it."""
+def _occurrences(context: Context, stays: Sequence[OtherProcess]) -> tuple[Occurrence, ...]:
+    return tuple(Occurrence(*stay.span, (stay.gpu,), _lost_s(context, stay)) for stay in stays)
+
+
+def _lost_s(context: Context, stay: OtherProcess) -> float:
+    """Return the seconds of training that a stay cost, 0 where callbacks told no throughput."""
+    left = _speed_left(context, stay, [stay.span])
+    return 0.0 if left is None else max(1 - left, 0.0) * (stay.span[1] - stay.span[0])
+
+
+def _speed_left(context: Context, other: OtherProcess, spans: Sequence[Span]) -> float | None:
+    """Return what a process left of the training's throughput (a share), None where callbacks did not tell it."""
     throughput = context.throughput
-    then, typical = (
-        (throughput.images_per_s([other.span]), throughput.images_per_s(_steady(context, other)))
-        if throughput
-        else (None, None)
-    )
-    return f": training speed was {100 * then / typical:.0f} % of typical" if then is not None and typical else ""
+    if throughput is None:
+        return None
+    then, typical = throughput.images_per_s(spans), throughput.images_per_s(_steady(context, other))
+    return then / typical if then is not None and typical else None
+
+
+def _at_speed(context: Context, other: OtherProcess, spans: Sequence[Span]) -> str:
+    """Return what a process left of the training's throughput in words, empty where that is not known."""
+    left = _speed_left(context, other, spans)
+    return "" if left is None else f": training speed was {100 * left:.0f} % of typical"
 
 
 def _steady(context: Context, other: OtherProcess) -> Sequence[Span]:
@@ -58,10 +78,12 @@ def _steady(context: Context, other: OtherProcess) -> Sequence[Span]:
     return context.signals.steady_of(training) if training else context.signals.steady
 
 
-def _evidence(context: Context, other: OtherProcess, signals: IntervalSignals) -> tuple[Evidence, ...]:
+def _evidence(
+    context: Context, other: OtherProcess, signals: IntervalSignals, spans: Sequence[Span]
+) -> tuple[Evidence, ...]:
     throughput, steady = context.throughput, _steady(context, other)
     return evidence(
-        ("training speed meanwhile", throughput.images_per_s([other.span]) if throughput else None, "images/s"),
+        ("training speed meanwhile", throughput.images_per_s(spans) if throughput else None, "images/s"),
         usually(throughput.images_per_s(steady) if throughput else None, "images/s"),
         ("its share of the GPU time, at most", other.util_pct, "%"),
         ("its memory", other.memory_mib, "MiB"),

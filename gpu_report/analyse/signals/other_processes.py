@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
 
@@ -20,7 +20,7 @@ from gpu_report.model import Run
 
 @dataclass(frozen=True)
 class OtherProcess:
-    """A process on a GPU that is not the training's: when, its largest memory, its share of the GPU's time.
+    """A stay of a process on a GPU that is not the training's: when, its largest memory, its share of the GPU's time.
 
     What the driver does not say is None.
     """
@@ -53,7 +53,8 @@ def other_processes_on(run: Run, series: GpuSeries) -> tuple[OtherProcess, ...]:
     """Return the other processes of a GPU. When they came and went shows in its memory between two looks."""
     looks = list(looks_of(run, series.gpu))
     of_pid = by_pid(looks)
-    found = [_other_process(run, series, of_pid[pid]) for pid in _pids(run, looks)]
+    stays = (stay for pid in _pids(run, looks) for stay in _stays(of_pid[pid]))
+    found = [_other_process(run, series, stay) for stay in stays]
     return tuple(other for other in found if other.span[0] < other.span[1])
 
 
@@ -90,6 +91,18 @@ def _util_of(rows: pd.DataFrame, t_s: Floats) -> Floats:
     sums = np.concatenate([[0.0], np.cumsum(steps[order])])
     at: Floats = sums[np.searchsorted(since_s[order], t_s, side="right")]
     return np.maximum(at, 0.0)
+
+
+def _stays(looks: Sequence[Look]) -> Iterator[list[Look]]:
+    """Yield the looks at a process by stay: one that has left a GPU may open it again, hours later."""
+    stay: list[Look] = []
+    for look in looks:
+        stay.append(look)
+        if look.change == "gone":
+            yield stay
+            stay = []
+    if stay:
+        yield stay
 
 
 def _other_process(run: Run, series: GpuSeries, looks: Sequence[Look]) -> OtherProcess:

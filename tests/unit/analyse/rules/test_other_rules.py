@@ -46,6 +46,18 @@ def test_a_guest_is_told_with_the_moments_at_which_memory_stepped():
     assert "python3 (pid 77) shared GPU 0" in analyse(guest_run()).verdict.text
 
 
+def test_a_guest_that_leaves_and_comes_back_is_told_by_stay():
+    run = guest_run()
+    run.samples.loc[90:105, "memory_used_mib"] = 44_900.0
+    again = [
+        (93.0, 0, 77, "python3", 900.0, "appeared", "other", 86.0),
+        (108.0, 0, 77, "python3", NAN, "gone", "other", NAN),
+    ]
+    (finding,) = findings(with_processes(run, *run.processes.itertuples(index=False), *again), "other-process")
+    assert finding.summary == "python3 (pid 77) shared GPU 0 with the training for 34 s (2 times)"
+    assert [each.span for each in finding.occurrences] == [(50.0, pytest.approx(69.0)), (90.0, pytest.approx(105.0))]
+
+
 def test_a_guest_that_the_training_started_itself_is_one_too():
     assert len(findings(guest_run(owner="trainer"), "other-process")) == 1
 

@@ -53,13 +53,14 @@ def input_storage(signals: IntervalSignals) -> Candidate | None:
 def mapped_files(signals: IntervalSignals) -> Candidate | None:
     """Find that workers, with time to spare, waited for pages of files that they map into memory.
 
-    No pressure shows it where those lie on a network drive, or behind a program (FUSE).
+    No pressure shows it where those lie on a network drive, or behind a program (FUSE). Pages that came back from swap
+    are of no file.
     """
     wait, there = signals.waited_share, loading_workers(signals)
     faults = signals.within("workers_major_faults")
     if wait is None or wait < th.LATENCY_WAIT_SHARE or faults is None or not there or not workers_have_time(signals):
         return None
-    if faults < th.MAJOR_FAULTS_PER_S * there:
+    if faults < th.MAJOR_FAULTS_PER_S * there or _swapped_in(signals) >= th.SWAPPED_SHARE * faults:
         return None
     numbers = evidence(
         _waited(wait),
@@ -68,6 +69,11 @@ def mapped_files(signals: IntervalSignals) -> Candidate | None:
     )
     text = "the data-loader workers waited for pages of files that they map into memory"
     return Candidate("input-storage", STRONG, text, numbers)
+
+
+def _swapped_in(signals: IntervalSignals) -> float:
+    """Return how many pages a second came back from swap, for whichever process."""
+    return (signals.within("swap_in_mib_s") or 0.0) * th.PAGES_OF_A_MIB
 
 
 def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:

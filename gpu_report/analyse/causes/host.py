@@ -33,16 +33,20 @@ ONE_THREAD = Advice(
 
 
 def memory_pressure(signals: IntervalSignals) -> Candidate | None:
-    """Find that processes waited for memory, or pages came back from swap; it raises the pressure of io, too."""
+    """Find that processes waited for memory, or pages came back from swap; it raises the pressure of io, too.
+
+    Where both are so, it need not be more than is usual: a machine that swaps for most of a run is short of memory.
+    """
     pressure, swap = signals.within("memory_pressure_pct"), signals.within("swap_in_mib_s")
     waited = risen(pressure, signals.typical("memory_pressure_pct"), th.MEMORY_PRESSURE_PCT)
     swapped = risen(swap, signals.typical("swap_in_mib_s"), th.SWAP_IN_MIB_S)
-    if not waited and not swapped:
+    lasts = (pressure or 0.0) >= th.MEMORY_PRESSURE_PCT and (swap or 0.0) >= th.SWAP_IN_MIB_S
+    if not waited and not swapped and not lasts:
         return None
     numbers = evidence(
         ("time with a process waiting for memory", pressure, "%"), ("read back from swap", swap, "MiB/s")
     )
-    text = "processes waited for memory" + (", and pages were read back from swap" if swapped else "")
+    text = "processes waited for memory" + (", and pages were read back from swap" if swapped or lasts else "")
     return Candidate("memory-pressure", STRONG if waited and swapped else LIKELY, text, numbers)
 
 

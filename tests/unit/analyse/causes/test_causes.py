@@ -58,6 +58,12 @@ def signals(within, start=START, after=None, gpu=None, **fields):
     return dataclasses.replace(IntervalSignals(0, START, END, host, own, cores=16), **fields)
 
 
+def swaps_all_along(within, **fields):
+    """Return an interval of a run that is short of memory for most of the time."""
+    found = signals(within, **fields)
+    return dataclasses.replace(found, host=signal_table({**FED, **SWAPPING}, within, START))
+
+
 WITHOUT_ANY = IntervalSignals(
     0, START, END, SignalTable(np.array([]), {}, np.array([], dtype=bool)), signal_table(GPU, {})
 )
@@ -100,6 +106,8 @@ OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 84
         ("main-process", signals(BUSY_CALLBACK, gpu={"gpu_util_pct": 22, "sm_active_pct": 14}, data_wait_share=0.67)),
         ("input-latency", signals(SLOW_IMAGES, data_wait_share=0.8, loader_workers=12)),
         ("input-storage", signals(MAPPED, data_wait_share=0.8, loader_workers=12)),
+        # pages of swap, all of the time, and not of files
+        ("memory-pressure", swaps_all_along({**MAPPED, **SWAPPING}, data_wait_share=0.8, loader_workers=12)),
         ("input-latency", signals({**MAPPED, "workers_major_faults": 2}, data_wait_share=0.8, loader_workers=12)),
         ("input-cpu", signals({**TOO_FEW, "workers_major_faults": 200}, data_wait_share=0.8, loader_workers=2)),
         ("input-stalled", signals(IDLE, start=START - 4, data_wait_share=1.0, loader_workers=12)),

@@ -146,6 +146,8 @@ CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
 ENDS_WHEN_ASKED_S = 60.0  # torchrun waits 30 s for its ranks before it kills them, and then closes
 
 BEFORE_THE_END_S = 5.0  # what "just before the end" means: allocations that fail last seconds
+# A GPU that fell off the bus fails the next call of CUDA; a driver that hangs answers after a few of its 45 s timeouts.
+GPU_FAILED_BEFORE_S = 300.0
 OOM_COUNTED_S = 10.0  # its counters are read every 5 s
 MOST_OF_MEMORY = 0.5  # share of a limit that who reached it must have held: less may be anybody's
 MEMORY_FULL_PCT = 97.0  # of what there is: a machine that swaps or kills leaves less than this free

@@ -6,6 +6,7 @@ from dataclasses import replace
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.lost_gpus import losses
 from gpu_report.analyse.rules.training_end.exception_words import (
     exception_advice,
     exception_cause,
@@ -91,7 +92,15 @@ def _crash(context: Context, run: InsideRun) -> Finding:
     end_s = run.phases[-1].end_t_s if run.phases else context.run.duration_s
     ended = _finding(context, end_s, exception_summary(run), exception_cause(run))
     held = held_at_the_end(context, end_s) if exception_kind(run) == "gpu memory" else ()
-    return replace(ended, evidence=(*ended.evidence, *held), advice=exception_advice(run, _args(context, end_s)))
+    advice = exception_advice(run, _args(context, end_s), gpu_failed=_gpu_failed(context, end_s))
+    return replace(ended, evidence=(*ended.evidence, *held), advice=advice)
+
+
+def _gpu_failed(context: Context, end_s: float) -> bool:
+    """Tell whether the kernel said just before a crash that a GPU needs a reset or worse, or the driver lost one."""
+    told = [each.t_s for each in context.run.kernel.events if each.gpu is not None and each.severity == "critical"]
+    lost = [loss.span[0] for loss in losses(context.run)]
+    return any(end_s - th.GPU_FAILED_BEFORE_S <= t_s <= end_s + th.BEFORE_THE_END_S for t_s in (*told, *lost))
 
 
 def _args(context: Context, t_s: float) -> Mapping[str, object]:

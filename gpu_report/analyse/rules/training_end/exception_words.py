@@ -64,13 +64,18 @@ def exception_cause(process: InsideRun) -> str:
     )
 
 
-def exception_advice(process: InsideRun, args: Mapping[str, object]) -> tuple[Advice, ...]:
-    """Return what can be done about it, nothing where nobody knows; `args` are those of its args.yaml."""
+def exception_advice(process: InsideRun, args: Mapping[str, object], *, gpu_failed: bool) -> tuple[Advice, ...]:
+    """Return what can be done about it, nothing where nobody knows; `args` are those of its args.yaml.
+
+    Where a GPU failed just before, its own finding says what to do: no operation of the training is at fault.
+    """
     if exception_kind(process) == "gpu memory":
         return (gpu_memory_advice(process.settings, args),)
     raised, usual = process.raised, ADVICE.get(exception_kind(process), "")
     text = _of_worker(process, args) or _of_nan(process) or OF_CODE.get(raised.code or "") or usual
-    return (Advice(text, short=text),) if text else ()
+    if not text or (text == AGAIN and gpu_failed):
+        return ()
+    return (Advice(text, short=text),)
 
 
 def _of_worker(process: InsideRun, args: Mapping[str, object]) -> str:

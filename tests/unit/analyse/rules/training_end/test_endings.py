@@ -220,6 +220,19 @@ def test_an_exception_is_told_by_its_kind_and_its_own_words(error, said, words, 
     assert found.ending.message == (said.get("message") or None)
 
 
+@pytest.mark.parametrize(
+    ("severity", "before_s", "told"),
+    [("critical", 2.0, False), ("critical", 400.0, True), ("warning", 2.0, True)],  # a warning may be its own fault
+)
+def test_after_a_fault_of_the_gpu_no_operation_is_at_fault(severity, before_s, told):
+    crashed = rank(ended="exception", error="AcceleratorError", end=END + 300, last=("train", 5, ""))
+    crashed = dataclasses.replace(crashed, raised=Raised(message="CUDA error: x", code="cudaErrorUnknown"))
+    fault = KernelEvent(END + 300 - before_s, "xid", severity, "NVRM: Xid", "fell off", "Reboot.", 0, 79)
+    run = recorded(crashed, kernel=log(fault), duration=SECONDS + 300)
+    (finding,) = ends(run)
+    assert ["CUDA_LAUNCH_BLOCKING" in each.text for each in finding.advice] == [True] * told
+
+
 IN_CALLBACK = (
     Frame("/home/me/train.py", 41, "fail"),
     Frame("/opt/site-packages/ultralytics/engine/trainer.py", 200, "run_callbacks"),

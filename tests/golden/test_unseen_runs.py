@@ -14,7 +14,7 @@ from gpu_report.load import load_run
 
 BEGINS = {
     "drone_inspection": "Set `cache=ram` (now False): epochs drop from 4 min 27 s to about 1 min 43 s",
-    "fp32_repro": "Restart with `amp=True` (up to 7\u00d7 faster): the training computed in 32 bits, without tensor cores",
+    "fp32_repro": "Restart with `amp=True` (up to 7\u00d7 faster): the training computed in 32 bits",
     "live_dashboard2": "Look at `smooth` (dashboard.py:23): this background thread kept Python busy 53 % of the time",
     "mlflow_remote": "Look at `log_metric` (tracking.py:13)",
     "val_swapped": "Check `train` and `val` in `data.yaml` (400 images train, 4,400 validate)",

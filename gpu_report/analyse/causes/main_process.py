@@ -102,7 +102,8 @@ def partly_in_call(signals: IntervalSignals) -> Candidate | None:
     if stood is None or not stood.is_partly_in_call or computes is None:
         return None
     numbers = evidence(
-        ("the main process was in one function", 100 * stood.call_share, "% of the idle time"), _main_cpu(signals)
+        ("in code of yours that YOLO called, with all that it calls", 100 * stood.call_share, "% of the idle time"),
+        _main_cpu(signals),
     )
     there = f"in one function for {100 * stood.call_share:.0f} % of the idle time"
     if computes:
@@ -224,7 +225,11 @@ def _in_one_place(signals: IntervalSignals) -> Iterator[tuple[str, float, str]]:
     if stood is None or not stood_elsewhere(signals):
         return
     if stood.is_in_call and stood.call_share > stood.share:
-        yield ("the main process was in one function", 100 * stood.call_share, "% of the idle time")
+        yield (
+            "in code of yours that YOLO called, with all that it calls",
+            100 * stood.call_share,
+            "% of the idle time",
+        )
     else:
         yield ("the main process was in one line of code", 100 * stood.share, "% of the idle time")
 

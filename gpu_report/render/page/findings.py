@@ -231,16 +231,19 @@ def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
     return (*facts, _place(finding)) if is_placed else tuple(facts)
 
 
-WHO = {"workers": "Data-loader workers were", "thread": "Another thread was"}
+WHO = {
+    "workers": "Data-loader workers, while the GPU was idle",
+    "thread": "Another thread, of all time",
+    "main": "The main process, while the GPU was idle",
+}
 
 
 def _where(finding: Finding) -> Iterator[Fact]:
-    """Yield the lines of code in which the main process and the loader's workers stood."""
+    """Yield the lines of code in which the main process and the loader's workers stood, and of what time that is."""
     for process in dict.fromkeys(location.process for location in finding.where):
         mine = [where_words(location) for location in finding.where if location.process == process]
-        who = WHO.get(process, "The main process was")
-        rank = f"{upper_first(process)} (the training process of a GPU) was"
-        yield Fact(f"{rank if process.startswith('rank') else who} in", ", ".join(mine))
+        rank = f"{upper_first(process)} (the process of a GPU), while that was idle"
+        yield Fact(WHO.get(process, rank), ", ".join(mine))
 
 
 def _gpus(finding: Finding) -> str:

@@ -16,6 +16,7 @@ from gpu_report.analyse.results.verdict_drops import MergedDrop, drop_sentences,
 from gpu_report.analyse.results.verdict_end import ended_badly, interrupted, led_to, lost, stopped_early
 from gpu_report.analyse.results.verdict_lead import FIX, LOOK, URGENT_S, Lead, leads
 from gpu_report.analyse.results.verdict_work import (
+    healthy_steady_pct,
     is_judged,
     is_long,
     work_sentences,
@@ -105,7 +106,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_fault(foreign),
         *_unmeasured(trained, unseen, unsampled),
         *_no_gpu(context),
-        *(() if first else _largest_loss(trained, findings, ledger, is_training=saw_training(context))),
+        *(() if first else _largest_loss(context, trained, findings, ledger)),
         *_unused(context, lead),
         *_of_others(context),
         *_cost(context, findings, ledger),
@@ -335,9 +336,11 @@ def _no_gpu(context: Context) -> Iterator[Sentence]:
 
 
 def _largest_loss(
-    trained: Busy, findings: Sequence[Finding], ledger: Sequence[LedgerRow], *, is_training: bool
+    context: Context, trained: Busy, findings: Sequence[Finding], ledger: Sequence[LedgerRow]
 ) -> Iterator[Sentence]:
     """Yield where most of the time went when it did not go into work, unless the findings have said more already.
+
+    Of a training that is healthy, at least once it is warm, only how long its start-up was.
 
     Startup is none of training's losses: where it is the largest, it is said beside the largest of those.
     """
@@ -347,9 +350,10 @@ def _largest_loss(
     if lost[0].name == "startup":
         yield Sentence("largest loss", f"Start-up took {100 * lost[0].share:.0f} % of the GPU time.", about="startup")
     most = next((row for row in lost if not CAUSES[row.name].paid_once), None)
-    if most is None or not is_long(trained) or _mentioned_s(findings, lost) >= most.gpu_seconds:
+    is_healthy = healthy_steady_pct(context, findings) is not None and not _is_marred(findings)
+    if most is None or is_healthy or not is_long(trained) or _mentioned_s(findings, lost) >= most.gpu_seconds:
         return
-    words = lower_first(row_words(most.name, is_training=is_training))
+    words = lower_first(row_words(most.name, is_training=saw_training(context)))
     what = "waiting, for an unknown reason" if most.name == UNEXPLAINED else words
     # a drop that lasted longer may stand before it: it cost less than it lasted
     first = "Besides" if any(RULES[f.rule].drop and not f.expected for f in findings) else "Largest loss"

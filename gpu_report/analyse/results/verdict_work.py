@@ -101,8 +101,8 @@ def _no_fault(
         return
     busy = f"{lower_first(_who(context))} {_be(context)} busy {busy_words(util, by_nature=True)}"
     busy = f"{busy} of {of_what_time(context, seconds)}"
-    steady_pct = None if starved else _steady_of_all(context)
-    if steady_pct is not None and steady_pct >= HEALTHY_PCT:
+    steady_pct = healthy_steady_pct(context, findings)
+    if steady_pct is not None:
         yield Sentence("work", f"{_judgement(steady_pct, marred=marred)}{busy}, {steady_pct:.0f} % in steady state.")
         yield Sentence("work", f"{GOOD}.")
     elif starved and all(finding.cause and _is_by_nature(finding.cause) for finding in starved):
@@ -119,8 +119,11 @@ def _is_by_nature(cause: Cause) -> bool:
     return cause.name == LAUNCH_BOUND and cause.confidence >= LIKELY
 
 
-def _steady_of_all(context: Context) -> float | None:
-    """Return mean utilisation (%) in the steady state, of all trainings and their GPUs; None where it is not known."""
+def healthy_steady_pct(context: Context, findings: Sequence[Finding]) -> float | None:
+    """Return mean utilisation (%) in the steady state, of all trainings and their GPUs.
+
+    None where it is not known, or where a GPU waited for something all the time.
+    """
     known = [
         steady_utilisation(context, training, series, use)
         for training in context.trainings
@@ -128,7 +131,9 @@ def _steady_of_all(context: Context) -> float | None:
         if series.gpu in training.gpus
     ]
     values = [value for value in known if value is not None]
-    return mean(values) if values and len(values) == len(known) else None
+    steady_pct = mean(values) if values and len(values) == len(known) else 0.0
+    waits = any(finding.rule == "starved" for finding in findings)
+    return steady_pct if steady_pct >= HEALTHY_PCT and not waits else None
 
 
 def _at_epoch_ends(context: Context, findings: Sequence[Finding], trained_s: float) -> str:

@@ -8,6 +8,13 @@ _GAPS = "short gaps"  # a row of the ledger
 _STOPPED = "find who paused the training: Ctrl-Z in its terminal, `kill -STOP`, a scheduler that suspends jobs."
 _RECORD = "record the next training with `gpu-report record -- COMMAND`: it shows what YOLO did at every second."
 
+# What helps against a function of the user's that is called in each step, or for each image, by what the GPU waits for.
+_OWN_STEPS = {
+    "main-process": "Call it less often, or let another process do it.",
+    "trainer-blocked": "Call it less often, or let a background thread wait instead.",
+    "input-cpu": "Do it once before the training, and store what comes of it.",
+}
+
 # Recorded with its command, and yet nothing came from inside it.
 _INJECT = (
     "record the next training with callbacks: start it with neither `python -I` nor a cleared environment. "
@@ -22,7 +29,8 @@ def next_step(finding: Finding, analysis: Analysis) -> str:
     """
     named = (each.text for each in analysis.verdict.sentences if each.names_own and finding.id in each.findings)
     if look := next(named, ""):
-        return look.removesuffix(".")
+        how = "" if finding.advice or finding.cause is None else _OWN_STEPS.get(finding.cause.name, "")
+        return f"{look} {how}" if how else look.removesuffix(".")
     if finding.advice or finding.expected or finding.severity == "info":
         return ""
     if finding.cause is None:

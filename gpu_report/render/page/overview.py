@@ -179,7 +179,7 @@ def _line_legend(run: Run) -> tuple[LegendItem, ...]:
     heat = [LegendItem(lane.title, "heat-scale", "0 to 100\u00a0%") for lane in lanes(HEAT_GPUS) if lane.heat]
     sm_activity = [
         LegendItem(UTILISATION_LANE, "line utilisation", "utilisation: anything runs"),
-        LegendItem(UTILISATION_LANE, "line sm-activity", "SM activity: actual work"),
+        LegendItem(UTILISATION_LANE, "line sm-activity", "SM activity: how much of the GPU works"),
     ]
     of_host = [
         LegendItem(lane.title, f"line {name}", SHORT_LABELS[name])

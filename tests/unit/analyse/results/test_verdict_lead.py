@@ -135,6 +135,7 @@ def test_a_training_that_only_warmed_up_for_long_is_healthy():
     first, second = analysis_of("s-early-stop").verdict.sentences[:2]
     assert first.text == "Nothing to fix: the GPU was busy 47 % of training time, 67 % in steady state."
     assert second.text == "60 % or more is good for YOLO."
+    assert not any(each.text.startswith("Largest") for each in analysis_of("s-early-stop").verdict.sentences)
 
 
 def test_a_model_with_small_steps_is_no_fault_and_why_its_batch_stays_is_said():

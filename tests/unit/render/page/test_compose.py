@@ -369,7 +369,7 @@ def test_throttle_counters_that_begin_again_lose_nothing_that_was_seen(analysis:
 
 def test_the_legend_names_the_lines_that_are_there(builder: ModuleType, view: ReportView) -> None:
     lines = [item.label for item in compose(builder.build_detailed_analysis()).legend if item.sign.startswith("line")]
-    of_gpus = ["utilisation: anything runs", "SM activity: actual work"]
+    of_gpus = ["utilisation: anything runs", "SM activity: how much of the GPU works"]
     assert lines[:4] == [*of_gpus, "for a CPU core", "for I/O"]
     assert {item.sign for item in view.legend if item.sign.startswith("line")} == {"line low", "line floor"}
     assert {item.lane for item in view.legend} == {"phases", "events", "GPU utilisation"}

@@ -60,6 +60,6 @@ def test_the_function_that_the_verdict_names_is_what_to_do_whatever_its_share(an
     look = "Look at `log_metric` (tracking.py:13): it took 40 % of the time that the GPU waited."
     lead = model.Sentence("look", look, ("drop-1",), "main-process", names_own=True)
     named = replace(analysis, verdict=model.Verdict((lead,)))
-    assert next_step(waits, named) == look.removesuffix(".")
+    assert next_step(waits, named) == f"{look} Call it less often, or let another process do it."
     assert next_step(replace(waits, advice=(model.Advice("profile it"),)), named) == look.removesuffix(".")
     assert "tracking.py" not in next_step(replace(waits, id="drop-2"), named)

@@ -47,7 +47,8 @@ class LatencyChart {
 
   /** Return the middle of a bucket, in ms since the run's start. */
   time(i) {
-    return ((this.buckets.place[i] + 0.5) / BUCKETS) * this.store.run.duration_s * 1000;
+    const [start, end] = [this.figure.dataset.startS, this.figure.dataset.endS].map(Number);
+    return (start + ((this.buckets.place[i] + 0.5) / BUCKETS) * (end - start)) * 1000;
   }
 
   /** Show the moment on the timeline, as its address does. */

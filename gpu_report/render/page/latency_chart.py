@@ -30,6 +30,8 @@ Floats = NDArray[np.float64]
 Json = dict[str, Any]
 
 SIZE = 1000  # of the chart's width and height in its own units, and how many buckets of time it has
+SHOWS_ALL = 0.5  # of a run: where calls lie in less of it, the chart shows them without the rest, which is empty
+LEAST_SHOWN_S = 1.0
 WINDOWS = 125  # steps of the line of medians at most ...
 CALLS_A_WINDOW = 20  # ... each of so many calls on average: the median of fewer jumps about
 WORST = 5  # calls marked
@@ -71,10 +73,12 @@ class Axis:
 
 
 def chart(served: ServedModel, duration_s: float, clock: WallClock) -> LatencyChartView | None:
-    """Return the chart of the calls after warming up, on the time of the whole run; None without any."""
+    """Return the chart of the calls after warming up, on the time of `shown_s`; None without any."""
     start_s, total_ms = _steady(served)
     if not len(start_s) or duration_s <= 0:
         return None
+    begin_s, duration_s = shown_s(served, duration_s)
+    start_s = start_s - begin_s
     axis, found = _axis(total_ms), bucketed(start_s, total_ms, duration_s, SIZE)
     worst = slowest(total_ms)
     return LatencyChartView(
@@ -86,14 +90,20 @@ def chart(served: ServedModel, duration_s: float, clock: WallClock) -> LatencyCh
             f"M{x:.0f},{y:.0f}h0"
             for x, y in zip(SIZE * start_s[worst] / duration_s, axis.y(total_ms[worst]), strict=True)
         ),
-        warm_up=_warm_up(served, duration_s),
+        warm_up=_warm_up(served, begin_s, duration_s),
         ticks=tuple((round(axis.of(ms) / SIZE * 100, 1), _tick_words(ms)) for ms in ticks(axis)),
         bins=tuple(_bins(total_ms, axis)),
         quantiles=tuple(_quantiles(served, axis)),
-        start=clock.moment(0.0),
-        middle=clock.moment(duration_s / 2),
-        end=clock.moment(duration_s),
+        start=clock.moment(begin_s),
+        middle=clock.moment(begin_s + duration_s / 2),
+        end=clock.moment(begin_s + duration_s),
     )
+
+
+def shown_s(served: ServedModel, duration_s: float) -> tuple[float, float]:
+    """Return from when on (s) the chart shows calls, and for how long: the whole run, unless most of it had none."""
+    first, last = float(served.calls.start_s[0]), min(float(served.calls.end_s[-1]), duration_s)
+    return (0.0, duration_s) if last - first >= SHOWS_ALL * duration_s else (first, max(last - first, LEAST_SHOWN_S))
 
 
 def latency_data(served: ServedModel, duration_s: float, blob: Blob) -> list[Json]:
@@ -101,7 +111,8 @@ def latency_data(served: ServedModel, duration_s: float, blob: Blob) -> list[Jso
     start_s, total_ms = _steady(served)
     if not len(start_s):
         return []
-    found = bucketed(start_s, total_ms, duration_s, SIZE)
+    begin_s, length_s = shown_s(served, duration_s)
+    found = bucketed(start_s - begin_s, total_ms, length_s, SIZE)
     return blob.put(
         pack_table(
             {
@@ -190,11 +201,12 @@ def _medians(start_s: Floats, total_ms: Floats, duration_s: float, axis: Axis) -
     return "".join(path)
 
 
-def _warm_up(served: ServedModel, duration_s: float) -> tuple[float, float] | None:
+def _warm_up(served: ServedModel, begin_s: float, duration_s: float) -> tuple[float, float] | None:
     """Return where the calls of warming up lie, and how wide that is."""
     if not served.warm_up_calls:
         return None
-    first, last = float(served.calls.start_s[0]), float(served.calls.end_s[served.warm_up_calls - 1])
+    first = float(served.calls.start_s[0]) - begin_s
+    last = float(served.calls.end_s[served.warm_up_calls - 1]) - begin_s
     return round(SIZE * first / duration_s, 1), round(max(SIZE * (last - first) / duration_s, 1.0), 1)
 
 

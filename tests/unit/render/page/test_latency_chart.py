@@ -36,6 +36,17 @@ def test_one_slow_call_among_many_is_drawn_and_marked() -> None:
     assert f",{highest:.0f}" in drawn.ranges
 
 
+def test_where_calls_lie_in_a_small_part_of_the_run_nothing_else_is_shown() -> None:
+    calls = made_calls()
+    first, last = float(calls.start_s[0]), float(calls.end_s[-1])
+    brief = chart(served_model(calls), 10 * last, CLOCK)
+    assert brief is not None
+    assert (brief.start.t_s, brief.end.t_s) == (pytest.approx(first, abs=0.01), pytest.approx(last, abs=0.01))
+    whole = chart(served_model(calls), last, CLOCK)
+    assert whole is not None
+    assert (whole.start.t_s, whole.end.t_s) == (0.0, pytest.approx(last, abs=0.01))
+
+
 def test_a_chart_of_very_many_calls_is_no_larger_than_one_of_a_few_thousand() -> None:
     sizes = []
     for count in (4_000, 200_000):
@@ -49,11 +60,11 @@ def test_a_chart_of_very_many_calls_is_no_larger_than_one_of_a_few_thousand() ->
 
 
 def test_calls_of_the_warm_up_are_a_band_and_no_part_of_the_rest() -> None:
-    drawn = chart(served_model(), 100.0, CLOCK)
+    drawn = chart(served_model(), 60.0, CLOCK)
     assert drawn is not None
-    assert drawn.warm_up == (300.0, pytest.approx(81.0, abs=1))  # from 30.0 s on, 8.1 s long
+    assert drawn.warm_up == (500.0, pytest.approx(135.0, abs=1))  # from 30.0 s on, 8.1 s long
     assert "8,000" not in drawn.label
-    assert min(int(x) for x in re.findall(r"M(\d+),", drawn.ranges)) >= 381
+    assert min(int(x) for x in re.findall(r"M(\d+),", drawn.ranges)) >= 635
 
 
 def test_the_line_of_medians_goes_from_the_first_call_to_the_last_and_breaks_at_a_pause() -> None:

@@ -107,12 +107,14 @@ def _no_fault(
         yield Sentence("work", f"{GOOD}.")
     elif starved and all(finding.cause and _is_by_nature(finding.cause) for finding in starved):
         ids = tuple(finding.id for finding in starved)
-        yield Sentence("work", f"{'Little' if marred else 'Nothing'} found to fix: {busy}.")
+        why = no_larger_batch(context, starved[0], findings)
+        judged = "Little found to fix" if marred else "Nothing found to fix" if why else "No fault found"
+        yield Sentence("work", f"{judged}: {busy}.")
         yield Sentence(
             "starved", "Each batch has too little work for this GPU: the CPU launches kernels too slowly.", ids
         )
-        why = no_larger_batch(context, starved[0], findings)
-        yield Sentence("starved", f"A larger batch would keep it busier{f', but {why}' if why else ''}.", ids)
+        but = f", but {why}" if why else ": try one twice as large"
+        yield Sentence("starved", f"A larger batch would keep it busier{but}.", ids)
 
 
 def _is_by_nature(cause: Cause) -> bool:

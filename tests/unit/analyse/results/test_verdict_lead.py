@@ -140,13 +140,14 @@ def test_a_training_that_only_warmed_up_for_long_is_healthy():
 
 def test_a_model_with_small_steps_is_no_fault_and_why_its_batch_stays_is_said():
     assert [each.text for each in analysis_of("l-healthy").verdict.sentences[:3]] == [
-        "Nothing found to fix: the GPU was busy 55 % of training time.",
+        "No fault found: the GPU was busy 55 % of training time.",
         "Each batch has too little work for this GPU: the CPU launches kernels too slowly.",
-        "A larger batch would keep it busier.",
+        "A larger batch would keep it busier: try one twice as large.",
     ]
     run = run_of("n-healthy-disk")
     inside = tuple(dataclasses.replace(each, settings={**each.settings, "batches": 12}) for each in run.inside)
     few = analyse(dataclasses.replace(run, inside=inside))
+    assert few.verdict.text.startswith("Nothing found to fix: ")
     assert "A larger batch would keep it busier, but an epoch has only 12 batches." in few.verdict.text
     assert "only 4" not in few.verdict.text
     assert {each.severity for each in few.findings if each.rule == "starved"} == {"info"}

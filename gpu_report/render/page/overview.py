@@ -5,7 +5,7 @@ from functools import partial
 
 import pandas as pd
 
-from gpu_report.catalogue import SEVERITIES, cause_look, phase_words
+from gpu_report.catalogue import RULES, SEVERITIES, cause_look, phase_words
 from gpu_report.model import Analysis, Finding, GpuSummary, LedgerRow, Run, Sentence
 from gpu_report.render.formatting import (
     MISSING,
@@ -149,6 +149,7 @@ def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
     kernel = {event.severity for event in analysis.run.kernel.events}
     worst = next((severity for severity in SEVERITIES if severity in kernel), "info")
     falls = [finding for finding in analysis.findings if finding.level_pct is not None]
+    ends = [finding for finding in analysis.findings if RULES[finding.rule].at_epoch_ends]
     low = f"under {LOW_PERCENT}\u00a0% for 10\u00a0s: next to idle"
     marks = (
         ([phase for phase in analysis.phases if phase.name == "checkpoint"], EVENTS, "event checkpoint", "epoch end"),
@@ -157,6 +158,7 @@ def legend(analysis: Analysis) -> tuple[LegendItem, ...]:
         (analysis.gaps, EVENTS, "swatch gap", "no data"),
         (analysis.low_intervals, UTILISATION_LANE, "line low", low),
         ([fall for fall in falls if not fall.expected], UTILISATION_LANE, "swatch drop", "drop"),
+        (ends, UTILISATION_LANE, "swatch drop", "slow end of an epoch"),
         ([fall for fall in falls if has_floor(fall)], UTILISATION_LANE, "line floor", "drop threshold"),
         (
             [fall for fall in falls if fall.expected],

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from gpu_report.catalogue import RULES
 from gpu_report.model import Analysis, Finding
 from gpu_report.render import recorder_events
 from gpu_report.render.formatting import clean, known, sentence
@@ -138,7 +139,7 @@ def _finding(finding: Finding, gpu: int | None, drop_percent: float) -> Json:
         "id": finding.id,
         "title": page_title(finding),
         "severity": finding.severity,
-        "drop": finding.level_pct is not None,
+        "drop": finding.level_pct is not None or RULES[finding.rule].at_epoch_ends,
         **({} if floor is None else {"floor": round(floor, 1)}),
         "gpu": gpu,
         "start": start,

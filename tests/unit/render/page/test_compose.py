@@ -13,6 +13,7 @@ from gpu_report.render.page.compose import FINDINGS_IN_FULL, compose
 from gpu_report.render.page.findings import finding_title, finding_view, first_advice, ranked
 from gpu_report.render.page.gpu_tables import processes
 from gpu_report.render.page.recording import HAPPENINGS_SHOWN
+from gpu_report.render.page.script_data import chart_data
 from gpu_report.render.page.view import Fact, ReportView
 from gpu_report.render.run_clock import WallClock
 
@@ -373,6 +374,15 @@ def test_the_legend_names_the_lines_that_are_there(builder: ModuleType, view: Re
     assert lines[:4] == [*of_gpus, "for a CPU core", "for I/O"]
     assert {item.sign for item in view.legend if item.sign.startswith("line")} == {"line low", "line floor"}
     assert {item.lane for item in view.legend} == {"phases", "events", "GPU utilisation"}
+
+
+def test_slow_ends_of_epochs_are_shaded_and_in_the_legend(analysis: model.Analysis) -> None:
+    times = tuple(model.Occurrence(start, start + 9.0, (0,), 9.0) for start in (60.0, 160.0))
+    held = replace(DROP, id="epoch-end-1", rule="held-epoch-end", level_pct=None, low_pct=None, occurrences=times)
+    slow = replace(analysis, findings=(held,))
+    assert [item.label for item in compose(slow).legend if item.sign == "swatch drop"] == ["slow end of an epoch"]
+    shaded = chart_data(slow)[0]["findings"]
+    assert [(each["start"], each["drop"]) for each in shaded] == [(60.0, True), (160.0, True)]
 
 
 def test_what_ended_the_training_is_mended_before_it_is_made_faster(analysis: model.Analysis) -> None:

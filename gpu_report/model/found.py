@@ -398,10 +398,14 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a run comes to, in sentences; and how busy its GPUs were in training (%), None where that was too short."""
+    """What a run comes to, in sentences; and how busy its GPUs were in training (%), None where that was too short.
+
+    `is_healthy` says that they were busy enough once training was warm.
+    """
 
     sentences: tuple[Sentence, ...]
     busy_pct: float | None = None
+    is_healthy: bool = False
 
     @property
     def text(self) -> str:

@@ -111,7 +111,8 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_of_others(context),
         *_cost(context, findings, ledger),
     )
-    return Verdict(sentences, trained[0] if trained and is_judged(trained, findings) else None)
+    is_healthy = healthy_steady_pct(context, findings) is not None
+    return Verdict(sentences, trained[0] if trained and is_judged(trained, findings) else None, is_healthy)
 
 
 def _against(lead: Lead | None) -> Iterator[Sentence]:

@@ -129,7 +129,7 @@ def _mood(unexpected: tuple[Finding, ...], analysis: Analysis) -> str:
         return worst or "unknown"
     if analysis.is_inference:
         return "room" if any(finding.advice for finding in unexpected) else "good"
-    return "good" if 100 * _worked(analysis) >= HEALTHY_PCT else "room"
+    return "good" if analysis.verdict.is_healthy or 100 * _worked(analysis) >= HEALTHY_PCT else "room"
 
 
 def _trained(analysis: Analysis) -> bool:

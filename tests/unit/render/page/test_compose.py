@@ -154,6 +154,13 @@ def test_the_mood_is_that_of_the_worst_unexpected_finding(
     assert compose(replace(analysis, findings=findings)).mood == mood
 
 
+def test_a_training_that_is_healthy_once_it_is_warm_is_green(analysis: model.Analysis) -> None:
+    lost = tuple(replace(row, gpu_seconds=0.1) if row.name == "work" else row for row in analysis.ledger)
+    idle = replace(analysis, findings=(), ledger=lost)
+    assert compose(idle).mood == "room"
+    assert compose(replace(idle, verdict=replace(idle.verdict, is_healthy=True))).mood == "good"
+
+
 def test_findings_are_ranked_by_severity_then_by_what_they_cost() -> None:
     longer = replace(DROP, id="longer", end_t_s=40.0)
     deeper = replace(DROP, id="deeper", low_pct=0.0)

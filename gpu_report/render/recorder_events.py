@@ -28,6 +28,9 @@ WHAT = {
     "xid_events": "Xid events",
 }
 
+TEXTS = frozenset({"reason", "text", "advice"})  # what says by itself what it is
+NAMES = {"asked": "stopped by", "asked_before_s": "seconds from then to its end"}
+
 # Kinds that say nothing about the run at their moment: what they tell has its own place on the page.
 _ROUTINE = frozenset(
     {
@@ -45,8 +48,17 @@ def marked(events: Iterable[RecordedEvent]) -> tuple[RecordedEvent, ...]:
 def detail(event: RecordedEvent) -> str:
     """Return everything an event carries, as one line."""
     fields: Mapping[str, object] = {key: value for key, value in event.fields.items() if value not in (None, "")}
-    said = (str(value) if key in ("reason", "text", "advice") else f"{key} {value}" for key, value in fields.items())
+    said = (_words(value) if key in TEXTS else f"{_name(key)} {_words(value)}" for key, value in fields.items())
     return ", ".join(part for part in (gpu_name(event.gpu), *said) if part)
+
+
+def _name(key: str) -> str:
+    return NAMES.get(key, key.replace("_", " "))
+
+
+def _words(value: object) -> str:
+    """Return a value as a person writes it; what was typed stands in one line."""
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def gpu_name(index: int | None) -> str:

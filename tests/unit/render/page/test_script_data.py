@@ -89,3 +89,12 @@ def test_the_timeline_marks_what_bears_on_the_readings(analysis: model.Analysis,
 def test_every_kind_of_event_that_is_marked_has_words(kind: str) -> None:
     (event, *_) = recorder_events.marked([model.RecordedEvent(1.0, kind, None, {})]) or [None]
     assert event is None or kind in recorder_events.WHAT
+
+
+def test_what_an_event_carries_is_in_words() -> None:
+    ended = {"exit_code": 1, "asked": "SIGINT", "asked_before_s": 2.19, "signal": None}
+    assert recorder_events.detail(model.RecordedEvent(60.0, "command_ended", None, ended)) == (
+        "exit code 1, stopped by SIGINT, seconds from then to its end 2.19"
+    )
+    begun = model.RecordedEvent(0.0, "command_started", 1, {"command": ["python3", "train.py"], "text": "mine"})
+    assert recorder_events.detail(begun) == "GPU 1, command python3 train.py, mine"

@@ -18,7 +18,7 @@ from gpu_report.render.formatting import (
 )
 from gpu_report.render.page.evidence import evidence
 from gpu_report.render.page.learn_more import learn_more
-from gpu_report.render.page.next_steps import gaps_step, next_step
+from gpu_report.render.page.next_steps import gaps_step, next_step, own_step
 from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.sentence_kinds import told
@@ -150,7 +150,15 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     guesses = [
         AdviceView(f"Guess: {each.text}. To check: {each.decided_by}.", "", "", "") for each in analysis.hypotheses[1:]
     ]
-    return (*views, *guesses, *largest, *_steps(unexpected, analysis))[:FIRST_ADVICE]
+    own = [AdviceView(step, "", "", "") for step in _own_steps(analysis)]
+    return (*own, *views, *guesses, *largest, *_steps(unexpected, analysis))[:FIRST_ADVICE]
+
+
+def _own_steps(analysis: Analysis) -> list[str]:
+    """Return what helps against the function of the user's that the verdict leads with, each once."""
+    led = led_by(analysis)
+    steps = (own_step(finding, analysis) for finding in analysis.findings if finding.id in led)
+    return [step for step in dict.fromkeys(steps) if step]
 
 
 def advice_title(analysis: Analysis) -> str:
@@ -158,7 +166,7 @@ def advice_title(analysis: Analysis) -> str:
     first = {found for each in analysis.verdict.sentences[:1] for found in each.findings}
     said = {each.advice for each in analysis.verdict.sentences}
     led = (advice for finding in analysis.findings if finding.id in first for advice in finding.advice)
-    if any(advice not in said for advice in led):
+    if _own_steps(analysis) or any(advice not in said for advice in led):
         return "What to do"
     says = any(each.kind in {"fix", "look", "prevent"} for each in analysis.verdict.sentences)
     return "Also" if says else "What to do"

@@ -27,15 +27,27 @@ def next_step(finding: Finding, analysis: Analysis) -> str:
 
     Without one, where to look into a finding that has no advice; empty where that is not known.
     """
-    named = (each.text for each in analysis.verdict.sentences if each.names_own and finding.id in each.findings)
-    if look := next(named, ""):
-        how = "" if finding.advice or finding.cause is None else _OWN_STEPS.get(finding.cause.name, "")
+    if look := _named(finding, analysis):
+        how = own_step(finding, analysis)
         return f"{look} {how}" if how else look.removesuffix(".")
     if finding.advice or finding.expected or finding.severity == "info":
         return ""
     if finding.cause is None:
         return _anothers(finding)
     return _of_cause(finding, finding.cause.name, analysis)
+
+
+def own_step(finding: Finding, analysis: Analysis) -> str:
+    """Return what helps against the function of the user's that the verdict names, where no advice says it."""
+    if finding.advice or finding.cause is None or not _named(finding, analysis):
+        return ""
+    return _OWN_STEPS.get(finding.cause.name, "")
+
+
+def _named(finding: Finding, analysis: Analysis) -> str:
+    """Return the sentence of the verdict that names a function of the user's for a finding, empty without one."""
+    named = (each.text for each in analysis.verdict.sentences if each.names_own and finding.id in each.findings)
+    return next(named, "")
 
 
 def _of_cause(finding: Finding, cause: str, analysis: Analysis) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpu_report import model
-from gpu_report.render.page.findings import first_advice
+from gpu_report.render.page.findings import advice_title, first_advice
 from gpu_report.render.page.next_steps import gaps_step, next_step
 
 UNEXPLAINED = model.Finding(
@@ -61,5 +61,8 @@ def test_the_function_that_the_verdict_names_is_what_to_do_whatever_its_share(an
     lead = model.Sentence("look", look, ("drop-1",), "main-process", names_own=True)
     named = replace(analysis, verdict=model.Verdict((lead,)))
     assert next_step(waits, named) == f"{look} Call it less often, or let another process do it."
+    (first, *_) = first_advice((waits,), replace(named, findings=(waits,)))
+    assert first.text == "Call it less often, or let another process do it."
+    assert advice_title(replace(named, findings=(waits,))) == "What to do"
     assert next_step(replace(waits, advice=(model.Advice("profile it"),)), named) == look.removesuffix(".")
     assert "tracking.py" not in next_step(replace(waits, id="drop-2"), named)

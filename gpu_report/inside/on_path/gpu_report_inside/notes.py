@@ -24,7 +24,7 @@ MOST_NAMES = 256  # of threads
 MOST_HELD = 50  # in a block
 QUICKLY, SMALL = 1, 9  # levels of zlib
 IMPORTS = "<frozen importlib"  # files of the interpreter's import system: four frames an import that say nothing
-OTHER = 0  # the number of a stack that is none of those
+OTHER = 0  # the number of a stack that is none of those, or not known
 
 # What stands for a place in a list: a letter, or from the 91st on MORE and two of them. JSON writes each as it is.
 LETTERS = "".join(chr(code) for code in range(ord("#"), ord("~")) if chr(code) != "\\")

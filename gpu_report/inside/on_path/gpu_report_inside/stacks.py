@@ -14,9 +14,9 @@ import threading
 import time
 
 from .lines import RUN_FOLDER_VARIABLE, report
-from .notes import Notes
+from .notes import OTHER, Notes
 from .process_role import is_child, role
-from .threads import OURS, Lock, MainThread, OtherThreads
+from .threads import OURS, Lock, MainThread, OtherThreads, Rivals
 from .writer import DraftFile, Writer
 
 FOLDER = "stacks"
@@ -53,6 +53,7 @@ class Sampler:
         self._main = MainThread()
         self._notes = Notes(UNIT_S)
         self._others = OtherThreads(self._notes, self._main)
+        self._rivals = Rivals(self._main)
         self._written_s = time.monotonic()
         self._unprobed = 0  # notes since the last look at the CPU
         self._probed_s = 0.0  # CPU that the main thread used in it
@@ -86,9 +87,14 @@ class Sampler:
                 del frames  # what stands in them must not live on because we looked
             if looks and self._period_s < WORKER_PERIOD_S:
                 self._others.note_cpu(now_s)
-            self._notes.note(number, due_s if held else now_s)  # whoever held the lock went on in no other line
             if held and late_s is not None:
+                # Whoever held the lock went on in no other line, unless another thread got it before us.
+                unsure = bool(ran_s) and self._rivals.may_have_waited()
+                self._notes.note(OTHER if unsure else number, due_s)
                 self._notes.held(due_s, late_s, ran_s)
+            self._notes.note(number, now_s)
+            if looks:
+                self._rivals.find()
             self._probe(now_s, ran_s, due=not held)
             if not self._write(now_s):
                 return
@@ -105,6 +111,7 @@ class Sampler:
         left_s = due_s - time.monotonic()
         self._at_once = self._is_late(-left_s) and not self._at_once
         if not self._at_once:
+            self._rivals.look()
             time.sleep(max(left_s, 0.001))
 
     def _is_late(self, late_s: float) -> bool:
@@ -130,6 +137,8 @@ class Sampler:
 
     def _write(self, now_s: float) -> bool:
         """Write the block where that is due; return whether to go on."""
+        if self._is_late(time.monotonic() - now_s):  # the lock was kept in our probe: to pack would let go of it
+            return True
         full, often = self._notes.seconds(now_s) >= BLOCK_S, self._often()
         if not full and now_s - self._written_s < (often if self._notes.changed else EXTEND_EVERY_S):
             return True

@@ -285,6 +285,24 @@ def test_a_thread_that_used_no_cpu_did_not_wait_for_the_lock(monkeypatch):
         each.join()
 
 
+def test_a_thread_of_ours_wakes_at_the_beat_and_by_itself_where_nobody_beats():
+    beat, woken = threads.Beat(), threading.Event()
+    beat.start()
+    waits = threading.Thread(target=lambda: (beat.wait(0.01), woken.set()))
+    waits.start()
+    assert not woken.wait(0.2)
+    beat.now(time.monotonic())
+    assert woken.wait(5)
+    again = threading.Thread(target=beat.wait, args=(0.01,))
+    again.start()
+    wait_for(lambda: beat._waiting)
+    beat.end()
+    for each in (waits, again):
+        each.join(5)
+        assert not each.is_alive()
+    beat.wait(0.01)
+
+
 def test_a_machine_that_is_always_late_lets_the_thread_rest_every_other_time(monkeypatch):
     sampler, rests = stacks.Sampler(0.05), []
     monkeypatch.setattr(stacks.time, "sleep", rests.append)

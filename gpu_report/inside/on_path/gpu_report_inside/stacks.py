@@ -16,7 +16,7 @@ import time
 from .lines import RUN_FOLDER_VARIABLE, report
 from .notes import OTHER, Notes
 from .process_role import is_child, role
-from .threads import OURS, Lock, MainThread, OtherThreads, Rivals
+from .threads import BEAT, OURS, Lock, MainThread, OtherThreads, Rivals
 from .writer import DraftFile, Writer
 
 FOLDER = "stacks"
@@ -66,9 +66,11 @@ class Sampler:
     def _run(self) -> None:
         try:
             atexit.register(self._at_exit)
+            BEAT.start()
             self._sample()
         except BaseException as error:  # noqa: BLE001 - also while the interpreter shuts down: nobody may hear of it
             report("stacks", error)
+        BEAT.end()
         atexit.unregister(self._at_exit)  # which would keep all that was noted
         _STARTED.end()
 
@@ -95,6 +97,7 @@ class Sampler:
             self._notes.note(number, now_s)
             if looks:
                 self._rivals.find()
+            BEAT.now(now_s)
             self._probe(now_s, ran_s, due=not held)
             if not self._write(now_s):
                 return

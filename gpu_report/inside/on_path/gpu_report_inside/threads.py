@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import threading
 import time
@@ -25,6 +26,7 @@ BUSY_SHARE = 0.1  # of a core, since the look before: a thread that used less CP
 # Of the times that a thread asks for the interpreter's lock while it waits: so many, and it waited for that. Beside
 # five busy programs on two cores a wait took up to four times as long. A thread without a core asks twice at most.
 HELD_SHARE = 0.25
+NO_BEAT_S = 60.0  # then a thread goes on by itself: whoever beat may have ended as it began to wait
 THREAD_CLOCK = 6  # of Linux: CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED, beside the thread's number turned over
 
 
@@ -101,6 +103,46 @@ class Rivals:
         threads, ours = getattr(threading, "_active", {}), threading.get_ident()  # without the lock of `enumerate`
         others = (each.native_id for ident, each in list(threads.items()) if ident not in {self._main, ours})
         return [_clock(native) for native in itertools.islice(others, MOST_THREADS + 1) if native]
+
+
+class Beat:
+    """What wakes threads of ours that look at something again and again: the sampler, between two notes.
+
+    One that woke by itself, while C code kept the interpreter's lock, would wait for it beside the sampler, and might
+    get it first. Where nobody beats, each sleeps.
+    """
+
+    def __init__(self) -> None:
+        self._pid = 0
+        self._waiting: list[tuple[float, threading.Lock]] = []
+
+    def start(self) -> None:
+        """Beat from now on, in this process."""
+        self._pid, self._waiting = os.getpid(), []
+
+    def end(self) -> None:
+        """Beat no more: who waits goes on at once."""
+        self._pid = 0
+        self.now(float("inf"))
+
+    def now(self, mono_s: float) -> None:
+        """Wake those whose time has come."""
+        for each in [each for each in self._waiting if mono_s >= each[0]]:
+            self._waiting.remove(each)
+            each[1].release()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for so long and up to the beat after that."""
+        if self._pid != os.getpid():
+            time.sleep(seconds)
+            return
+        due = threading.Lock()
+        due.acquire()
+        self._waiting.append((time.monotonic() + seconds, due))
+        due.acquire(timeout=NO_BEAT_S)
+
+
+BEAT = Beat()
 
 
 class OtherThreads:

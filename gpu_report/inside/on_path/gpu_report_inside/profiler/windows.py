@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..lines import RUN_FOLDER_VARIABLE, report
+from ..threads import BEAT
 from ..training import BATCHES
 from .requests import FOLDER, REQUEST, VARIABLE, Plan, is_recorded, plan_of, request_in, written_ns
 from .window import Window
@@ -152,7 +153,7 @@ class Windows:
                 seen = written
                 if plan is not None:
                     self._plans.append(plan)
-                time.sleep(LOOK_EVERY_S)
+                BEAT.wait(LOOK_EVERY_S)
                 self._is_recorded = is_recorded(folder)
         except Exception as error:  # noqa: BLE001 - nobody may hear of it
             report("profile requests", error)

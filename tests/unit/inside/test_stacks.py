@@ -274,12 +274,12 @@ def test_a_thread_that_used_no_cpu_did_not_wait_for_the_lock(monkeypatch):
     monkeypatch.setattr(threading, "_active", {sleeper.ident: sleeper})
     time.sleep(0.1)  # until it sleeps
     rivals = threads.Rivals(threads.MainThread())
-    assert not rivals.may_have_waited()
+    assert not rivals.may_have_waited(1.0)
     monkeypatch.undo()
     spins = threading.Thread(target=lambda: sum(range(1_000_000)))
     rivals.look()
     spins.start()  # nobody has looked at it
-    assert rivals.may_have_waited()
+    assert rivals.may_have_waited(1.0)
     asks.set()
     for each in (sleeper, spins):
         each.join()

@@ -91,7 +91,7 @@ class Sampler:
                 self._others.note_cpu(now_s)
             if held and late_s is not None:
                 # Whoever held the lock went on in no other line, unless another thread got it before us.
-                unsure = bool(ran_s) and self._rivals.may_have_waited()
+                unsure = bool(ran_s) and self._rivals.may_have_waited(late_s)
                 self._notes.note(OTHER if unsure else number, due_s)
                 self._notes.held(due_s, late_s, ran_s)
             self._notes.note(number, now_s)

@@ -26,6 +26,7 @@ BUSY_SHARE = 0.1  # of a core, since the look before: a thread that used less CP
 # Of the times that a thread asks for the interpreter's lock while it waits: so many, and it waited for that. Beside
 # five busy programs on two cores a wait took up to four times as long. A thread without a core asks twice at most.
 HELD_SHARE = 0.25
+ASKING_SHARE = 0.0003  # of a core: asking for the lock took 0.002 to 0.006 of one, also beside five busy programs
 NO_BEAT_S = 60.0  # then a thread goes on by itself: whoever beat may have ended as it began to wait
 THREAD_CLOCK = 6  # of Linux: CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED, beside the thread's number turned over
 
@@ -93,15 +94,23 @@ class Rivals:
         except OSError:  # not Linux, or a thread is gone
             self._cpu_s = {clock: cpu_s for clock in self._clocks if (cpu_s := _used_s(clock)) is not None}
 
-    def may_have_waited(self) -> bool:
-        """Tell whether one has used CPU since that look, or may have."""
-        now = {clock: _used_s(clock) for clock in self._all()}
-        return len(now) > MOST_THREADS or any(self._cpu_s.get(clock) != cpu_s for clock, cpu_s in now.items())
+    def may_have_waited(self, late_s: float) -> bool:
+        """Tell whether one may have waited with us, who were late by so long, since that look.
+
+        Ours are woken before a hold, never in it: one that waits does so for all of it, and asks all the time.
+        """
+        ours = {_clock(each.native_id) for each in _threads() if each.name.startswith(OURS) and each.native_id}
+        for clock in (all_now := self._all()):
+            before_s, now_s = self._cpu_s.get(clock), _used_s(clock)
+            few = before_s is not None and now_s is not None and now_s - before_s < ASKING_SHARE * late_s
+            if before_s != now_s and not (few and clock in ours):
+                return True
+        return len(all_now) > MOST_THREADS
 
     def _all(self) -> list[int]:
         """Return the clock of each, of one more than `MOST_THREADS` at most."""
-        threads, ours = getattr(threading, "_active", {}), threading.get_ident()  # without the lock of `enumerate`
-        others = (each.native_id for ident, each in list(threads.items()) if ident not in {self._main, ours})
+        mine = {self._main, threading.get_ident()}
+        others = (each.native_id for each in _threads() if each.ident not in mine)
         return [_clock(native) for native in itertools.islice(others, MOST_THREADS + 1) if native]
 
 
@@ -202,6 +211,11 @@ def _stat(path: str) -> list[bytes]:
             return file.read(400).rpartition(b")")[2].split()
     except OSError:  # not Linux, or the thread is gone
         return []
+
+
+def _threads() -> list[threading.Thread]:
+    """Return all threads of Python, without the lock that `enumerate` takes."""
+    return list(getattr(threading, "_active", {}).values())
 
 
 def _clock(native: int) -> int:

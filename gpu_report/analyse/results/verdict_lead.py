@@ -412,7 +412,7 @@ def _was_paused(finding: Finding) -> bool:
 
 def _took_s(findings: Sequence[Finding]) -> float:
     """Return the seconds on the clock that findings took; several GPUs that felt one at once count once."""
-    return length_s(union([finding.span for finding in findings]))
+    return length_s(union([one.span for finding in findings for one in finding.each]))
 
 
 def _look(cause: str, findings: Sequence[Finding], took_s: float, faster: str) -> Sentence:

@@ -55,6 +55,8 @@ def test_a_guest_that_leaves_and_comes_back_is_told_by_stay():
     ]
     (finding,) = findings(with_processes(run, *run.processes.itertuples(index=False), *again), "other-process")
     assert finding.summary == "python3 (pid 77) shared GPU 0 with the training for 34 s (2 times)"
+    text = analyse(with_processes(run, *run.processes.itertuples(index=False), *again)).verdict.text
+    assert "it was on the GPU for 34 s" in text
     assert [each.span for each in finding.occurrences] == [(50.0, pytest.approx(69.0)), (90.0, pytest.approx(105.0))]
 
 

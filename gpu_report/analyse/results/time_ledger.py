@@ -295,12 +295,22 @@ def others_work(context: Context) -> dict[int, Floats]:
 
 
 def _starved_by(context: Context, gpu: int, findings: Sequence[Finding]) -> list[tuple[str, Span]]:
-    """Return what holds a starved GPU back all the time, which its idle moments go to, and in which trainings' time."""
+    """Return what holds a starved GPU back all the time, which its idle moments go to, and in which trainings' time.
+
+    What waits for data grew by is so from a moment on.
+    """
+    grew = [f for f in findings if f.rule == "data-wait-growing" and f.cause]
+    later = [(f.cause.name, f.span) for f in grew if f.cause and _trains(context, gpu, f.start_t_s)]
     starved = [f for f in findings if f.rule == "starved" and f.gpu == gpu and f.cause]
     known = [(f.cause.name, context.training_at(f.start_t_s, gpu)) for f in starved if f.cause]
     alone = len(context.trainings) == 1
-    return [
+    return later + [
         (name, (-np.inf, np.inf) if alone else training.span)
         for name, training in known
         if training is not None and name != UNEXPLAINED
     ]
+
+
+def _trains(context: Context, gpu: int, t_s: float) -> bool:
+    training = context.training_at(t_s)
+    return training is not None and gpu in training.gpus

@@ -138,6 +138,7 @@ SLOWING_SHARE = 0.2  # the last third over the first: what a person would notice
 WAIT_GROWS_S = 1.0  # an epoch, the last third over the first
 WAIT_GROWS_SHARE = 0.05  # ... and of its training
 WAIT_COSTS_S = 10.0  # in all
+RISEN_SHARE = 0.1  # of a rise: an epoch with less of it is as they were before
 GROWN_IN_ONE_SHARE = 0.5  # of what an epoch takes longer, in one function: most of it
 CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
 

@@ -1,15 +1,24 @@
 """Rule: from epoch to epoch the trainer waits longer for data (reported by callbacks only)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import mean
 
+from gpu_report.analyse.causes import Explanation, explain_waiting
+from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
 from gpu_report.analyse.rules.epochs.growth import advice_on_growth, evidence_of_growth, risen, thirds
+from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
-from gpu_report.model import Finding
+from gpu_report.model import Advice, Finding
 from gpu_report.wording import epoch_length
+
+SLOWER_STORAGE = Advice(
+    "Find what changed for the storage: another program that uses that disk, or memory that no longer holds the images",
+    short="Find what changed for the storage of the images",
+)
 
 
 def data_wait_growing(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
@@ -31,15 +40,56 @@ def waits_grow(epochs: Sequence[TrainedEpoch]) -> Trend | None:
 
 def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     lost_s = sum((epoch.data_wait_s or 0.0) - grown.first for epoch in epochs)
+    why, since = _why(context, epochs), _since(epochs, grown)
+    on = "" if since is epochs[0] else f", from epoch {since.epoch} on"
+    because = f": {why.cause.explanation}" if why is not None else ""
     return context.finding(
         "data-wait-growing",
         "warning",
-        (epochs[0].span[0], epochs[-1].span[1]),
-        f"Waiting for data grew from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch",
-        evidence=evidence_of_growth(
-            context, epochs, grown, "waited for data in an epoch of the first third (median)", lost_s
+        (since.span[0], epochs[-1].span[1]),
+        f"Waiting for data grew from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch{on}{because}",
+        evidence=(
+            *evidence_of_growth(
+                context, epochs, grown, "waited for data in an epoch of the first third (median)", lost_s
+            ),
+            *(why.evidence if why is not None else ()),
         ),
-        advice=(advice_on_growth(context, epochs, grown, "Find what grows in the data loader"),),
+        cause=None if why is None else why.cause,
+        advice=_advice(context, epochs, grown, why),
         epoch=None,
         phase=None,
     )
+
+
+def _since(epochs: Sequence[TrainedEpoch], grown: Trend) -> TrainedEpoch:
+    """Return the epoch from which on all waits are over what they were; the first where they rise all along."""
+    line_s = grown.first + th.RISEN_SHARE * grown.grown
+    usual = [place for place, epoch in enumerate(epochs) if (epoch.data_wait_s or 0.0) < line_s]
+    since = usual[-1] + 1 if usual else 0
+    return epochs[since] if len(epochs) // 3 < since < len(epochs) else epochs[0]
+
+
+def _advice(
+    context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, why: Explanation | None
+) -> tuple[Advice, ...]:
+    """Return where to look: at storage that got slower, or that is needed more, where that is why."""
+    if why is not None and why.cause.name == "input-storage":
+        return why.advice or (SLOWER_STORAGE,)
+    return (advice_on_growth(context, epochs, grown, "Find what grows in the data loader"),)
+
+
+def _why(context: Context, epochs: Sequence[TrainedEpoch]) -> Explanation | None:
+    """Return why the loader did not keep up in an epoch that waited as the last ones did, None where it is a guess.
+
+    Typical is what the first third had: where most of a run waits, that is what its steady state is.
+    """
+    first, last = thirds(epochs)
+    training = context.training_at(last[0].span[0])
+    if training is None or not training.gpus:
+        return None
+    waited = sorted(last, key=lambda epoch: epoch.data_wait_s or 0.0)[len(last) // 2]
+    signals = context.signals.of(min(training.gpus), *waited.span)
+    before = as_array([epoch.span for epoch in first])
+    alike = replace(signals, host=signals.host.with_steady(before), own=signals.own.with_steady(before))
+    found = explain_waiting(alike)
+    return found if found is not None and found.cause.confidence >= LIKELY else None

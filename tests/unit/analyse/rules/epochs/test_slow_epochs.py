@@ -276,6 +276,31 @@ def test_data_waits_that_grow_are_told_instead_of_the_epochs_that_they_slow():
     assert len(findings(steep, "epochs-slowing")) == len(findings(steep, "data-wait-growing")) == 1
 
 
+WAITED_STORAGE = {"io_full_pressure_pct": 90.0, "workers_blocked": 7.0, "trainer_read_mib_s": 40.0, "workers": 8.0}
+
+
+def storage_from(number, lengths):
+    """Return host columns of a disk that is waited for from an epoch on; in most of a run, it is usual then."""
+    t_s = np.arange(round(sum(lengths) + VALIDATION_S * len(lengths) + 10) + 5)
+    slow = t_s >= start_of(number, lengths)
+    return {
+        "io_pressure_pct": np.where(slow, 95.0, 2.0),
+        **{k: np.where(slow, v, 0.0) for k, v in WAITED_STORAGE.items()},
+    }
+
+
+def test_what_the_loader_waits_for_since_an_epoch_is_told_with_it():
+    waits = [3.0, *[1.0] * 5, *[9.0] * 7]
+    lengths = [60.0 + wait for wait in waits]
+    analysis = analyse(trained(lengths, waits, host=storage_from(7, lengths)))
+    (finding,) = (each for each in analysis.findings if each.rule == "data-wait-growing")
+    summary = "Waiting for data grew from 1.0 s to 9.0 s an epoch, from epoch 7 on: the data loader waited for storage"
+    assert (finding.summary, finding.cause.name, finding.start_t_s) == (summary, "input-storage", start_of(7, lengths))
+    assert [advice.short for advice in finding.advice] == ["Find what changed for the storage of the images"]
+    idle = {row.name: row.gpu_seconds for row in analysis.ledger}
+    assert idle["input-storage"] == pytest.approx(0.1 * 7 * 69, rel=0.05)  # the idle tenth of the last seven
+
+
 @pytest.mark.parametrize(
     ("waits", "length"),
     [

@@ -9,7 +9,7 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
-from gpu_report.analyse.rules.epochs.growth import advice_on_growth, evidence_of_growth, risen, thirds
+from gpu_report.analyse.rules.epochs.growth import advice_on_growth, evidence_of_growth, risen, risen_since, thirds
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.model import Advice, Finding
@@ -40,7 +40,7 @@ def waits_grow(epochs: Sequence[TrainedEpoch]) -> Trend | None:
 
 def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     lost_s = sum((epoch.data_wait_s or 0.0) - grown.first for epoch in epochs)
-    why, since = _why(context, epochs), _since(epochs, grown)
+    why, since = _why(context, epochs), risen_since(epochs, [epoch.data_wait_s or 0.0 for epoch in epochs], grown)
     on = "" if since is epochs[0] else f", from epoch {since.epoch} on"
     because = f": {why.cause.explanation}" if why is not None else ""
     return context.finding(
@@ -59,14 +59,6 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         epoch=None,
         phase=None,
     )
-
-
-def _since(epochs: Sequence[TrainedEpoch], grown: Trend) -> TrainedEpoch:
-    """Return the epoch from which on all waits are over what they were; the first where they rise all along."""
-    line_s = grown.first + th.RISEN_SHARE * grown.grown
-    usual = [place for place, epoch in enumerate(epochs) if (epoch.data_wait_s or 0.0) < line_s]
-    since = usual[-1] + 1 if usual else 0
-    return epochs[since] if len(epochs) // 3 < since < len(epochs) else epochs[0]
 
 
 def _advice(

@@ -42,6 +42,14 @@ def risen(epochs: Sequence[TrainedEpoch], held_up: HeldUp, rise: Rise) -> tuple[
     return None
 
 
+def risen_since(epochs: Sequence[TrainedEpoch], values: Sequence[float], grown: Trend) -> TrainedEpoch:
+    """Return the epoch from which on all values are over what they were; the first where they rise all along."""
+    line = grown.first + th.RISEN_SHARE * grown.grown
+    usual = [place for place, value in enumerate(values) if value < line]
+    since = usual[-1] + 1 if usual else 0
+    return epochs[since] if len(epochs) // 3 < since < len(epochs) else epochs[0]
+
+
 def evidence_of_growth(
     context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, what: str, lost_s: float
 ) -> tuple[Evidence, ...]:

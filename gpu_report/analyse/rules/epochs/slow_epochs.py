@@ -13,11 +13,18 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
 from gpu_report.analyse.rules.epochs.data_wait import waits_grow
-from gpu_report.analyse.rules.epochs.growth import advice_on_clock, advice_on_growth, evidence_of_growth, risen, thirds
+from gpu_report.analyse.rules.epochs.growth import (
+    advice_on_clock,
+    advice_on_growth,
+    evidence_of_growth,
+    risen,
+    risen_since,
+    thirds,
+)
 from gpu_report.analyse.timeseries.gpu_series import Bools
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
-from gpu_report.model import Cause, Evidence, Finding
+from gpu_report.model import Cause, Evidence, Finding, NearbyKernelEvent
 from gpu_report.wording import epoch_length
 
 
@@ -105,7 +112,19 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
         ),
         cause=_something_else(context, slow, rest),
         advice=() if clock is None else (clock,),
+        kernel_events=_kernel(context, slow[0]),
     )
+
+
+def _kernel(context: Context, first: TrainedEpoch) -> tuple[NearbyKernelEvent, ...]:
+    """Return what the kernel said as epochs got slower: in the first of them, and in the one before.
+
+    That one may have got slower near its end, and have taken hardly longer.
+    """
+    start_s, end_s = first.span
+    training = context.training_at(start_s)
+    gpu = min(training.gpus, default=0) if training is not None else 0
+    return tuple(context.signals.of(gpu, start_s - first.train_s, end_s).kernel)
 
 
 def _nearest(siblings: Sequence[TrainedEpoch], slow: Sequence[TrainedEpoch]) -> Sequence[TrainedEpoch]:
@@ -153,14 +172,16 @@ def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
 def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     percent, lost_s = 100 * grown.grown / grown.first, sum(epoch.train_s - grown.first for epoch in epochs)
     clock = advice_on_clock(context, *thirds(epochs), slower=grown.first / grown.last)
+    since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
     return context.finding(
         "epochs-slowing",
         "warning",
-        (epochs[0].span[0], epochs[-1].span[1]),
+        (since.span[0], epochs[-1].span[1]),
         f"Epochs got slower: training went from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch "
-        f"({percent:.0f} % more)",
+        f"({percent:.0f} % more){'' if since is epochs[0] else f', from epoch {since.epoch} on'}",
         evidence=evidence_of_growth(context, epochs, grown, "training of an epoch in the first third (median)", lost_s),
         advice=(clock or advice_on_growth(context, epochs, grown, _look(context, epochs, grown)),),
+        kernel_events=() if since is epochs[0] else _kernel(context, since),
         epoch=None,
         phase=None,
     )

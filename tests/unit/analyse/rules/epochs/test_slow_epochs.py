@@ -9,7 +9,7 @@ from support.runs import PROCESSES, make_run
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideEpoch, InsideRun, Phase, RecordedEvent, YoloRun
+from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, KernelLog, Phase, RecordedEvent, YoloRun
 
 VALIDATION_S = 2.0
 NAN = float("nan")
@@ -112,7 +112,17 @@ def test_what_slows_all_epochs_after_the_mosaic_is_held_against_those_before_it(
     assert finding.summary == "Training in each of the epochs 23 to 24 took 33.0 s (typical: 20.0 s): 26 s lost"
     half = trained([22.0, *[20.0] * 7, *[33.0] * 7], args={"epochs": 15, "close_mosaic": 6})
     (growing,) = findings(half, "epochs-slowing")
-    assert growing.summary == "Epochs got slower: training went from 20.0 s to 33.0 s an epoch (65 % more)"
+    summary = "Epochs got slower: training went from 20.0 s to 33.0 s an epoch (65 % more), from epoch 9 on"
+    assert (growing.summary, growing.start_t_s) == (summary, 10 + 22 + 7 * 20 + 8 * VALIDATION_S)
+
+
+def test_what_the_kernel_said_as_epochs_got_slower_is_told_with_them():
+    lengths = [22.0, *[20.0] * 8, *[33.0] * 6]
+    run = trained(lengths)
+    times = (start_of(4, lengths), start_of(9, lengths) + 15)  # long before, and near the end of the last usual epoch
+    lines = tuple(KernelEvent(t_s, "aer", "info", f"AER {t_s}", "PCIe repaired errors", gpu=0) for t_s in times)
+    (finding,) = findings(dataclasses.replace(run, kernel=KernelLog("read", events=lines)), "epochs-slowing")
+    assert [near.event for near in finding.kernel_events] == [lines[1]]
 
 
 def test_slow_epochs_are_those_of_the_rise_and_are_not_told_twice():

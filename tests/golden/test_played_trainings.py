@@ -1,4 +1,4 @@
-"""Thirteen trainings that nobody can record here, and what a report must say of each (support/played_training.py)."""
+"""Fifteen trainings that nobody can record here, and what a report must say of each (support/played_training.py)."""
 
 from dataclasses import replace
 
@@ -32,6 +32,7 @@ STARVED = Played(
 )
 OUTSIDE = Played(epochs=40, train_s=300, validation_s=60, ring=True, validation_pct=20)
 DAY = Played(epochs=70, train_s=1160, validation_s=60, checkpoint_s=4, validation_pct=25, inside=True)
+LONG = Played(epochs=22, validation_s=30, inside=True, interval_s=5.0)  # the mosaic closes with epoch 13
 TRAININGS = {
     "starved, validation of 20 s": replace(STARVED, validation_s=20),
     "starved, validation of 31 s": replace(STARVED, validation_s=31),
@@ -80,6 +81,8 @@ TRAININGS = {
         main_cpu_pct=45,
         data_wait_share=0.72,
     ),
+    "slower from epoch 10 on": replace(LONG, train_of=lambda epoch: 900 if epoch < 10 else 1400),
+    "slow for four epochs": replace(LONG, train_of=lambda epoch: 1400 if 7 <= epoch <= 10 else 1100),
     "a day, one stall": replace(DAY, lows=(Low(40000, 40130),)),
     "a day, many stalls": replace(DAY, lows=tuple(Low(t_s, t_s + 39) for t_s in range(2000, 84000, 600))),
 }
@@ -198,3 +201,18 @@ def test_what_recurs_is_one_finding(examined):
     (finding,) = (each for each in build_summary(analysis)["findings"] if not each["expected"])
     assert finding["severity"] == "critical"  # 6 % of the training went there
     assert len(finding["occurrences"]) == pytest.approx(len(training.played.lows), rel=NEAR)
+
+
+def test_what_slows_long_epochs_for_good_is_told_from_its_first_one(examined):
+    """The last ten have no mosaic: beside each other alone they are as long as usual."""
+    _, analysis = examined("slower from epoch 10 on")
+    (finding,) = alarms(analysis)
+    assert finding.rule == "epochs-slowing"
+    assert finding.summary.endswith("from epoch 10 on")
+
+
+def test_what_slowed_a_few_long_epochs_is_no_trend(examined):
+    _, analysis = examined("slow for four epochs")
+    (finding,) = alarms(analysis)
+    assert (finding.rule, finding.epoch) == ("slow-epoch", 7)
+    assert "each of the epochs 7 to 10" in finding.summary

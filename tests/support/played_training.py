@@ -67,16 +67,18 @@ class Played:
     """A training to be played.
 
     Lengths `_s` in seconds (`_jitter`: standard deviation, as a share), utilisation and CPU `_pct` in %, power `_w`.
-    `first_batch_s` comes before the first epoch's training. `validation_of` gives the seconds of an epoch's validation
-    in place of `validation_s`. `final_w` None is 0.6 of the power of validation. `data_wait_share` (0 to 1) of training
-    is what callbacks (`inside`) report of it. `ring` are the driver's own readings, `gpm` SM activity and the like,
-    `host` and `processes` the files of that name. With `peers_spin` GPUs but the first wait for it in validations and
-    checkpoints, at 100 % and little power, as where only rank 0 validates (ultralytics up to 8.3). `lows` leave the
-    training's timetable as it is; `low_main_cpu_pct` is the main process's CPU in them and in the `stall`.
+    `first_batch_s` comes before the first epoch's training. `validation_of` and `train_of` give the seconds of an
+    epoch's parts in place of `validation_s` and `train_s`. `final_w` None is 0.6 of the power of validation.
+    `data_wait_share` (0 to 1) of training is what callbacks (`inside`) report of it. `ring` are the driver's own
+    readings, `gpm` SM activity and the like, `host` and `processes` the files of that name. With `peers_spin` GPUs
+    but the first wait for it in validations and checkpoints, at 100 % and little power, as where only rank 0
+    validates (ultralytics up to 8.3). `lows` leave the training's timetable as it is; `low_main_cpu_pct` is the
+    main process's CPU in them and in the `stall`.
     """
 
     epochs: int = 10
     train_s: float = 60.0
+    train_of: Callable[[int], float] | None = None
     train_jitter: float = 0.005
     validation_s: float = 10.0
     validation_jitter: float = 0.0
@@ -228,12 +230,16 @@ def _epoch_parts(played: Played, number: int, start_s: float, random: np.random.
     """Yield the parts of an epoch, of which some may have no length."""
     for name, seconds in (
         ("first batch", played.first_batch_s if number == 1 else 0.0),
-        *_trained(played, number, played.train_s * (1 + played.train_jitter * random.standard_normal())),
+        *_trained(played, number, _train_s(played, number) * (1 + played.train_jitter * random.standard_normal())),
         ("validation", _validation_s(played, number, random)),
         ("checkpoint", played.checkpoint_s),
     ):
         yield Part(name, start_s, start_s + seconds)
         start_s += seconds
+
+
+def _train_s(played: Played, number: int) -> float:
+    return played.train_s if played.train_of is None else played.train_of(number)
 
 
 def _trained(played: Played, number: int, train_s: float) -> list[tuple[str, float]]:

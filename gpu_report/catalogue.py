@@ -16,6 +16,7 @@ ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its
 STEADY_KEY = "steady_util_pct"  # of evidence: mean utilisation in the steady state
 SWAPPED_KEY = "validated_images"  # of evidence: so many images validate for each that trains, and may be swapped
 ENDS_EPOCHS_KEY = "epochs_compared"  # of evidence: how many epochs tell what their ends take
+SLOW_COST_KEY = "slow_cost_s"  # of evidence: what slow epochs took longer in all
 GROWTH_KEY = "grown_by_the_end_s"  # of evidence: what an epoch takes longer by the end than at the beginning
 # Of evidence: what a function of the user's cost a batch at first and in the end, and what it adds to each epoch.
 GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY = "grown_from_s", "grown_to_s", "grows_on_s"

@@ -25,6 +25,7 @@ from gpu_report.catalogue import (
     LAUNCH_BOUND,
     OTHER_NODE,
     RULES,
+    SLOW_COST_KEY,
     START_AGAIN_KEY,
     START_WORK_KEY,
     STEADY_KEY,
@@ -73,6 +74,7 @@ def leads(
         *_lasting(context, findings, limits, projection),
         *_user_code(context, findings),
         *_growing(findings, _epochs(context)),
+        *_slow_epochs(findings),
         *_momentary(findings, limits, _epochs(context)),
         *_long_epoch_ends(findings),
         *_in_steps(context, findings),
@@ -219,6 +221,14 @@ def _growing(findings: Sequence[Finding], epochs: int) -> Iterator[Lead]:
         if more_s is not None:
             text = f"{finding.advice[0].short}. {finding.summary}"
             yield Lead(_of(finding, LOOK, text), more_s * epochs)
+
+
+def _slow_epochs(findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield where to look for what slowed some epochs, where that is known."""
+    for finding in findings:
+        cost_s, advice = finding.number(SLOW_COST_KEY), next((each for each in finding.advice if each.short), None)
+        if cost_s is not None and advice is not None:
+            yield Lead(_of(finding, LOOK, f"{advice.short}. {finding.summary}", advice), cost_s)
 
 
 def _grown(finding: Finding) -> str:

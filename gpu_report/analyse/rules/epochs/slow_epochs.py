@@ -24,6 +24,7 @@ from gpu_report.analyse.rules.epochs.growth import (
 from gpu_report.analyse.timeseries.gpu_series import Bools
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
+from gpu_report.catalogue import SLOW_COST_KEY
 from gpu_report.model import Cause, Evidence, Finding, NearbyKernelEvent
 from gpu_report.wording import epoch_length
 
@@ -108,6 +109,7 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
         evidence=(
             Evidence("training took", took_s, "s"),
             Evidence("typical (median of the other epochs)", typical_s, "s", reference="typical"),
+            Evidence("lost in all", cost_s, "s", key=SLOW_COST_KEY),
             *changed(context, rest, slow, ("typical", "then"), reference="typical of next"),
         ),
         cause=_something_else(context, slow, rest),

@@ -297,9 +297,10 @@ def others_work(context: Context) -> dict[int, Floats]:
 def _starved_by(context: Context, gpu: int, findings: Sequence[Finding]) -> list[tuple[str, Span]]:
     """Return what holds a starved GPU back all the time, which its idle moments go to, and in which trainings' time.
 
-    What waits for data grew by is so from a moment on.
+    What waits for data grew by is so from a moment on, and what slowed some epochs is so in them.
     """
-    grew = [f for f in findings if f.rule == "data-wait-growing" and f.cause]
+    rules = {"data-wait-growing", "slow-epoch"}
+    grew = [f for f in findings if f.rule in rules and f.cause and CAUSES[f.cause.name].is_input]
     later = [(f.cause.name, f.span) for f in grew if f.cause and _trains(context, gpu, f.start_t_s)]
     starved = [f for f in findings if f.rule == "starved" and f.gpu == gpu and f.cause]
     known = [(f.cause.name, context.training_at(f.start_t_s, gpu)) for f in starved if f.cause]

@@ -55,33 +55,36 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
             *(why.evidence if why is not None else ()),
         ),
         cause=None if why is None else why.cause,
-        advice=_advice(context, epochs, grown, why),
+        advice=advice_on_wait(why) or (advice_on_growth(context, epochs, grown, "Find what grows in the data loader"),),
         epoch=None,
         phase=None,
     )
 
 
-def _advice(
-    context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, why: Explanation | None
-) -> tuple[Advice, ...]:
-    """Return where to look: at storage that got slower, or that is needed more, where that is why."""
-    if why is not None and why.cause.name == "input-storage":
-        return why.advice or (SLOWER_STORAGE,)
-    return (advice_on_growth(context, epochs, grown, "Find what grows in the data loader"),)
-
-
 def _why(context: Context, epochs: Sequence[TrainedEpoch]) -> Explanation | None:
-    """Return why the loader did not keep up in an epoch that waited as the last ones did, None where it is a guess.
-
-    Typical is what the first third had: where most of a run waits, that is what its steady state is.
-    """
+    """Return why the loader did not keep up in an epoch that waited as the last ones did, None where it is a guess."""
     first, last = thirds(epochs)
-    training = context.training_at(last[0].span[0])
+    return why_waited(context, last, first)
+
+
+def why_waited(context: Context, waiting: Sequence[TrainedEpoch], usual: Sequence[TrainedEpoch]) -> Explanation | None:
+    """Return why the loader did not keep up in the middle one of some epochs by their wait, None where it is a guess.
+
+    Typical is what others had: where most of a run waits, that is what its steady state is.
+    """
+    waited = sorted(waiting, key=lambda epoch: epoch.data_wait_s or 0.0)[len(waiting) // 2]
+    training = context.training_at(waited.span[0])
     if training is None or not training.gpus:
         return None
-    waited = sorted(last, key=lambda epoch: epoch.data_wait_s or 0.0)[len(last) // 2]
     signals = context.signals.of(min(training.gpus), *waited.span)
-    before = as_array([epoch.span for epoch in first])
-    alike = replace(signals, host=signals.host.with_steady(before), own=signals.own.with_steady(before))
+    others = as_array([epoch.span for epoch in usual])
+    alike = replace(signals, host=signals.host.with_steady(others), own=signals.own.with_steady(others))
     found = explain_waiting(alike)
     return found if found is not None and found.cause.confidence >= LIKELY else None
+
+
+def advice_on_wait(why: Explanation | None) -> tuple[Advice, ...]:
+    """Return what to do about epochs that waited: to look at storage that got slower, or that is needed more."""
+    if why is None or why.cause.name != "input-storage":
+        return ()
+    return why.advice or (SLOWER_STORAGE,)

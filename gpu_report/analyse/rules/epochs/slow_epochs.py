@@ -7,12 +7,13 @@ from statistics import median
 
 import numpy as np
 
+from gpu_report.analyse.causes import Explanation
 from gpu_report.analyse.causes.confidence import HINTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
+from gpu_report.analyse.rules.epochs.changed_signals import changed, data_wait_s, of_gpus, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
-from gpu_report.analyse.rules.epochs.data_wait import waits_grow
+from gpu_report.analyse.rules.epochs.data_wait import advice_on_wait, waits_grow, why_waited
 from gpu_report.analyse.rules.epochs.growth import (
     advice_on_clock,
     advice_on_growth,
@@ -99,6 +100,7 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
     which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of the epochs {slow[0].epoch} to {slow[-1].epoch}"
     rest = _nearest(siblings, slow)
     clock = advice_on_clock(context, rest, slow, slower=typical_s / took_s)
+    why = _waited_longer(context, slow, rest)
     return context.finding(
         "slow-epoch",
         "warning",
@@ -111,9 +113,10 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
             Evidence("typical (median of the other epochs)", typical_s, "s", reference="typical"),
             Evidence("lost in all", cost_s, "s", key=SLOW_COST_KEY),
             *changed(context, rest, slow, ("typical", "then"), reference="typical of next"),
+            *(why.evidence if why is not None else ()),
         ),
-        cause=_something_else(context, slow, rest),
-        advice=() if clock is None else (clock,),
+        cause=_something_else(context, slow, rest) if why is None else why.cause,
+        advice=advice_on_wait(why) if clock is None else (clock,),
         kernel_events=_kernel(context, slow[0]),
     )
 
@@ -134,6 +137,15 @@ def _nearest(siblings: Sequence[TrainedEpoch], slow: Sequence[TrainedEpoch]) -> 
     first = bisect_left(siblings, slow[0].epoch, key=lambda epoch: epoch.epoch)
     before = siblings[max(first - th.COMPARED_EPOCHS, 0) : first]
     return [*before, *siblings[first + len(slow) : first + len(slow) + th.COMPARED_EPOCHS]]
+
+
+def _waited_longer(context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[TrainedEpoch]) -> Explanation | None:
+    """Return why slow epochs waited for data, where that is most of what they took longer."""
+    then_s, typical_s = (data_wait_s(context, epochs) for epochs in (slow, rest))
+    longer_s = median(epoch.train_s for epoch in slow) - median(epoch.train_s for epoch in rest)
+    if then_s is None or typical_s is None or then_s - typical_s < th.EXPLAINED_SHARE * longer_s:
+        return None
+    return why_waited(context, slow, rest)
 
 
 def _something_else(context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[TrainedEpoch]) -> Cause | None:

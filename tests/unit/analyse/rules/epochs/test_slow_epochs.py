@@ -311,6 +311,19 @@ def test_what_the_loader_waits_for_since_an_epoch_is_told_with_it():
     assert idle["input-storage"] == pytest.approx(0.1 * 7 * 69, rel=0.05)  # the idle tenth of the last seven
 
 
+def test_slow_epochs_that_waited_for_storage_say_so():
+    waits = [3.0, *[1.0] * 5, *[41.0] * 2, *[1.0] * 7]
+    lengths = [60.0 + wait for wait in waits]
+    host = storage_from(7, lengths)
+    t_s = np.arange(len(host["io_pressure_pct"]))
+    host["io_pressure_pct"] = np.where(t_s < start_of(9, lengths), host["io_pressure_pct"], 2.0)
+    (finding,) = findings(trained(lengths, waits, host=host), "slow-epoch")
+    assert (finding.cause.name, len(finding.advice)) == ("input-storage", 1)
+    assert analyse(trained(lengths, waits, host=host)).verdict.text.count(finding.summary) == 1
+    guess = findings(trained(lengths, waits), "slow-epoch")[0]  # nothing of the host was recorded
+    assert (guess.cause, guess.advice) == (None, ())
+
+
 @pytest.mark.parametrize(
     ("waits", "length"),
     [

@@ -185,7 +185,7 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     if limited:
         text = f"training may use only {cores:g} of {signals.cores} CPU cores"
     more = "Give the training more CPU cores"  # nobody else had them
-    advice = () if limited or signals.is_lasting else (Advice(more, short=more),)
+    advice = () if limited else (Advice(more, short=more),)
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers, advice)
 
 

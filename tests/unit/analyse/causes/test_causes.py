@@ -591,3 +591,12 @@ def test_the_time_in_a_function_of_the_users_is_no_launching(call_share, too_muc
     found = signals(ONE_CORE, gpu={"gpu_util_pct": 10, "sm_active_pct": 5}, stood=stood, step_s=0.6, is_lasting=True)
     assert main_process.launches_too_much(found) == too_much
     assert explain(found).cause.explanation.startswith("a step took 0.5 s of CPU work") == too_much
+
+
+@pytest.mark.parametrize("is_lasting", [False, True])
+def test_a_training_that_fills_all_cores_needs_more_of_them_and_not_more_workers(is_lasting):
+    filled = {"main_cpu_pct": 55, "busiest_worker_cpu_pct": 88, "workers_cpu_pct": 335, "workers": 4, "cpu_pct": 99}
+    given = signals(filled, data_wait_share=0.5, loader_workers=4)
+    explained = explain(dataclasses.replace(given, cores=4, is_lasting=is_lasting))
+    assert explained.cause.explanation == "the training used all 4 CPU cores"
+    assert [each.short for each in explained.advice] == ["Give the training more CPU cores"]

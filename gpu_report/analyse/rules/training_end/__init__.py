@@ -6,7 +6,6 @@ from dataclasses import replace
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.lost_gpus import losses
 from gpu_report.analyse.rules.training_end.exception_words import (
     exception_advice,
     exception_cause,
@@ -20,6 +19,7 @@ from gpu_report.analyse.rules.training_end.last_stacks import with_last_stacks
 from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host_memory, memory_was_full, oom_kill
 from gpu_report.analyse.rules.training_end.oom_owner import MemoryOwner, memory_advice, memory_evidence, memory_owner
 from gpu_report.analyse.rules.training_end.place_raised import with_place_raised
+from gpu_report.analyse.signals.gpu_losses import losses
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.analyse.timeline.ranks import RankGroup, end_of
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S

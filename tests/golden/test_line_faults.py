@@ -15,8 +15,7 @@ HEALTHY = "healthy"
 LINE_NOT_FOUND = {"busy-thread", "thread-join", "rank-raises", "segfault"}
 # The main thread waits for threads that compute, and launches for the rest: it is named, as a function that waits.
 THREADS_COMPUTE = {"thread-join"}
-# Under 10 s of training, most of it in the first epoch; gradients over sockets look like work without a profiler.
-NOT_FOUND = {"rank-fetch", "rank-link"}
+NOT_FOUND = {"rank-link"}  # gradients over sockets look like work without a profiler
 NOTES = {"slow-import"}  # a note beside what lasts: what comes before YOLO is paid once
 # Workers that wait for good count as slow ones: the recording ends 8 s later, and a drop takes 10 s.
 # Of a training whose batch was halved, the rest is judged by itself (below).

@@ -109,6 +109,14 @@ def waits_for_loader(signals: IntervalSignals) -> bool:
     return signals.stood is not None and signals.stood.in_loader >= STOOD_SHARE
 
 
+def waits_for_data(signals: IntervalSignals) -> bool:
+    """Tell whether the trainer waited for data for much of the time, or for most of that in which its GPU was idle.
+
+    A GPU that mostly waits for its loader may have other waits beside it: of ranks, each waits for the others, too.
+    """
+    return waits_for_loader(signals) or (signals.waited_share or 0.0) >= th.LATENCY_WAIT_SHARE
+
+
 def data_came(signals: IntervalSignals) -> bool:
     """Tell whether the trainer was never kept waiting for data, where that is known: then no loader is to blame."""
     return signals.data_wait_share is not None and signals.data_wait_share < th.DATA_CAME_SHARE

@@ -10,6 +10,7 @@ from gpu_report.analyse.causes.candidate import (
     mostly_one_core,
     others_cpu,
     risen,
+    waits_for_data,
     waits_for_loader,
     workers_have_time,
 )
@@ -17,7 +18,7 @@ from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPO
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.kernel_events import cache_dropped
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import IDLE_SHARE, STOOD_SHARE
 from gpu_report.model import Advice, Evidence, KernelEvent
 
 WAITED_KEY = "waited_for_data_pct"  # of evidence: of the interval, what the trainer waited for data
@@ -58,7 +59,7 @@ def mapped_files(signals: IntervalSignals) -> Candidate | None:
     """
     wait, there = signals.waited_share, loading_workers(signals)
     faults = signals.within("workers_major_faults")
-    if wait is None or wait < th.LATENCY_WAIT_SHARE or faults is None or not there or not workers_have_time(signals):
+    if wait is None or not waits_for_data(signals) or faults is None or not there or not workers_have_time(signals):
         return None
     if faults < th.MAJOR_FAULTS_PER_S * there or _swapped_in(signals) >= th.SWAPPED_SHARE * faults:
         return None
@@ -82,7 +83,7 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
     One that is full while the others wait for it holds them all up: batches come in order.
     """
     busiest, total = signals.within("busiest_worker_cpu_pct"), signals.within("workers_cpu_pct")
-    waited = (signals.waited_share or 0.0) >= th.LATENCY_WAIT_SHARE
+    waited = waits_for_data(signals)
     there = loading_workers(signals)
     if busiest is None or total is None or signals.loader_workers == 0 or data_came(signals):
         return None
@@ -166,10 +167,12 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
     """
     wait, could = signals.waited_share, 100 * loading_workers(signals)
     workers = signals.within("workers_cpu_pct")
-    if wait is None or wait < th.LATENCY_WAIT_SHARE or workers is None or not main_waits(signals):
+    if wait is None or not waits_for_data(signals) or workers is None or not main_waits(signals):
         return None
     pressures = (signals.within(f"{kind}_pressure_pct") or 0.0 for kind in ("io", "cpu", "memory"))
     may_stall = workers < th.LATENCY_WORKERS_LEAST_SHARE * could or signals.workers_lead_s() is not None
+    if _stand_still(signals):
+        return None
     if not could or not workers_have_time(signals) or any(pressure >= th.QUIET_PRESSURE_PCT for pressure in pressures):
         return None
     numbers = evidence(
@@ -188,7 +191,7 @@ def waited_for_data(signals: IntervalSignals) -> Candidate | None:
     A machine that others keep busy hides it: their pressure is none of the loader's.
     """
     wait, workers = signals.waited_share, signals.within("workers_cpu_pct")
-    if wait is None or wait < th.LATENCY_WAIT_SHARE or not main_waits(signals) or data_came(signals):
+    if wait is None or not waits_for_data(signals) or not main_waits(signals) or data_came(signals):
         return None
     numbers = evidence(
         _waited(wait),
@@ -203,7 +206,7 @@ def loader_asks_process(signals: IntervalSignals) -> Candidate | None:
     """Find that the workers waited for one process that answers them all, one after the other."""
     wait, loader = signals.waited_share, signals.loader
     asks = loader is not None and _asks_one(signals, loading_workers(signals))
-    if loader is None or not asks or wait is None or wait < th.LATENCY_WAIT_SHARE:
+    if loader is None or not asks or wait is None or not waits_for_data(signals):
         return None
     numbers = evidence(
         _waited(wait),
@@ -246,7 +249,16 @@ def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:
     text = (
         "again and again the loader's workers stood still, using no CPU and no disk (a network drive, a lock, a sleep)"
     )
-    return Candidate("input-stalled", POSSIBLE, text, numbers)
+    return Candidate("input-stalled", SUPPORTED if _stand_still(signals) else POSSIBLE, text, numbers)
+
+
+def _stand_still(signals: IntervalSignals) -> bool:
+    """Tell whether workers idle while the trainer waits, and work at other times: more of them would stand still, too.
+
+    Those of images that are slow to arrive use as little CPU at all times.
+    """
+    waiting, working = signals.within("workers_cpu_pct"), signals.typical("workers_cpu_pct")
+    return signals.waits and waiting is not None and working is not None and waiting < IDLE_SHARE * working
 
 
 def _waited(share: float) -> Evidence:

@@ -54,8 +54,7 @@ def _low(context: Context, training: Training) -> Iterator[_Low]:
 
     One that reports no utilisation waits where the trainer reported that it waited for data.
     """
-    waited = _data_wait(context, training)
-    waits = waited is not None and waited >= th.DATA_WAIT_SHARE
+    of_epochs = _data_wait(context, training)
     for series, use in zip(context.series, context.usable, strict=True):
         mean_pct = steady_utilisation(context, training, series, use) if series.gpu in training.gpus else None
         signals = context.signals.of_training(series.gpu, training) if series.gpu in training.gpus else None
@@ -63,6 +62,8 @@ def _low(context: Context, training: Training) -> Iterator[_Low]:
             mean_pct = signals.gpu_within("gpu_util_pct")
         if signals is None or (mean_pct is None and len(series.t_s)):
             continue
+        waited = of_epochs if of_epochs is not None else signals.data_wait_share  # of an only epoch, once warmed up
+        waits = waited is not None and waited >= th.DATA_WAIT_SHARE
         if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT):
             yield _Low(signals, mean_pct, waited)
 

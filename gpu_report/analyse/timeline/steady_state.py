@@ -28,7 +28,7 @@ def undisturbed_epochs(
     """Return the train phases that nothing disturbed, from end to end; of a first epoch what is no warming up.
 
     Where that leaves too little for readings that are `reading_s` apart, as of a training that was ended early, a first
-    epoch warms up for a share of its length at most.
+    epoch warms up for a share of its length at most; likewise its last batch, where callbacks say when that ended.
     """
     held_up, trained = interval_cover(disturbed), [phase for phase in phases if phase.name == "train"]
     for share in (1.0, th.WARM_UP_SHARE):
@@ -42,8 +42,9 @@ def undisturbed_epochs(
 def _settled(phase: Phase, epoch_ends: EpochEnds, share: float) -> Span:
     if not epoch_ends.is_in_first(phase.start_t_s):
         return phase.start_t_s, phase.end_t_s
-    warm_up_s = min(th.WARM_UP_S, share * (phase.end_t_s - phase.start_t_s))
-    return phase.start_t_s + warm_up_s, phase.end_t_s - th.LAST_BATCH_S
+    at_most_s = share * (phase.end_t_s - phase.start_t_s)
+    last_s = min(th.LAST_BATCH_S, at_most_s) if phase.source == FROM_CALLBACKS else th.LAST_BATCH_S
+    return phase.start_t_s + min(th.WARM_UP_S, at_most_s), phase.end_t_s - last_s
 
 
 def is_settled(seconds: float, reading_s: float) -> bool:

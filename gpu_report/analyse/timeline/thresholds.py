@@ -72,7 +72,7 @@ STEADY_CALLBACK_EDGE_S = 1.0  # ... to an edge that callbacks reported, which is
 # The first epoch of a process warms up: workers start, kernels are tuned; 5 to 20 s on 36 labelled runs. Its last batch
 # is of another size and tuned for anew: 3 to 4 s.
 WARM_UP_S = 20.0
-WARM_UP_SHARE = 0.3  # of the first epoch, where there is no other to judge by
+WARM_UP_SHARE = 0.3  # of the first epoch at either end, where there is no other to judge by: 4 s of the 13 s it takes
 LAST_BATCH_S = 5.0
 
 # An epoch of fewer of its loader's batches was cut. Others differ by a batch, where the last one is dropped.

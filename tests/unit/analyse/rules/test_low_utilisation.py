@@ -70,6 +70,16 @@ def test_workers_that_work_while_the_trainer_waits_did_not_stand_still(workers_p
     assert (loader_idle_at_times(signals(workers_pct, workers=workers)) is not None) == stood_still
 
 
+def test_workers_that_work_at_other_times_stood_still_and_images_are_not_slow_all_the_time():
+    """A NAS that hangs for 10 s every 25 s: more workers would hang, too (H100, 2026-11-27)."""
+    waiting = replace(signals(1.0), data_wait_share=0.3)
+    columns = {**waiting.host.columns, "workers_cpu_pct": np.where(np.arange(60) < 30, 1.0, 600.0)}
+    steady = np.arange(60) >= 30
+    stalled = replace(waiting, end_t_s=30.0, host=SignalTable(waiting.host.t_s, columns, steady), is_lasting=True)
+    assert explain_waiting(stalled).cause.name == "input-stalled"
+    assert explain_waiting(replace(stalled, waits=False)).cause.name == "input-latency"
+
+
 @pytest.mark.parametrize(
     ("tick_s", "rows", "known"), [(1.0, 5, True), (1.0, 4, False), (0.2, 24, False), (0.2, 25, True), (10.0, 1, True)]
 )

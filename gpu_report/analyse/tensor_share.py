@@ -44,14 +44,16 @@ def without_tensor_cores(context: Context, training: Training) -> TensorShare | 
     settings = training.settings
     may_be = settings.get("amp") is False and settings.get("tf32") is not True
     gpu = waits_least(context, training) if may_be else None
-    known = None if gpu is None else tensor_share(context, training, gpu)
+    # that none are used is seen of any task, where it was recorded that they may not be
+    known = None if gpu is None else tensor_share(context, training, gpu, of_any_task=settings.get("tf32") is False)
     return known if known is not None and known.share < NONE_SHARE * known.usual else None
 
 
-def tensor_share(context: Context, training: Training, gpu: int) -> TensorShare | None:
+def tensor_share(context: Context, training: Training, gpu: int, *, of_any_task: bool = False) -> TensorShare | None:
     """Return the share that tensor cores had on a GPU of a training, None where it or the usual one is not known."""
     signals, parameters = context.signals.of_training(gpu, training), training.quantity("parameters")
-    if signals is None or parameters is None or not _is_known(context, training, gpu):
+    detects = of_any_task or training.args.get("task") == "detect"
+    if signals is None or parameters is None or not detects or not _is_hopper_alone(context, training, gpu):
         return None
     util, active, tensor = (signals.gpu_within(f"{name}_pct") for name in ("gpu_util", "sm_active", "tensor_active"))
     if util is None or active is None or tensor is None or active < SM_LEAST_PCT:
@@ -82,9 +84,9 @@ def waits_least(context: Context, training: Training) -> int | None:
     return min(known, key=lambda gpu: known[gpu], default=None)
 
 
-def _is_known(context: Context, training: Training, gpu: int) -> bool:
-    """Tell whether the usual share holds: detection, on a Hopper GPU that no other process worked on."""
+def _is_hopper_alone(context: Context, training: Training, gpu: int) -> bool:
+    """Tell whether a GPU is of the kind that the usual share was measured on, and no other process worked on it."""
     shared = any(other.gpu == gpu and other.worked for other in context.other_processes)
     name, capability = context.run.gpu(gpu).name or "", training.quantity("compute_capability")
     is_hopper = capability == HOPPER if capability is not None else name.startswith(HOPPER_NAMES)
-    return is_hopper and not shared and training.args.get("task") == "detect"
+    return is_hopper and not shared

@@ -58,8 +58,18 @@ def test_a_model_in_32_bits_without_tensor_cores_is_no_other_work(healthy, facto
     run = with_tensor_activity(replace(healthy, inside=inside), factor)
     (said,) = [each for each in analyse(run).findings if each.rule == "environment" and "32 bits" in each.summary]
     assert (words in said.summary, "allow_tf32" in said.advice[0].text) == (True, bool(words))
-    assert (said.advice[0].gain_at_most or 0.0) == pytest.approx(0.88 if words else 0.0, abs=0.04)
+    assert (said.advice[0].gain_at_most or 0.0) == pytest.approx(1 - 1 / 7 if words else 0.0, abs=0.04)
     assert len(found_in(run)) == (factor < 1 and not words)
+
+
+def test_that_tf32_was_recorded_as_off_is_enough_for_any_task(healthy):
+    told = {"amp": False, "tf32": False}
+    inside = tuple(replace(each, settings={**each.settings, **told}) for each in healthy.inside)
+    runs = tuple(replace(each, args={**each.args, "task": "pose"}) for each in healthy.yolo_runs)
+    poses = replace(healthy, inside=inside, yolo_runs=runs)
+    (said,) = [each for each in analyse(with_tensor_activity(poses, 0.02)).findings if each.rule == "environment"]
+    assert "TF32 is off" in said.summary
+    assert said.advice[0].gain_at_most == pytest.approx(1 - 1 / 7, abs=0.04)
 
 
 LAYER = Frame("/home/u/attention.py", 23, "forward")

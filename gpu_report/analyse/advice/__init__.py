@@ -24,7 +24,7 @@ def advise(
     training = training_of_limits(context, epochs)
     if training is None or any(_ran_out_of_memory(finding, training) for finding in findings):
         return list(findings), tuple(limits)
-    held_back = [f for f in lasting_causes(context, training, findings) if f.severity != "info"]  # a note has none
+    held_back = [f for f in lasting_causes(context, training, findings) if _can_change(f)]
     lasting = {finding.cause.name for finding in held_back if finding.cause}
     of_training = [limit for limit in limits if not limit.at_epoch_ends]
     offered = {
@@ -40,6 +40,12 @@ def advise(
         for f in findings
     ]
     return advised, tuple(_with_estimate(limit, offered.get(limit.cause)) for limit in limits)
+
+
+def _can_change(finding: Finding) -> bool:
+    """Tell whether an argument may help against a lasting finding: against a note, only a batch for its small steps."""
+    is_small_steps = finding.cause is not None and finding.cause.name == "launch-bound"
+    return finding.severity != "info" or is_small_steps
 
 
 def _ran_out_of_memory(finding: Finding, training: Training) -> bool:

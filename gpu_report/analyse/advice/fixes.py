@@ -89,7 +89,7 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     """Offer a larger batch: fewer, larger kernels for the same images, which the main process launches as fast.
 
     Up to `nbs` images (64) the optimiser sees no difference, since ultralytics accumulates gradients up to there. What
-    the main process does image by image takes as long for each.
+    the main process does image by image takes as long for each, and so does the GPU once its SMs are full.
     """
     batch, nominal = settings.batch, settings.args.get("nbs")
     full = limit.cause == "main-process"
@@ -104,12 +104,9 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
         try_ *= 2
     if try_ == batch:
         return None
-    slower = _batch_cost(try_, nominal) / _batch_cost(batch, nominal)
-    active = signals.gpu_within("sm_active_pct")
-    floor_s = limit.epoch_s_now * active / 100 if active is not None else limit.epoch_s_at_best
     stays = signals.stood.by_image if signals.stood is not None else 0.0
-    launching = (1 - stays) * batch / try_ * slower
-    expected_s = max(limit.epoch_s_now * (stays + launching), floor_s, limit.epoch_s_at_best)
+    of_now = stays + (1 - stays) * _of_larger_batch(batch, try_, nominal, signals)
+    expected_s = max(limit.epoch_s_now * of_now, limit.epoch_s_at_best)
     reason = (
         f"a batch of {batch} is too small for this GPU; with {try_} the optimizer still steps every {nominal} images"
     )
@@ -150,6 +147,23 @@ def find_fix(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignal
         return next(iter(found), None)
     best = min(found, key=lambda fix: fix.epoch_s or inf)
     return best if (best.epoch_s or inf) < th.REACHES_MORE * found[0].epoch_s else found[0]
+
+
+def _of_larger_batch(batch: int, larger: int, nominal: int, signals: IntervalSignals) -> float:
+    """Return the time of an image in a larger batch, against that in the present one, where launching is the limit.
+
+    A pass takes as long as its launches, or as its kernels on the GPU, if that is longer. Launches take the same time
+    whatever the batch, but for the optimiser's. Kernels take as long as before until they fill all SMs, from there on
+    longer with the images, if less than in proportion.
+    """
+    times, util_pct = larger / batch, signals.gpu_within("gpu_util_pct") or 0.0
+    active_pct = signals.gpu_within("sm_active_pct")
+    filled = th.FULL_SM_SHARE if active_pct is None or not util_pct else active_pct / util_pct
+    grown = max(times * filled / th.FULL_SM_SHARE, 1.0) ** th.KERNELS_GROW
+    slower = _batch_cost(larger, nominal) / _batch_cost(batch, nominal)
+    launched = (1 - th.BACKWARD_LAUNCHES) * slower, th.BACKWARD_LAUNCHES * slower
+    computed = (1 - th.BACKWARD_SHARE) * util_pct / 100 * grown, th.BACKWARD_SHARE * util_pct / 100 * grown
+    return sum(map(max, launched, computed)) / times
 
 
 def _batch_cost(batch: int, nominal: int) -> float:

@@ -22,6 +22,12 @@ CACHE_NEEDS = 2.0  # ultralytics refuses to cache images unless twice their size
 # Launching an optimiser's step, in forward and backward passes: YOLO26n on an H200 takes 52 ms a batch of 4 (a step in
 # 6 to 11 of them), 55 of 8 (in 3 to 6), and 71 of 64 (in each), its main process full all along.
 OPTIMISER_STEP = 0.45
+BACKWARD_SHARE = 2 / 3  # of a step's arithmetic: gradients of inputs and of weights, beside one forward pass
+BACKWARD_LAUNCHES = 0.4  # of a step's launching: 0.3 to 0.5 of what main threads did in YOLO26 n to l (H100, H200)
+FULL_SM_SHARE = 0.85  # of utilisation, SM activity where kernels fill the GPU: 80 to 88 % in a fed YOLO26m (H200)
+# Power of the images with which a step's kernels take longer once their mean fills the GPU: some are full long before,
+# others long after. YOLO26n from 4 and 8 images to 64, s, m and l from 32 to 64 (H100, H200): within a tenth.
+KERNELS_GROW = 0.75
 BATCH_MEMORY_SHARE = 0.6  # of a card's memory: what ultralytics' own AutoBatch aims at
 BATCHES_AT_LEAST = 10  # of an epoch: fewer are a poor epoch for the loader and for batch normalisation
 WORTH_NEXT_S = 60.0  # of a training's time: nobody lists images eight times for less

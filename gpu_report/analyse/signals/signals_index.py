@@ -163,8 +163,14 @@ class SignalsIndex:
         return share if share is not None or self._throughput is None else self._throughput.data_wait_share(spans)
 
     def _step_s(self, gpu: int, spans: Sequence[Span]) -> float | None:
-        """Return the mean seconds of a training step of a GPU, its wait for data included, None where not known."""
+        """Return the seconds of a training step of a GPU at its fastest, waits for data included, None if not known.
+
+        Where no stretch of reports is long enough for that, it is the mean.
+        """
         throughput = self._throughput_by_gpu.get(gpu) or self._throughput
+        least_s = throughput.least_batch_s(spans) if throughput else None
+        if least_s is not None:
+            return least_s
         rate = throughput.batches_per_s(spans) if throughput else None
         return 1 / rate if rate else None
 

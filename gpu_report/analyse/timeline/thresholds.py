@@ -81,3 +81,5 @@ WHOLE_EPOCH_SHARE = 0.9
 SETTLES_SHARE = 0.2  # of a training of which no second epoch is known: an allocator takes most of what it will by then
 
 ENDED_TOGETHER_S = 15.0  # the end of a command and that of its training: closing a big process takes seconds
+
+STRETCH_BATCHES = 5  # between two reports: the pace of fewer is that of one batch that was fast by chance

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpu_report.analyse.timeline.ranks import rank_groups
+from gpu_report.analyse.timeline.thresholds import STRETCH_BATCHES
 from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import InsideEpoch, InsideRun, Run
 
@@ -44,6 +46,16 @@ class Throughput:
         counted = np.diff(self.batches, prepend=0.0) > 0
         seconds = self._grown(np.cumsum(np.where(counted, np.diff(self.trained_s, prepend=0.0), 0.0)), spans)
         return self._grown(self.batches, spans) / seconds if seconds > 0 else None
+
+    def least_batch_s(self, spans: Sequence[Span]) -> float | None:
+        """Return the seconds of a batch in the fastest stretch between two reports that spans touch, None without one.
+
+        In a short training one batch that takes seconds, as an epoch's last one of another size, spoils the mean.
+        """
+        cover, ends = interval_cover(spans), np.column_stack([self.t_s[:-1], self.t_s[1:]])
+        batches, seconds = np.diff(self.batches), np.diff(self.trained_s)
+        known = (batches >= STRETCH_BATCHES) & (cover.seconds_in_each(ends) > 0)
+        return float((seconds[known] / batches[known]).min()) if known.any() else None
 
     def data_wait_share(self, spans: Sequence[Span]) -> float | None:
         """Return the share of training within spans that waited for data, 0 to 1, None where nothing was trained.

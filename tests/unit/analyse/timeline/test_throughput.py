@@ -2,10 +2,11 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 from support.runs import make_run, readings
 
-from gpu_report.analyse.timeline.throughput import throughput_by_gpu, throughput_of
+from gpu_report.analyse.timeline.throughput import Throughput, throughput_by_gpu, throughput_of
 from gpu_report.model import Gpu, InsideEpoch, InsideRun, Phase, Progress
 
 EPOCHS = (InsideEpoch(1, 1, 10.0, 30.0, 1000, 100, 0.0, 0.0, 0.0), InsideEpoch(2, 1, 40.0, 60.0, 1000, 100, 0, 0, 0))
@@ -137,3 +138,12 @@ def test_what_an_exception_reported_in_the_end_is_left_out():
     (inside,) = run.inside
     inside = dataclasses.replace(inside, settings={"batch": 16}, ended="exception")
     assert throughput_of(dataclasses.replace(run, inside=(inside,))).t_s.tolist() == [10.0, 15.0]
+
+
+def test_the_pace_of_a_batch_is_that_of_the_fastest_stretch():
+    """An epoch's last batch of another size took 8 s (H100): the mean of 28 was 0.46 s, and they took 0.18 s each."""
+    at, done = np.array([0.0, 15.8, 18.9, 28.6]), np.array([0.0, 1.0, 18.0, 29.0])
+    throughput = Throughput(at, done, 32 * done, at, np.zeros(4))
+    assert throughput.least_batch_s([(16.0, 28.0)]) == pytest.approx(3.1 / 17)
+    assert throughput.least_batch_s([(20.0, 28.0)]) == pytest.approx(9.7 / 11)
+    assert throughput.least_batch_s([(1.0, 15.0)]) is None  # of one batch

@@ -159,11 +159,11 @@ def _of_larger_batch(batch: int, larger: int, nominal: int, signals: IntervalSig
     times, util_pct = larger / batch, signals.gpu_within("gpu_util_pct") or 0.0
     active_pct = signals.gpu_within("sm_active_pct")
     filled = th.FULL_SM_SHARE if active_pct is None or not util_pct else active_pct / util_pct
-    grown = max(times * filled / th.FULL_SM_SHARE, 1.0) ** th.KERNELS_GROW
+    grown: float = max(times * filled / th.FULL_SM_SHARE, 1.0) ** th.KERNELS_GROW
     slower = _batch_cost(larger, nominal) / _batch_cost(batch, nominal)
     launched = (1 - th.BACKWARD_LAUNCHES) * slower, th.BACKWARD_LAUNCHES * slower
     computed = (1 - th.BACKWARD_SHARE) * util_pct / 100 * grown, th.BACKWARD_SHARE * util_pct / 100 * grown
-    return sum(map(max, launched, computed)) / times
+    return (max(launched[0], computed[0]) + max(launched[1], computed[1])) / times
 
 
 def _batch_cost(batch: int, nominal: int) -> float:

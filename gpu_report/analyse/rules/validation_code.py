@@ -1,0 +1,72 @@
+"""Rule: a function of the user's own that takes a share of the time of epochs within their validations."""
+
+from dataclasses import replace
+
+from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.stack_notes import MAIN
+from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.intervals import Span, as_array, length_s
+from gpu_report.catalogue import USER_CODE_IDLE_KEY, USER_CODE_KEY
+from gpu_report.model import Advice, Cause, CodeLocation, Evidence, Finding, Frame
+from gpu_report.wording import where_it_is
+
+OF_EPOCHS = ("train", "validation", "checkpoint")
+DO = "Do it for all images at once (NumPy, torch), or validate with it less often"
+
+
+def validation_code(context: Context) -> list[Finding]:
+    """Report the function in which validations waited for USER_CODE_SHARE of the time of a training's epochs.
+
+    A validator or a metric of one's own is one. It warms nothing up: one validation tells.
+    """
+    pairs = [(training, gpu) for training in context.trainings for gpu in sorted(training.gpus)]
+    return [found for training, gpu in pairs if (found := _of_gpu(context, training, gpu)) is not None]
+
+
+def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
+    mine = [phase for phase in context.phases if phase.name in OF_EPOCHS and phase.source]
+    epochs = training.within([phase.span for phase in mine])
+    spans = training.within([phase.span for phase in mine if phase.name == "validation"])
+    call, seconds = context.signals.longest_call(gpu, spans) if spans else (None, 0.0)
+    share = seconds / length_s(epochs) if epochs else 0.0
+    lost = share * (1 - _busy(context, gpu, spans))
+    if call is None or lost < th.USER_CODE_SHARE:
+        return None
+    at = context.signals.place_in_call(gpu, call, spans)
+    at = at or CodeLocation(MAIN, call.function, call.file, call.line, 0.0)
+    cpu_pct = context.signals.cpu_in_call(gpu, call, spans)
+    return context.finding(
+        "user-code",
+        "warning",
+        (spans[0][0], spans[-1][1]),
+        f"{100 * share:.0f} % of the time of epochs on GPU {gpu} went into {where_it_is(at)}, in validation",
+        gpu=gpu,
+        epoch=None,
+        phase="validation",
+        evidence=(
+            Evidence("its share of the time of epochs", 100 * share, "%", key=USER_CODE_KEY),
+            Evidence("time of epochs for which the GPU waits because of it", 100 * lost, "%", key=USER_CODE_IDLE_KEY),
+            *evidence(("CPU of the main process there", cpu_pct, "% of a core")),
+        ),
+        cause=_cause(call, cpu_pct),
+        advice=(Advice(DO, short=DO),),
+        where=(replace(at, share=share),),
+    )
+
+
+def _busy(context: Context, gpu: int, spans: list[Span]) -> float:
+    """Return how busy a GPU was in some spans (0 to 1), 0 where nothing was read of it."""
+    series = next((each for each in context.series if each.gpu == gpu), None)
+    mean_pct, seconds = series.mean_util_in(as_array(spans)) if series is not None else (0.0, 0.0)
+    return mean_pct / 100 if seconds > 0 else 0.0
+
+
+def _cause(call: Frame, cpu_pct: float | None) -> Cause:
+    """Return that the main process waited or computed there, by its CPU; where that is not known it computed."""
+    if cpu_pct is not None and cpu_pct < COMPUTES_CPU_PCT:
+        return Cause("trainer-blocked", LIKELY, f"validation waited in {call.function}", None)
+    return Cause("main-process", LIKELY, f"validation computed in {call.function}", None)

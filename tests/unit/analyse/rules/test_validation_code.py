@@ -1,0 +1,55 @@
+"""Functions of the user's own that take a share of epochs within their validations."""
+
+import dataclasses
+
+import pytest
+from support.runs import make_run
+from support.stacks import TRAINER, process
+
+from gpu_report.analyse import analyse
+from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, YoloRun
+
+VALIDATOR = Frame("/venv/lib/python3.11/site-packages/ultralytics/engine/validator.py", 228, "__call__")
+STEP, VALIDATES = (TRAINER,), (VALIDATOR, TRAINER)
+SOFT_NMS = (Frame("/home/u/soft_nms.py", 17, "soft_nms"), VALIDATOR, TRAINER)
+BEGINS_S, TRAINS_S, VALIDATES_S = 10.0, 20.0, 10.0
+
+
+def validated(seconds, *, util=5.0):
+    """Return a training of one epoch, whose validation of 10 s is in the user's function for so many seconds."""
+    trained_s = BEGINS_S + TRAINS_S
+    over_s = trained_s + VALIDATES_S
+    phases = (
+        Phase("startup", None, 0.0, BEGINS_S, "callbacks", "first batch"),
+        Phase("train", 1, BEGINS_S, trained_s, "callbacks"),
+        Phase("validation", 1, trained_s, over_s, "callbacks"),
+    )
+    stays = [
+        (0.0, trained_s, STEP),
+        (trained_s, trained_s + seconds, SOFT_NMS),
+        (trained_s + seconds, over_s, VALIDATES),
+    ]
+    run = make_run([0.0] * round(BEGINS_S) + [90.0] * round(TRAINS_S) + [util] * round(VALIDATES_S))
+    epochs = (InsideEpoch(1, 1, BEGINS_S, trained_s, 1000, 100, 0.0, 0.0, 0.0),)
+    inside = InsideRun(1, 0, 1, "train", {"batch": 32, "workers": 4, "batches": 100}, phases, epochs, "finished")
+    yolo = (YoloRun(1, None, {"batch": 32, "workers": 4}, "recorded", None),)
+    notes = process(*[stay for stay in stays if stay[1] > stay[0]])
+    return dataclasses.replace(run, inside=(inside,), yolo_runs=yolo, stacks=(notes,))
+
+
+def test_a_validator_of_ones_own_is_named_with_its_line_after_one_validation():
+    analysis = analyse(validated(6.0))
+    (found,) = [finding for finding in analysis.findings if finding.rule == "user-code"]
+    assert found.summary == "20 % of the time of epochs on GPU 0 went into soft_nms (soft_nms.py:17), in validation"
+    assert (found.where[0].line, found.phase) == (17, "validation")
+    lost = next(each.value for each in found.evidence if each.key == "user_code_idle_pct")
+    assert lost == pytest.approx(19.0, abs=0.1)
+    said = "Look at `soft_nms` (soft_nms.py:17): it took 20 % of the time of epochs, in validation."
+    assert said in [sentence.text for sentence in analysis.verdict.sentences]
+
+
+@pytest.mark.parametrize(
+    "run", [validated(0.0), validated(1.0), validated(6.0, util=95.0)], ids=["none", "1 s", "busy"]
+)
+def test_what_takes_little_of_the_epochs_or_keeps_the_gpu_busy_is_none(run):
+    assert [finding for finding in analyse(run).findings if finding.rule == "user-code"] == []

@@ -168,6 +168,44 @@ def test_where_the_images_lie_and_what_they_take(folder):
     assert told["data_folder"] == str(folder / "images")
 
 
+def labelled(count, most=2500):
+    """Return labels as ultralytics keeps them, of images of 480 x 640 with 3 boxes; every 25th has the most."""
+    return [
+        {"shape": (480, 640) if number % 2 else (960, 720), "bboxes": range(3 if number % 25 else most)}
+        for number in range(count)
+    ]
+
+
+def test_how_large_the_images_are_and_how_many_boxes_they_have(folder, monkeypatch):
+    trainer = Trainer(folder)
+    trainer.train_loader.dataset = Images(labels=labelled(99))
+    told = facts.read(facts.TRAINING, trainer)
+    assert (told["image_px"], told["image_boxes"]) == (960, [pytest.approx(3 + 4 * 2497 / 99, abs=0.01), 2500])
+    for dataset in (Images(samples=[("a.jpg", 0)]), Images(labels=[])):  # of classification, and an empty one
+        trainer.train_loader.dataset = dataset
+        assert not {"image_px", "image_boxes"} & facts.read(facts.TRAINING, trainer).keys()
+    trainer.train_loader.dataset = Images(labels=labelled(99))
+    monkeypatch.setattr(facts, "rank", lambda: 1)
+    assert facts.read(facts.TRAINING, trainer)["image_px"] is None
+
+
+def test_of_many_labels_some_are_looked_at_evenly_spread(folder):
+    class Labels(list):
+        looked = 0
+
+        def __getitem__(self, wanted):
+            found = super().__getitem__(wanted)
+            self.looked += len(found)
+            return found
+
+    labels = Labels(labelled(25_003))
+    trainer = Trainer(folder)
+    trainer.train_loader.dataset = Images(labels=labels)
+    mean, most = facts.read(facts.TRAINING, trainer)["image_boxes"]
+    assert (mean, most) == (pytest.approx(3 + 2497 / 25, rel=0.01), 2500)
+    assert labels.looked <= 2 * facts.LABELS_ASKED
+
+
 def test_the_threads_that_a_process_found(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", Some(get_num_threads=lambda: 7))
     for value, threads in (("4", 4), ("4,2", 4), ("many", None), (None, None)):

@@ -18,6 +18,7 @@ from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import (
     CAUSES,
     ENDS_SHARE_KEY,
+    ENLARGED_KEY,
     GROWN_FROM_KEY,
     GROWN_TO_KEY,
     GROWS_ON_KEY,
@@ -70,6 +71,7 @@ def leads(
     found = [
         *_urgent(findings),
         *_set_up(findings),
+        *_enlarged(context, findings),
         *_setting(context, findings, projection),
         *_lasting(context, findings, limits, projection),
         *_user_code(context, findings),
@@ -120,6 +122,18 @@ def _set_up(findings: Sequence[Finding]) -> Iterator[Lead]:
             gain = advice.gain_at_most or 0.0
             faster = f" (up to {1 / (1 - gain):.0f}\u00d7 faster)" if th.HALF <= gain < 1 else ""
             yield Lead(_of(finding, LOOK, f"{advice.short}{faster}: {lower_first(finding.summary)}"), URGENT_S)
+
+
+def _enlarged(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield the size to try for images that are enlarged: whether it finds as much, only a comparison says."""
+    for finding in findings:
+        if finding.number(ENLARGED_KEY) is not None and finding.severity == "warning":
+            advice = finding.advice[0]
+            gain = advice.gain_at_most or 0.0
+            argument = f"`{advice.argument}={advice.to_value}`"
+            faster = f"Up to {1 / (1 - gain):.1f}\u00d7 faster; compare mAP"
+            text = f"Try {argument}{_now(advice)}: {lower_first(finding.summary)}. {faster}"
+            yield Lead(_of(finding, FIX, text, advice), th.UNSURE * gain * _trained_s(context))
 
 
 def _of(finding: Finding, kind: str, text: str, advice: Advice | None = None, *, names_own: bool = False) -> Sentence:

@@ -104,6 +104,9 @@ SAME_EVENT_S = 5.0  # the kernel writes the lines of one kill or one lost GPU at
 SHM_LEAST_SHARE = 0.1
 # Of a GPU's memory, held by somebody else as the training's ran out: an idle CUDA context holds 1 %.
 HOLDER_SHARE = 0.1
+# Times what the images are on disk: from 2.25 times the pixels on, and of that time at least half could go.
+ENLARGED_FROM = 1.5
+IMGSZ_LEAST_PX = 320  # ten of YOLO's coarsest cells: tiny images may need to be enlarged to so much, to find anything
 THREADS_USED_PCT = 150.0  # of one core: a main process that launches kernels fills one; more is threads of arithmetic
 # Of training in which a process waited for a core: 0 to 1.3 % in thirteen runs on H200s that had cores enough, 28 % in
 # one whose cores others took for a third of it.

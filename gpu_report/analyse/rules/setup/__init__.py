@@ -6,6 +6,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.setup.batch import batch_too_large
 from gpu_report.analyse.rules.setup.check import Check, SetupIssue
 from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
+from gpu_report.analyse.rules.setup.images import enlarged
 from gpu_report.analyse.rules.setup.nccl import transport_off
 from gpu_report.analyse.rules.setup.storage import data_disk
 from gpu_report.analyse.rules.setup.torch import (
@@ -31,6 +32,7 @@ CHECKS: tuple[Check, ...] = (
     slow_mode,
     full_precision,
     batch_too_large,
+    enlarged,
     transport_off,
     shared_memory,
     threads,

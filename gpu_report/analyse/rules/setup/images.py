@@ -1,0 +1,47 @@
+"""Set-up at odds: images that YOLO enlarges for training, far beyond what they are on disk."""
+
+from math import ceil
+
+from gpu_report.analyse.busy_in_training import busy_in_training
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.setup.check import SetupIssue
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.catalogue import ENLARGED_KEY
+from gpu_report.model import HEALTHY_PCT, Advice, Evidence
+
+STRIDE_PX = 32  # imgsz is a multiple of it: the coarsest cell of YOLO's models
+
+
+def enlarged(context: Context, training: Training) -> SetupIssue | None:
+    """Find images that are much smaller than imgsz: YOLO scales their longer side up to it.
+
+    It is the same with `rect` and `multi_scale`, around whose mean sizes vary. Worth more than a note where the GPU is
+    the limit: its work goes with the pixels. Data sets for classification report no size.
+    """
+    imgsz, image_px = training.quantity("imgsz"), training.quantity("image_px")
+    if imgsz is None or image_px is None:
+        return None
+    fit = max(STRIDE_PX * ceil(image_px / STRIDE_PX), th.IMGSZ_LEAST_PX)
+    if imgsz < th.ENLARGED_FROM * fit:
+        return None
+    busy = busy_in_training(context, training)
+    is_limit = busy is not None and busy[0] >= HEALTHY_PCT
+    gain = busy[0] / 100 * (1 - (fit / imgsz) ** 2) if busy is not None and is_limit else None
+    times = (imgsz / image_px) ** 2
+    text = "Enlarging adds no detail, but small objects may be found better: compare mAP at both sizes"
+    return SetupIssue(
+        "warning" if is_limit else "info",
+        f"Images of {image_px:.0f} px are enlarged to {_shown(times)} times the pixels",
+        (imgsz, image_px),
+        (
+            *evidence(("longer side of the images on disk, median", image_px, "px")),
+            Evidence("pixels in training, against those on disk", times, "times", key=ENLARGED_KEY),
+        ),
+        (Advice(text, "imgsz", f"{imgsz:.0f}", f"{fit:.0f}", gain_at_most=gain),),
+    )
+
+
+def _shown(times: float) -> str:
+    return f"{round(times, 1 if times < 10 else None):g}"

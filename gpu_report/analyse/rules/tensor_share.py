@@ -34,15 +34,12 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     extra_pct = known.extra_pct
     if extra_pct < 100 * th.STEP_WARNS_SHARE:
         return None
-    own = _own_code(context, training, gpu)
-    first = f"Look at what {place_words(own)} computes on the GPU" if own else "Find what else the GPU computes"
     steady = context.signals.steady_of(training)
     return context.finding(
         "other-gpu-work",
         "warning",
         (steady[0][0], steady[-1][1]),
-        f"GPU {gpu} was busy, but mostly not with the model: about {extra_pct:.0f} % of training time went into other "
-        "kernels",
+        _summary(training, gpu, extra_pct),
         gpu=gpu,
         epoch=None,
         phase=None,
@@ -53,15 +50,43 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
             ("of SM activity, tensor cores had", 100 * known.share, "%"),
             ("usual for a detection model of this size", 100 * known.usual, "%"),
         ),
-        advice=(
-            Advice(
-                f"{first}: augmentation, a loss over many boxes, a layer without tensor cores. A recording with "
-                "`--profile` names the kernels",
-                short=first,
-                gain_at_most=extra_pct / 100,
-            ),
-        ),
+        advice=_advice(training, _own_code(context, training, gpu), extra_pct / 100),
     )
+
+
+def _summary(training: Training, gpu: int, extra_pct: float) -> str:
+    went = f"about {extra_pct:.0f} % of training time"
+    crowded = _crowded(training)
+    if crowded is not None:
+        counts = f"up to {crowded[1]:,.0f} boxes, {crowded[0]:,.0f} on average"
+        return f"The loss pads each batch to its fullest image ({counts}): probably {went}"
+    if extra_pct >= th.MOSTLY_PCT:
+        return f"GPU {gpu} was busy, but mostly not with the model: {went} went into other kernels"
+    return f"GPU {gpu} was busy with more than the model's layers: {went} went into other kernels"
+
+
+def _crowded(training: Training) -> tuple[float, float] | None:
+    """Return the mean and most boxes of an image, where some have so many more that the loss is mostly padding.
+
+    Ultralytics gives each image of a batch as many rows as the fullest has, and compares each row with each anchor.
+    """
+    boxes = training.boxes
+    is_crowded = boxes is not None and boxes[1] >= max(th.CROWDED_TIMES * boxes[0], th.CROWDED_BOXES)
+    return boxes if is_crowded else None
+
+
+def _advice(training: Training, own: CodeLocation | Frame | None, gain: float) -> tuple[Advice, ...]:
+    profile = "A recording with `--profile` names the kernels"
+    found: list[Advice] = []
+    if _crowded(training) is not None:
+        tile = "Tile the images with most boxes, or thin out their labels"
+        why = "each image of a batch costs the loss as much as the fullest one"
+        found.append(Advice(f"{tile}: {why}. {profile}", short=tile, gain_at_most=gain))
+    if own or not found:
+        first = f"Look at what {place_words(own)} computes on the GPU" if own else "Find what else the GPU computes"
+        kinds = "augmentation, a loss over many boxes, a layer without tensor cores"
+        found.append(Advice(f"{first}: {kinds}. {profile}", short=first, gain_at_most=gain))
+    return tuple(found)
 
 
 def _own_code(context: Context, training: Training, gpu: int) -> CodeLocation | Frame | None:

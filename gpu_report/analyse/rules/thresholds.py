@@ -174,6 +174,13 @@ UNNOTED_S = 10.0  # without a note: a process writes every 5 s at least what it 
 TENSOR_SHARE_LOW = 0.5  # of the usual: the smallest of 60 trainings without other work had 0.75 of it
 OWN_CODE_SHARE = 0.003  # of training: what only launches is in its lines for little time, 0.005 of it (H100)
 
+# An image whose boxes the loss pads its batch to: where it has so many times the mean, most of that is padding ...
+CROWDED_TIMES = 10.0
+# ... and so many boxes: with 2,500 a step took 203 instead of 126 ms (YOLO26s, batch of 32, H100), with 200 a twentieth
+# more. The most in COCO are 93.
+CROWDED_BOXES = 200
+MOSTLY_PCT = 50.0  # of training time: less is not most of it
+
 # --- what a profiler saw ---
 
 STEP_SHARE = 0.02  # of a step: less is not worth a change

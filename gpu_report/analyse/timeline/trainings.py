@@ -89,6 +89,13 @@ class Training:
         told = self.settings.get("slow_modes")
         return frozenset(mode for mode in told if isinstance(mode, str)) if isinstance(told, list) else frozenset()
 
+    @property
+    def boxes(self) -> tuple[float, float] | None:
+        """Return how many boxes a training image has, the mean and the most, None where it is not known."""
+        told = self.settings.get("image_boxes")
+        known = [each for each in told if isinstance(each, int | float) and each > 0] if isinstance(told, list) else []
+        return (known[0], known[1]) if len(known) == 2 else None
+
     def text(self, name: str) -> str | None:
         """Return a setting that is text."""
         value = self.settings.get(name)

@@ -72,6 +72,44 @@ def test_that_tf32_was_recorded_as_off_is_enough_for_any_task(healthy):
     assert said.advice[0].gain_at_most == pytest.approx(1 - 1 / 7, abs=0.04)
 
 
+def with_boxes(run, boxes):
+    told = {"image_boxes": boxes}
+    return replace(run, inside=tuple(replace(each, settings={**each.settings, **told}) for each in run.inside))
+
+
+@pytest.mark.parametrize(
+    ("boxes", "named"),
+    [
+        ([103.2, 2500], True),
+        ([20, 200], True),
+        ([7.2, 93], False),  # COCO
+        ([300, 2500], False),  # all are full: little of it is padding
+        ([0.0, 0], False),
+        ([3], False),
+        (["3", None], False),
+        (None, False),
+    ],
+)
+def test_images_that_are_crowded_beside_the_others_are_named(healthy, boxes, named):
+    run = with_boxes(with_tensor_activity(healthy, 0.35), boxes)
+    (finding,) = found_in(run)
+    (advice,) = finding.advice
+    assert (advice.short == "Tile the images with most boxes, or thin out their labels") == named
+    assert advice.gain_at_most == found_in(with_tensor_activity(healthy, 0.35))[0].advice[0].gain_at_most
+    counts = f"up to {boxes[1]:,} boxes, {boxes[0]:.0f} on average" if named else "went into other kernels"
+    assert counts in finding.summary
+    first = analyse(run).verdict.sentences[0]
+    assert first.findings == (finding.id,)
+    assert first.text.startswith(advice.short)
+    assert found_in(with_boxes(healthy, boxes)) == []  # full images that cost nothing are none
+
+
+@pytest.mark.parametrize(("factor", "mostly"), [(0.35, True), (0.42, False)])
+def test_most_of_training_time_is_half_of_it(healthy, factor, mostly):
+    (finding,) = found_in(with_tensor_activity(healthy, factor))
+    assert (finding.advice[0].gain_at_most >= 0.5, "mostly" in finding.summary) == (mostly, mostly)
+
+
 LAYER = Frame("/home/u/attention.py", 23, "forward")
 MODULE = Frame("/venv/lib/python3.12/site-packages/torch/nn/modules/module.py", 1751, "_wrapped_call_impl")
 
@@ -80,6 +118,14 @@ def test_a_layer_of_ones_own_is_where_to_look(healthy):
     notes = process((0, healthy.duration_s, (LAYER, MODULE, TRAINER)))
     (finding,) = found_in(replace(with_tensor_activity(healthy, 0.35), stacks=(notes,)))
     assert finding.advice[0].short == "Look at what `forward` (attention.py:23) computes on the GPU"
+
+
+def test_beside_crowded_images_ones_own_layer_comes_second(healthy):
+    notes = process((0, healthy.duration_s, (LAYER, MODULE, TRAINER)))
+    run = with_boxes(replace(with_tensor_activity(healthy, 0.35), stacks=(notes,)), [12, 2500])
+    tile, look = found_in(run)[0].advice
+    assert tile.short.startswith("Tile the images")
+    assert look.short.startswith("Look at what `forward`")
 
 
 def test_of_several_gpus_the_one_that_waits_least_is_judged():

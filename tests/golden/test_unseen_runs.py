@@ -6,6 +6,7 @@ the fault: 12-megapixel photos 3.6 times, swapped sets 5.3, 32 bits without TF32
 """
 
 import tarfile
+from dataclasses import replace
 
 import pytest
 from conftest import REPOSITORY
@@ -53,3 +54,12 @@ def test_a_short_fine_tuning_that_was_stopped_late_is_resumed_and_not_begun_anew
     assert "Resume after epoch 16" in said
     assert "longer epochs" not in said
     assert "larger `batch`" not in said  # 160 images
+
+
+def test_photos_of_12_megapixels_are_resized_once_or_cached(folder):
+    """Images of the training's size won 3.6 times. The recording is older than the setting of their size."""
+    run = load_run(folder / "drone_inspection")
+    inside = tuple(replace(each, settings={**each.settings, "image_px": 4000}) for each in run.inside)
+    said = analyse(replace(run, inside=inside)).verdict.text
+    assert said.startswith(BEGINS["drone_inspection"])
+    assert "Or resize the images once to 640 px (now 4,000): epochs drop from 4 min 27 s to about 1 min 43 s" in said

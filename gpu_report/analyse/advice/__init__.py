@@ -5,8 +5,10 @@ from dataclasses import replace
 
 from gpu_report.analyse.advice.fixes import Fix, find_fix
 from gpu_report.analyse.advice.run_settings import run_settings_of
+from gpu_report.analyse.advice.smaller_images import resize_images
 from gpu_report.analyse.advice.speedup_limits import lasting_causes, training_of_limits
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Advice, EpochSummary, Finding, SpeedupLimit
@@ -33,11 +35,15 @@ def advise(
         if limit.cause in lasting and (found := _find_fix(context, training, limit)) is not None
     }
     of = {limit.cause: limit for limit in of_training}
+    added = {
+        cause: (
+            *_resize(context, training, cause, of.get(cause)),
+            *((_advice(of[cause], offered[cause]),) if cause in offered else ()),
+        )
+        for cause in lasting
+    }
     advised = [
-        replace(f, advice=(*f.advice, _advice(of[f.cause.name], offered[f.cause.name])))
-        if f in held_back and f.cause and f.cause.name in offered
-        else f
-        for f in findings
+        replace(f, advice=(*f.advice, *added[f.cause.name])) if f in held_back and f.cause else f for f in findings
     ]
     return advised, tuple(_with_estimate(limit, offered.get(limit.cause)) for limit in limits)
 
@@ -56,8 +62,18 @@ def _ran_out_of_memory(finding: Finding, training: Training) -> bool:
 
 
 def _find_fix(context: Context, training: Training, limit: SpeedupLimit) -> Fix | None:
-    signals = context.signals.of_training(min(training.gpus), training) if training.gpus else None
+    signals = _signals(context, training)
     return None if signals is None else find_fix(run_settings_of(context, training), limit, signals)
+
+
+def _resize(context: Context, training: Training, cause: str, limit: SpeedupLimit | None) -> tuple[Advice, ...]:
+    signals = _signals(context, training)
+    found = None if signals is None else resize_images(run_settings_of(context, training), cause, limit, signals)
+    return () if found is None else (found,)
+
+
+def _signals(context: Context, training: Training) -> IntervalSignals | None:
+    return context.signals.of_training(min(training.gpus), training) if training.gpus else None
 
 
 def _advice(limit: SpeedupLimit, found: Fix) -> Advice:

@@ -20,6 +20,7 @@ BYTES_PER_PIXEL = 3  # an image in ultralytics' cache: 8 bits of each of three c
 class RunSettings:
     """One training: its arguments as asked for (`args`), and what was in effect; None where it is not known.
 
+    `image_px` is the median of the longer side of the images on disk.
     `workers` and `batch` are those in effect, `workers` of each rank, `batch` of all. `cores_free` are cores that
     neither other processes nor a core or two for the rest of the training take, for each rank; `workers_most` are the
     workers to which ultralytics cuts any larger number. `memory_free_mib` is the least host memory that was available,
@@ -31,6 +32,7 @@ class RunSettings:
     batch: int | None
     images: int | None
     imgsz: int | None
+    image_px: int | None
     cached: bool
     ranks: int
     cores: int | None
@@ -63,6 +65,7 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         batch=whole(said.get("batch")),
         images=whole(said.get("images")),
         imgsz=whole(said.get("imgsz")),
+        image_px=whole(said.get("image_px")),
         cached=str(said.get("cache") or False) not in {"None", "False"},
         ranks=training.ranks,
         cores=_usable(context.run.recording),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from gpu_report.analyse.advice.thresholds import REACHES_MORE
 from gpu_report.analyse.advice.way_on import NEXT_TIME
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
@@ -73,6 +74,7 @@ def leads(
         *_set_up(findings),
         *_enlarged(context, findings),
         *_setting(context, findings, projection),
+        *_beside_setting(context, findings, limits, projection),
         *_lasting(context, findings, limits, projection),
         *_user_code(context, findings),
         *_growing(findings, _epochs(context)),
@@ -156,7 +158,7 @@ def _setting(context: Context, findings: Sequence[Finding], projection: Projecti
     if projection is None:
         return
     mine = [f for f in findings if f.cause and f.cause.name == projection.cause]
-    finding, advice = next(((f, a) for f in mine for a in f.advice if a.gain_estimate is not None), (None, None))
+    finding, advice = next(((f, a) for f in mine for a in f.advice if _is_setting(a)), (None, None))
     if finding is None or advice is None:
         return
     epoch = f"{epoch_length(projection.epoch_s_now)} to about {epoch_length(projection.epoch_s_expected)}"
@@ -164,6 +166,35 @@ def _setting(context: Context, findings: Sequence[Finding], projection: Projecti
     text = f"Set `{projection.fix}`{_now(advice)}: epochs drop from {epoch}, {faster:.1f}\u00d7 faster."
     saved_s = (projection.epoch_s_now - projection.epoch_s_expected) * max(_epochs(context), 1)
     yield Lead(Sentence(FIX, text, (finding.id,), projection.cause, advice), saved_s)
+
+
+def _is_setting(advice: Advice) -> bool:
+    return advice.argument is not None and advice.gain_estimate is not None
+
+
+def _beside_setting(
+    context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], projection: Projection | None
+) -> Iterator[Lead]:
+    """Yield what can be done instead of setting an argument, with what an epoch comes to: to resize images.
+
+    An argument is set sooner: it comes first, unless the other reaches far more.
+    """
+    limit = next((each for each in limits if projection is not None and each.cause == projection.cause), None)
+    if projection is None or limit is None:
+        return
+    mine = [f for f in findings if f.rule == "starved" and f.cause and f.cause.name == limit.cause]
+    known = ((f, a, a.gain_estimate) for f in mine for a in f.advice if a.argument is None)
+    finding, advice, gain = next((each for each in known if each[2] is not None), (None, None, None))
+    if finding is None or advice is None or gain is None:
+        return
+    now_s, expected_s = projection.epoch_s_now, projection.epoch_s_now - gain * limit.epoch_s_now
+    is_second = expected_s >= REACHES_MORE * projection.epoch_s_expected
+    do = f"Or {lower_first(advice.short)}" if is_second else advice.short
+    epoch = f"{epoch_length(now_s)} to about {epoch_length(expected_s)}"
+    text = f"{do}: epochs drop from {epoch}, {shown_ratio(now_s, expected_s):.1f}\u00d7 faster."
+    counted_s = max(expected_s, projection.epoch_s_expected) if is_second else expected_s
+    # without the cause, by which what all epochs come to with the argument would follow
+    yield Lead(Sentence(FIX, text, (finding.id,), "", advice), (now_s - counted_s) * max(_epochs(context), 1))
 
 
 def _lasting(

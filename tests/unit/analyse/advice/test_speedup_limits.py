@@ -141,6 +141,65 @@ def test_workers_that_fill_the_cores_with_decoding_get_a_cache():
     assert limit.epoch_s_estimate == pytest.approx(1.08 * limit.epoch_s_at_best)
 
 
+def oversized(image_px, *, reading=True, **more):
+    """Return a run whose images are so large on disk; its workers read (or compute) whenever they are waited for."""
+    run = starved_run(settings={**SETTINGS, "image_px": image_px, **more})
+    if reading is None:
+        return run
+    notes = [process((0, LASTS_S, (READS if reading else COMPUTES, LOOP)), role="worker", pid=pid) for pid in (2, 3)]
+    return dataclasses.replace(run, stacks=(process((0, LASTS_S, WAITS)), *notes))
+
+
+COMPUTES = Frame("/home/u/augment.py", 12, "rain")
+RESIZE = "Resize the images once to 640 px (now 4,000)"
+
+
+def resizing(run):
+    return [a for finding in analyse(run).findings for a in finding.advice if a.short.startswith("Resize the images")]
+
+
+def test_images_far_larger_than_training_uses_are_resized_once():
+    run = oversized(4000)
+    (advice,) = resizing(run)
+    assert advice.short == RESIZE
+    assert "one of 39 pixels. Reading and decoding takes 100 % of the workers' time" in advice.text
+    assert advice.gain_estimate == pytest.approx(1 - 1.08 * (1 - advice.gain_at_most))  # nothing else took their time
+    kinds = [(each.kind, each.text.partition(":")[0]) for each in analyse(run).verdict.sentences]
+    assert kinds[0] == ("fix", "Set `workers=10` (now 2)")  # as fast, and sooner done
+    assert ("fix", f"Or {RESIZE.replace('R', 'r', 1)}") in kinds
+
+
+def test_resizing_leads_where_it_reaches_far_more_than_an_argument():
+    no_memory = {**STARVED, "memory_available_mib": 1000.0, "cpu_pct": 85.0}  # others leave cores for 3 workers
+    sentences = analyse(dataclasses.replace(oversized(4000), host=starved_run(host=no_memory).host)).verdict.sentences
+    assert sentences[0].text == f"{RESIZE}: epochs drop from 20.0 s to about 5.4 s, 3.7\u00d7 faster."
+    assert [each.text[:18] for each in sentences if each.kind == "fix"][1:] == ["Set `workers=3` (n"]
+    assert "projection" not in [each.kind for each in sentences]  # it would be of the argument
+
+
+@pytest.mark.parametrize(
+    ("run", "offered"),
+    [
+        (oversized(1280), True),
+        (oversized(1279), False),
+        (oversized(640), False),
+        (oversized(None), False),
+        (oversized(4000, cache="ram"), False),  # they are cached as large as training uses them
+        (oversized(4000, reading=False), False),  # the workers do something else
+        (oversized(4000, reading=None), True),  # nobody knows what they do
+    ],
+)
+def test_which_images_are_resized(run, offered):
+    assert len(resizing(run)) == offered
+
+
+def test_without_stacks_nobody_says_what_resizing_wins():
+    (advice,) = resizing(oversized(4000, reading=None))
+    assert advice.gain_estimate is None
+    first = analyse(oversized(4000, reading=None)).verdict.sentences[0]
+    assert first.text.startswith("Set `workers=10`")
+
+
 QUIET = {**STARVED, "workers_cpu_pct": 0.0, "busiest_worker_cpu_pct": 0.0, "main_cpu_pct": 0.0}
 
 

@@ -1,0 +1,48 @@
+"""Images on disk that are far larger than what a training uses of them: to resize them once, and what that wins."""
+
+from gpu_report.analyse.advice import thresholds as th
+from gpu_report.analyse.advice.run_settings import RunSettings
+from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.catalogue import CAUSES
+from gpu_report.model import Advice, SpeedupLimit
+
+BY_READING = frozenset({"input-cpu", "input-storage"})  # causes that large files make, where no stacks say what else
+
+
+def resize_images(
+    settings: RunSettings, cause: str, limit: SpeedupLimit | None, signals: IntervalSignals
+) -> Advice | None:
+    """Offer to resize the images once, where workers that are waited for mostly read and decode far larger ones.
+
+    YOLO scales the longer side of each image to imgsz before anything else, so that the rest of its pixels is lost.
+    """
+    imgsz, image_px, loader = settings.imgsz, settings.image_px, signals.loader
+    if not imgsz or not image_px or image_px < th.OVERSIZED_FROM * imgsz or settings.cached:
+        return None
+    if cause not in BY_READING if loader is None else not CAUSES[cause].is_input or loader.reading < th.READING_SHARE:
+        return None
+    times = (image_px / imgsz) ** 2
+    expected_s = None if limit is None else _expected_s(limit, signals, 1 / times)
+    share = None if loader is None else f"{100 * loader.reading:.0f} % of the workers' time"
+    reading = "" if share is None else f". Reading and decoding takes {share}"
+    short = f"Resize the images once to {imgsz} px (now {image_px:,})"
+    labels = "YOLO's labels are relative and stay as they are"
+    return Advice(
+        f"{short}: training uses one of {times:.0f} pixels{reading}. {labels}",
+        gain_at_most=None if limit is None else 1 - limit.epoch_s_at_best / limit.epoch_s_now,
+        gain_estimate=None if limit is None or expected_s is None else 1 - expected_s / limit.epoch_s_now,
+        short=short,
+    )
+
+
+def _expected_s(limit: SpeedupLimit, signals: IntervalSignals, kept: float) -> float | None:
+    """Return the epoch with images of which a share of the pixels is `kept` (0 to 1), None where nothing says.
+
+    Workers that compute all the time need less by what reading and decoding took of it: that goes with the pixels.
+    """
+    busiest = signals.within("busiest_worker_cpu_pct")
+    if signals.loader is None or limit.cause != "input-cpu" or busiest is None or busiest < WORKER_FULL_PCT:
+        return None
+    saved = signals.loader.reading * (1 - kept)
+    return max(th.REACHED * limit.epoch_s_at_best, limit.epoch_s_now * (1 - saved))

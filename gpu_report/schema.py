@@ -79,6 +79,8 @@ GPU_QUANTITIES = (
     Column("sw_thermal_slowdown_s", 2, "likewise by the driver, for heat"),
     Column("hw_thermal_slowdown_s", 2, "likewise by the board itself, for heat"),
     Column("power_brake_s", 2, "likewise by an outside power signal"),
+    Column("pcie_link_generation", 0, "generation that the PCIe link runs at; an idle GPU lowers it to save power"),
+    Column("pcie_link_width", 0, "lanes that the PCIe link runs with"),
 )
 SAMPLES_COLUMNS = (*TIME_COLUMNS, Column("gpu", 0, "device index"), *GPU_QUANTITIES)
 

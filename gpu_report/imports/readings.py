@@ -12,7 +12,15 @@ import pandas as pd
 Floats = npt.NDArray[np.float64]
 Device = Mapping[str, str | float | None]
 
-DEVICE_FIELDS: Final = ("memory_total_mib", "power_limit_w", "max_sm_clock_mhz", "max_memory_clock_mhz")
+DEVICE_FIELDS: Final = (
+    "memory_total_mib",
+    "power_limit_w",
+    "max_sm_clock_mhz",
+    "max_memory_clock_mhz",
+    "max_pcie_link_generation",
+    "max_pcie_link_width",
+    "gpu_max_pcie_link_generation",
+)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from typing import Final
 QUERY: Final = (
     "nvidia-smi --query-gpu=timestamp,index,uuid,name,pci.bus_id,utilization.gpu,utilization.memory,memory.used,"
     "memory.total,power.draw,power.limit,temperature.gpu,clocks.current.sm,clocks.current.memory,pstate,"
-    "clocks_event_reasons.active --format=csv -l 1"
+    "clocks_event_reasons.active,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max "
+    "--format=csv -l 1"
 )
 NEEDED: Final = ("timestamp", "utilization.gpu")
 
@@ -24,12 +25,17 @@ QUANTITY_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "memory_clock_mhz": ("clocks.current.memory", "clocks.mem"),
     "performance_state": ("pstate",),
     "clock_event_reasons": ("clocks_event_reasons.active", "clocks_throttle_reasons.active"),
+    "pcie_link_generation": ("pcie.link.gen.gpucurrent", "pcie.link.gen.current"),
+    "pcie_link_width": ("pcie.link.width.current",),
 }
 DEVICE_NUMBERS: Final[Mapping[str, tuple[str, ...]]] = {
     "memory_total_mib": ("memory.total",),
     "power_limit_w": ("enforced.power.limit", "power.limit"),
     "max_sm_clock_mhz": ("clocks.max.sm",),
     "max_memory_clock_mhz": ("clocks.max.memory", "clocks.max.mem"),
+    "max_pcie_link_generation": ("pcie.link.gen.max",),
+    "max_pcie_link_width": ("pcie.link.width.max",),
+    "gpu_max_pcie_link_generation": ("pcie.link.gen.gpumax",),
 }
 DEVICE_TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     "uuid": ("uuid", "gpu_uuid"),

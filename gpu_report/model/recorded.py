@@ -45,6 +45,7 @@ class Stretch:
 class Gpu:
     """A device as it stood at the start; what was not known is None.
 
+    The most that its PCIe link can do is of GPU and slot together; `gpu_max_pcie_link_generation` is the GPU's alone.
     `parent_index` is the GPU that a MIG device lies on, `mig_index` its number there; both None for a GPU.
     `health_start` and `health_end` hold what was known of schema.GPU_HEALTH then; None when nothing was asked.
     """
@@ -58,6 +59,9 @@ class Gpu:
     power_limit_default_w: float | None = None
     max_sm_clock_mhz: float | None = None
     max_memory_clock_mhz: float | None = None
+    max_pcie_link_generation: float | None = None
+    max_pcie_link_width: float | None = None
+    gpu_max_pcie_link_generation: float | None = None
     health_start: Mapping[str, int | str] | None = None
     health_end: Mapping[str, int | str] | None = None
     parent_index: int | None = None

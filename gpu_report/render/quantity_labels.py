@@ -60,6 +60,8 @@ _LABELS = {
     "sw_thermal_slowdown_s": "heat (driver)",
     "hw_thermal_slowdown_s": "heat (board)",
     "power_brake_s": "power brake",
+    "pcie_link_generation": "PCIe generation",
+    "pcie_link_width": "PCIe lanes",
     "cpu_pct": "Host CPU",
     "cpu_busiest_core_pct": "Busiest core",
     "iowait_pct": "Idle in I/O wait",

@@ -9,6 +9,7 @@
  *   count=2                     number of GPUs
  *   gpu0.util=97                a value: util memory_util used_mib total_mib reserved_mib power_w power_limit_w
  *                               energy_j temperature sm_clock memory_clock pstate reasons name uuid bus mig
+ *                               pcie_gen pcie_width pcie_gen_max pcie_gen_gpu_max pcie_width_max
  *   util=97                     the same for all GPUs that have no line of their own
  *   gpu0.procs=41:4000,42:-     processes: pid:MiB ("-": the driver does not say); gpu0.graphics= likewise
  *   gpu0.proc_util=41:24,42:7   their utilisation (24 for each when left out; stamped an hour ago with proc_util_old=1)
@@ -455,10 +456,11 @@ FIXED_PAIR(nvmlDeviceGetJpgUtilization, 0, 100000)
 FIXED_PAIR(nvmlDeviceGetOfaUtilization, 0, 100000)
 FIXED_PAIR(nvmlDeviceGetEccMode, 1, 1)
 EXPORT nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t d, int *x, int *y) { DEVICE; *x = 9; *y = 0; DONE(OK); }
-FIXED_UINT(nvmlDeviceGetCurrPcieLinkGeneration, 5)
-FIXED_UINT(nvmlDeviceGetMaxPcieLinkGeneration, 5)
-FIXED_UINT(nvmlDeviceGetCurrPcieLinkWidth, 16)
-FIXED_UINT(nvmlDeviceGetMaxPcieLinkWidth, 16)
+READ_UINT(nvmlDeviceGetCurrPcieLinkGeneration, "pcie_gen", 5)
+READ_UINT(nvmlDeviceGetMaxPcieLinkGeneration, "pcie_gen_max", 5)
+READ_UINT(nvmlDeviceGetGpuMaxPcieLinkGeneration, "pcie_gen_gpu_max", 5)
+READ_UINT(nvmlDeviceGetCurrPcieLinkWidth, "pcie_width", 16)
+READ_UINT(nvmlDeviceGetMaxPcieLinkWidth, "pcie_width_max", 16)
 READ_UINT(nvmlDeviceGetPcieReplayCounter, "pcie_replays", 0)
 FIXED_UINT(nvmlDeviceGetPersistenceMode, 1)
 FIXED_UINT(nvmlDeviceGetComputeMode, 0)

@@ -47,6 +47,29 @@ def test_a_board_with_retired_pages_has_those(run_cli, fake_nvml, recorded):
     assert end["remapped_rows_correctable"] is None
 
 
+def test_the_link_is_read_at_once_and_every_10_s_and_what_it_can_do_once(run_cli, fake_nvml, recorded):
+    fake_nvml.write("count=2\ngpu0.pcie_gen=1\npcie_width=4\npcie_gen_max=3\npcie_gen_gpu_max=4\ngpu1.pcie_width=0\n")
+    run_cli("record", *FAST, "--duration", "0.5", "--output", recorded.path, env=fake_nvml.env())
+    gpu = recorded.info()["gpus"][0]
+    can_do = ("max_pcie_link_generation", "max_pcie_link_width", "gpu_max_pcie_link_generation")
+    assert [gpu[name] for name in can_do] == [3, 16, 4]
+    first, second, *_ = recorded.samples(0)
+    assert (first["pcie_link_generation"], first["pcie_link_width"]) == ("1", "4")
+    assert (second["pcie_link_generation"], second["pcie_link_width"]) == ("", "")
+    assert recorded.samples(1)[0]["pcie_link_width"] == ""  # no link has no lanes
+    assert [event["quantity"] for event in recorded.events("nvml_error")] == ["pcie_link_width"]
+
+
+def test_a_link_that_the_driver_does_not_tell_is_missing(run_cli, fake_nvml, recorded):
+    calls = ("CurrPcieLinkGeneration", "CurrPcieLinkWidth", "MaxPcieLinkGeneration", "GpuMaxPcieLinkGeneration")
+    fake_nvml.write("".join(f"error.nvmlDeviceGet{call}=3\n" for call in calls))
+    run_cli("record", *FAST, "--duration", "0.5", "--output", recorded.path, env=fake_nvml.env())
+    gpu = recorded.info()["gpus"][0]
+    assert (gpu["max_pcie_link_generation"], gpu["gpu_max_pcie_link_generation"]) == (None, None)
+    assert recorded.samples()[0]["pcie_link_generation"] == ""
+    assert {event["quantity"] for event in recorded.events("nvml_error")} == {"pcie_link_generation", "pcie_link_width"}
+
+
 def test_a_counter_that_hangs_at_the_end_holds_nothing(start_cli, fake_nvml, recorded):
     running = start_cli("record", *FAST, "--output", recorded.path, env=fake_nvml.env())
     wait_for(lambda: (recorded.path / "samples.csv").exists() and recorded.samples())

@@ -9,7 +9,16 @@ from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
 from gpu_report.model import WELL_COVERED, Gpu, GpuSummary, Stats
 
 # Counters and codes have no mean.
-NOT_AVERAGED = frozenset({"energy_j", "performance_state", "clock_event_reasons", "memory_reserved_mib"})
+NOT_AVERAGED = frozenset(
+    {
+        "energy_j",
+        "performance_state",
+        "clock_event_reasons",
+        "memory_reserved_mib",
+        "pcie_link_generation",
+        "pcie_link_width",
+    }
+)
 COUNTERS = frozenset({"power_cap_s", "sw_thermal_slowdown_s", "hw_thermal_slowdown_s", "power_brake_s"})
 AVERAGED = tuple(c.name for c in schema.GPU_QUANTITIES if c.name not in NOT_AVERAGED | COUNTERS)
 

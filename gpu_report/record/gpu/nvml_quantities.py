@@ -13,6 +13,7 @@ from gpu_report.record.gpu.mig import MigPlace
 MIB = 2**20
 UNKNOWN_PERFORMANCE_STATE = 32  # NVML_PSTATE_UNKNOWN
 COUNTERS_EVERY_S = 10.0  # the thermal ones cost 0.6 to 0.8 ms each (H200); counters miss nothing between reads
+LINK_EVERY_S = 10.0  # the width costs 30 us, with peaks of 2 ms (H200); a link that fell stays there for long
 ENERGY_EVERY_S = 10.0  # the call costs 3 ms of CPU, with peaks of 17 ms (measured on an H200)
 LOST_RETRY_S = 10.0  # a lost GPU may answer each call only after a long timeout, so it is asked seldom
 GPM = "gpm"  # the quantity of an error that concerns all that GPM tells
@@ -148,6 +149,19 @@ def _power_brake(handle: Handle) -> Values:
     return {"power_brake_s": _field(handle, pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN) / 1e9}
 
 
+def _link_generation(handle: Handle) -> Values:
+    return {"pcie_link_generation": _or_none(pynvml.nvmlDeviceGetCurrPcieLinkGeneration(handle))}
+
+
+def _link_width(handle: Handle) -> Values:
+    return {"pcie_link_width": _or_none(pynvml.nvmlDeviceGetCurrPcieLinkWidth(handle))}
+
+
+def _or_none(number: int) -> int | None:
+    """Return None for 0: there is no link of no lanes, so it is no reading."""
+    return number or None
+
+
 def _field(handle: Handle, number: int) -> float:
     """Return one field value, decoded by its type (read as unsigned a signed one is 4 billion); NVMLError if absent."""
     (value,) = pynvml.nvmlDeviceGetFieldValues(handle, [number])
@@ -174,6 +188,8 @@ NVML_CALLS = (
     NvmlCall(("sw_thermal_slowdown_s",), _sw_thermal_slowdown, COUNTERS_EVERY_S),
     NvmlCall(("hw_thermal_slowdown_s",), _hw_thermal_slowdown, COUNTERS_EVERY_S),
     NvmlCall(("power_brake_s",), _power_brake, COUNTERS_EVERY_S),
+    NvmlCall(("pcie_link_generation",), _link_generation, LINK_EVERY_S),
+    NvmlCall(("pcie_link_width",), _link_width, LINK_EVERY_S),
 )
 
 

@@ -171,6 +171,17 @@ def test_columns_in_any_order_with_or_without_units(tmp_path, header, units):
     )
 
 
+def test_the_link_and_what_it_can_do(tmp_path):
+    names = "pcie.link.gen.current, pcie.link.width.current, pcie.link.gen.max, pcie.link.width.max, pcie.link.gen.gpumax"
+    rows = [f"{row(second)}, {1 if second < 3 else '[N/A]'}, 4, 3, 16, 4" for second in range(5)]
+    run = Imported([log(tmp_path, *rows, header=f"{HEADER}, {names}")], tmp_path)
+    assert run.column("pcie_link_generation") == ["1", "1", "1", "", ""]
+    assert run.column("pcie_link_width") == ["4"] * 5
+    gpu = run.facts["gpus"][0]
+    can_do = ("max_pcie_link_generation", "max_pcie_link_width", "gpu_max_pcie_link_generation")
+    assert [gpu[name] for name in can_do] == [3, 16, 4]
+
+
 def test_older_names_of_columns(tmp_path):
     clocks = "clocks.sm [MHz], clocks.mem [MHz], clocks_throttle_reasons.active"
     header = f"timestamp, utilization.gpu [%], {clocks}, enforced.power.limit [W]"

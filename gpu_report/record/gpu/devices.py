@@ -109,10 +109,10 @@ def _describe(index: int, handle: Any) -> NvmlDevice:
             "power_limit_default_w": _maybe(lambda: pynvml.nvmlDeviceGetPowerManagementDefaultLimit(handle) / 1000),
             "max_sm_clock_mhz": _maybe(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_SM),
             "max_memory_clock_mhz": _maybe(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_MEM),
-            # these two are of GPU and slot together: a GPU of gen 4 in a slot of gen 3 can do gen 3
-            "max_pcie_link_generation": _maybe(lambda: pynvml.nvmlDeviceGetMaxPcieLinkGeneration(handle) or None),
-            "max_pcie_link_width": _maybe(lambda: pynvml.nvmlDeviceGetMaxPcieLinkWidth(handle) or None),
-            "gpu_max_pcie_link_generation": _maybe(lambda: pynvml.nvmlDeviceGetGpuMaxPcieLinkGeneration(handle) or None),
+            # these two are of GPU and slot together: a GPU of gen 4 in a slot of gen 3 can do gen 3; 0 is no answer
+            "max_pcie_link_generation": _maybe(pynvml.nvmlDeviceGetMaxPcieLinkGeneration, handle) or None,
+            "max_pcie_link_width": _maybe(pynvml.nvmlDeviceGetMaxPcieLinkWidth, handle) or None,
+            "gpu_max_pcie_link_generation": _maybe(pynvml.nvmlDeviceGetGpuMaxPcieLinkGeneration, handle) or None,
             "mig_enabled": _maybe(lambda: pynvml.nvmlDeviceGetMigMode(handle)[0] == 1),
             "health_start": read_health(handle),
         },

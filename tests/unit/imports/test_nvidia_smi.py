@@ -172,7 +172,8 @@ def test_columns_in_any_order_with_or_without_units(tmp_path, header, units):
 
 
 def test_the_link_and_what_it_can_do(tmp_path):
-    names = "pcie.link.gen.current, pcie.link.width.current, pcie.link.gen.max, pcie.link.width.max, pcie.link.gen.gpumax"
+    asked = ("gen.current", "width.current", "gen.max", "width.max", "gen.gpumax")
+    names = ", ".join(f"pcie.link.{name}" for name in asked)
     rows = [f"{row(second)}, {1 if second < 3 else '[N/A]'}, 4, 3, 16, 4" for second in range(5)]
     run = Imported([log(tmp_path, *rows, header=f"{HEADER}, {names}")], tmp_path)
     assert run.column("pcie_link_generation") == ["1", "1", "1", "", ""]

@@ -8,6 +8,7 @@ from gpu_report.analyse.rules.setup.check import Check, SetupIssue
 from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
 from gpu_report.analyse.rules.setup.images import enlarged
 from gpu_report.analyse.rules.setup.nccl import transport_off
+from gpu_report.analyse.rules.setup.pcie import pcie_link
 from gpu_report.analyse.rules.setup.storage import data_disk
 from gpu_report.analyse.rules.setup.torch import (
     cudnn_off,
@@ -34,6 +35,7 @@ CHECKS: tuple[Check, ...] = (
     batch_too_large,
     enlarged,
     transport_off,
+    pcie_link,
     shared_memory,
     threads,
     cores,
@@ -53,8 +55,8 @@ def check_setup(context: Context) -> list[Finding]:
 
 
 def _finding(context: Context, training: Training, issue: SetupIssue) -> Finding:
-    """Return a finding over the whole training that it held for; what is only worth a note has no length."""
-    start_s, end_s = training.span
+    """Return a finding over the time that it held for; what is only worth a note has no length."""
+    start_s, end_s = issue.span or training.span
     return context.finding(
         "environment",
         issue.severity,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
+from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Advice, Cause, Evidence, Severity
 
 SHM = "/dev/shm"  # noqa: S108 - only named here
@@ -15,7 +16,8 @@ SHM = "/dev/shm"  # noqa: S108 - only named here
 class SetupIssue:
     """What is wrong with a set-up: in one sentence without its full stop, with the numbers and what to do.
 
-    Of several trainings that a check finds with the same `about` the first stands for all.
+    `span` is when, None for the whole
+    training. Of several trainings that a check finds with the same `about` the first stands for all.
     """
 
     severity: Severity
@@ -24,6 +26,7 @@ class SetupIssue:
     evidence: tuple[Evidence, ...] = ()
     advice: tuple[Advice, ...] = ()
     cause: Cause | None = None
+    span: Span | None = None
 
 
 def host_mean(context: Context, training: Training, name: str) -> float | None:

@@ -1,0 +1,191 @@
+"""Set-up at odds: a PCIe link far below what it can do, or with few lanes that take much of a step for copies."""
+
+import math
+from collections.abc import Sequence
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import compared_with, evidence
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.setup.check import SetupIssue
+from gpu_report.analyse.signals.pcie_link import Link, LinkUsed, link_used
+from gpu_report.analyse.timeline.trainings import Training, whole
+from gpu_report.analyse.timeseries.columns import column_mean
+from gpu_report.analyse.timeseries.intervals import Span, intersect
+from gpu_report.model import Advice, Gpu
+from gpu_report.wording import length
+
+CHANNELS = 3  # an image goes to the GPU as 8-bit RGB, `imgsz` square (ultralytics 8.4, preprocess_batch)
+GIGA = 1e9
+BYTES_PER_MIB = 2**20
+
+
+def pcie_link(context: Context, training: Training) -> SetupIssue | None:
+    """Find the slowest PCIe link of a training's GPUs, where it is slow; else one that repeats too many packets."""
+    used = [_used(context, training, gpu) for gpu in sorted(training.gpus)]
+    slow = [each for each in used if each is not None and _is_slow(context, training, each)]
+    if not slow:
+        return _repeating(context, training)
+    slowest = min(slow, key=lambda each: each.link.bytes_per_s)
+    return _slow(context, training, slowest, further=len(slow) - 1)
+
+
+def _repeating(context: Context, training: Training) -> SetupIssue | None:
+    """Find the GPU whose link repeated most packets, where a sound one never repeats so many."""
+    counts = {gpu: replays(context.run.gpu(gpu)) for gpu in training.gpus}
+    gpu, count = max(counts.items(), key=lambda pair: pair[1], default=(0, 0))
+    if count < max(th.REPLAYS_PER_S * context.run.duration_s, th.REPLAYS_LEAST):
+        return None
+    return SetupIssue(
+        "info",
+        f"GPU {gpu}'s PCIe link is poor: {count:,} packets were sent again",
+        (gpu,),
+        advice=(Advice("Reseat the GPU and its riser or cable; a sound link repeats a handful of packets a day"),),
+    )
+
+
+def replays(gpu: Gpu) -> int:
+    """Return how many PCIe packets were sent again in the recording; 0 where nobody counted."""
+    before, after = ((health or {}).get("pcie_replays") for health in (gpu.health_start, gpu.health_end))
+    return max(after - before, 0) if isinstance(before, int) and isinstance(after, int) else 0
+
+
+def _used(context: Context, training: Training, gpu: int) -> LinkUsed | None:
+    series = next((each for each in context.series if each.gpu == gpu), None)
+    spans = training.train_spans
+    return link_used(context.run.gpu(gpu), series, spans) if series is not None and spans else None
+
+
+def _is_slow(context: Context, training: Training, used: LinkUsed) -> bool:
+    """Tell whether a link is far below what it can do, or has few lanes and copies take much of a step.
+
+    One that is said to be slower than what went over it is no credible reading: a virtual machine may have such ones.
+    """
+    share = _copies_share(context, training, used)
+    measured = column_mean(context.series_of(used.gpu).samples, "pcie_rx_mib_s", _spans(training, used))
+    if (share or 0.0) > 1 or (measured or 0.0) * BYTES_PER_MIB > used.link.bytes_per_s:
+        return False
+    return used.far_below or (used.link.lanes <= th.FEW_LANES and (share or 0.0) >= th.COPIES_SHARE)
+
+
+def _slow(context: Context, training: Training, used: LinkUsed, further: int) -> SetupIssue:
+    share, slower = _copies_share(context, training, used), _slower(context, training, used)
+    again = replays(context.run.gpu(used.gpu))
+    costs = _costs(training, share, slower)
+    return SetupIssue(
+        "warning" if costs else "info",
+        _summary(used, share or 0.0),
+        (used.gpu, used.link, used.span[0] if used.before else None),
+        evidence(
+            ("bandwidth of this PCIe link, about", used.link.bytes_per_s / GIGA, "GB/s"),
+            compared_with("capacity", used.can_do.bytes_per_s / GIGA if used.far_below else None, "GB/s"),
+            ("copying images to the GPU, estimated, of each step", None if share is None else 100 * share, "%"),
+            ("exchanging gradients, if over this link, of each step", _exchange_pct(context, training, used), "%"),
+            ("training without data waits got slower as the link fell", None if slower is None else 100 * slower, "%"),
+            ("PCIe packets sent again", float(again) or None, ""),
+            ("further GPUs with a slow link", float(further) or None, ""),
+        ),
+        (_advice(used, again),) if costs or training.ranks > 1 else (),
+        span=used.span,
+    )
+
+
+def _costs(training: Training, share: float | None, slower: float | None) -> bool:
+    """Tell whether a link costs what is worth a warning.
+
+    One GPU's link carries images, and what their copies take is known; gradients of several cross it, too. A laptop
+    slows down and lowers its link at once when it goes to its battery: a fall counts only where copies are not all.
+    """
+    by_fall = slower if share is None or training.ranks > 1 else None
+    return max(share or 0.0, by_fall or 0.0) >= th.COPIES_SHARE
+
+
+def _summary(used: LinkUsed, share: float) -> str:
+    (start, end), now, link = used.span, _words(used.link), f"GPU {used.gpu}'s PCIe link"
+    if not used.far_below:
+        return f"Copying images to GPU {used.gpu} over PCIe {now} takes about {100 * share:.0f} % of each step"
+    if used.before is None:
+        until = f" until {length(end)} into the recording" if used.recovered else ""
+        return f"{link} ran at {now} instead of {_words(used.can_do)}{until}"
+    when = f"for {length(end - start)}" if used.recovered else f"after {length(start)}"
+    return f"{link} fell from {_words(used.before)} to {now} {when}"
+
+
+def _words(link: Link) -> str:
+    return f"gen {link.generation} x{link.lanes}"
+
+
+def _advice(used: LinkUsed, again: int) -> Advice:
+    why = f": it sent {again:,} packets again" if again >= th.REPLAYS_LEAST else ""
+    short = f"Reseat GPU {used.gpu} and its riser"
+    if used.before is not None:
+        return Advice(f"{short} or cable{why}", short=short)
+    if used.link.lanes < used.can_do.lanes:
+        return Advice(f"{short} or cable{why}; try the slot without a riser", short=short)
+    if used.far_below:
+        text = f"Set the slot of GPU {used.gpu} to PCIe generation Auto in the BIOS, or check its riser{why}"
+        return Advice(text, short="Check the PCIe generation in the BIOS")
+    text = f"Put GPU {used.gpu} into a slot with more lanes, without a riser. `lspci -vv` shows what each slot has"
+    return Advice(text, short="Use a wider slot")
+
+
+def _copies_share(context: Context, training: Training, used: LinkUsed) -> float | None:
+    """Return the share of training, 0 to 1, in which a GPU's images crossed its link; None where that is not known.
+
+    YOLO copies each batch before its step, in the order of the GPU's work: the time is part of the step.
+    """
+    size = training.quantity("imgsz") or whole(training.args.get("imgsz"))
+    rate = _images_per_s(context, training, used.span)
+    if not size or rate is None:
+        return None
+    share = CHANNELS * size**2 * rate / training.ranks / used.link.bytes_per_s
+    return share if math.isfinite(share) else None
+
+
+def _images_per_s(context: Context, training: Training, span: Span) -> float | None:
+    spans = intersect([span], training.train_spans)
+    return context.throughput.images_per_s(spans) if context.throughput is not None and spans else None
+
+
+def _spans(training: Training, used: LinkUsed) -> list[Span]:
+    return intersect([used.span], training.train_spans)
+
+
+def _exchange_pct(context: Context, training: Training, used: LinkUsed) -> float | None:
+    """Return the percentage of a step that a ring all-reduce takes over the link, None on one GPU or with NVLink.
+
+    Each rank sends 2 (n - 1) / n of the gradients, in 32 bits also with AMP. Part of it runs beside the backward pass.
+    """
+    ranks, parameters = training.ranks, training.quantity("parameters")
+    spans = _spans(training, used)
+    if ranks < 2 or not parameters or context.throughput is None or not spans or _has_nvlink(context, used.gpu):
+        return None
+    steps = context.throughput.batches_per_s(spans)
+    sent = 2 * (ranks - 1) / ranks * th.GRADIENT_BYTES * parameters
+    return None if steps is None else min(100 * sent * steps / used.link.bytes_per_s, 100.0)
+
+
+def _has_nvlink(context: Context, gpu: int) -> bool:
+    return bool((context.series_of(gpu).samples["nvlink_tx_mib_s"] > 0).any())
+
+
+def _slower(context: Context, training: Training, used: LinkUsed) -> float | None:
+    """Return by which share training got slower as the link fell, 0 to 1; None where it did not fall.
+
+    In the time around it, and without what was waited for data: another cause would have to come at the same moment.
+    """
+    at_s = used.span[0]
+    if used.before is None or context.throughput is None:
+        return None
+    before, after = (
+        _speed(context, intersect([span], training.train_spans))
+        for span in ((at_s - th.AROUND_S, at_s - th.READ_EVERY_S), (at_s, min(at_s + th.AROUND_S, used.span[1])))
+    )
+    return max(1 - after / before, 0.0) if before and after is not None else None
+
+
+def _speed(context: Context, spans: Sequence[Span]) -> float | None:
+    """Return images a second of training that did not wait for data."""
+    throughput = context.throughput
+    rate = throughput.images_per_s(spans) if throughput is not None and spans else None
+    waited = throughput.data_wait_share(spans) if throughput is not None and spans else None
+    return None if rate is None or waited is None or waited >= 1 else rate / (1 - waited)

@@ -1,0 +1,134 @@
+"""A PCIe link far below what it can do: found while the GPU worked, weighed by what copies take, and never at idle."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from support.runs import make_run, readings
+
+from gpu_report.analyse import analyse
+from gpu_report.model import InsideEpoch, InsideRun, Phase
+
+SECONDS, TRAINED = 1400, (10.0, 1390.0)
+CAN_DO = {"max_pcie_link_generation": 4.0, "max_pcie_link_width": 16.0}
+IMAGES_PER_S = 100.0  # of 640 x 640: 123 MB/s
+
+
+def link(*parts, every_s=10):
+    """Return a column of the link: (value, seconds) parts, read every 10 s."""
+    values = [value for value, seconds in parts for _ in range(seconds)]
+    return [value if second % every_s == 0 else np.nan for second, value in enumerate(values)]
+
+
+def trained(generation, lanes=((16, SECONDS),), *, util=90.0, rate=IMAGES_PER_S, can_do=CAN_DO, health=None, **columns):
+    """Return a run that trained from 10 to 1390 s, two epochs, at so many images a second, on a link as given."""
+    quantities = {"pcie_link_generation": link(*generation), "pcie_link_width": link(*lanes), **columns}
+    facts = {**can_do, **(health or {})}
+    run = make_run(readings((0, 10), (util, SECONDS - 20), (0, 10)), quantities=quantities, facts=facts)
+    start, end = TRAINED
+    middle = (start + end) / 2
+    epochs = tuple(
+        InsideEpoch(number, 1, begin, finish, int(rate * (finish - begin)), 100, 0.0, 0.0, 0.0)
+        for number, begin, finish in ((1, start, middle), (2, middle, end))
+    )
+    phases = (Phase("train", 1, start, middle, "inside"), Phase("train", 2, middle, end, "inside"))
+    settings = {"imgsz": 640, "batch": 16, "device": "cuda:0"}
+    inside = InsideRun(1, 0, 41, "train", settings, phases, epochs, "finished", None)
+    return dataclasses.replace(run, inside=(inside,))
+
+
+def found(run):
+    return [finding for finding in analyse(run).findings if finding.rule == "environment"]
+
+
+def numbers(finding):
+    return {each.text: each.value for each in finding.evidence}
+
+
+def test_a_link_that_fell_is_dated_and_weighed_by_what_copies_take():
+    (finding,) = found(trained([(4, 400), (1, 1000)], [(16, 400), (1, 1000)]))
+    assert finding.summary == "GPU 0's PCIe link fell from gen 4 x16 to gen 1 x1 after 6 min 40 s"
+    assert (finding.severity, finding.start_t_s, finding.end_t_s) == ("warning", 400.0, TRAINED[1])
+    copies = numbers(finding)["copying images to the GPU, estimated, of each step"]
+    assert copies == pytest.approx(100 * 3 * 640**2 * IMAGES_PER_S / 0.2e9, rel=0.02)  # gen 1 x1: 80 % of 250 MB/s
+    assert finding.advice[0].short == "Reseat GPU 0 and its riser"
+
+
+def test_a_slow_link_that_copies_hardly_notice_is_a_note():
+    (finding,) = found(trained([(1, SECONDS)]))
+    assert finding.severity == "info"
+    assert finding.summary == "GPU 0's PCIe link ran at gen 1 x16 instead of gen 4 x16"
+    assert finding.advice == ()
+
+
+def test_a_low_generation_alone_is_set_in_the_bios():
+    (finding,) = found(trained([(1, SECONDS)], rate=400.0))  # 490 of 3,200 MB/s
+    assert finding.severity == "warning"
+    assert "BIOS" in finding.advice[0].text
+
+
+def test_lanes_that_are_missing_all_along():
+    (finding,) = found(trained([(3, SECONDS)], [(1, SECONDS)]))
+    assert (finding.severity, finding.summary) == ("warning", "GPU 0's PCIe link ran at gen 3 x1 instead of gen 4 x16")
+    assert "riser" in finding.advice[0].text
+
+
+def test_a_link_that_recovered_says_for_how_long():
+    (finding,) = found(trained([(4, 400), (1, 400), (4, 600)]))
+    assert finding.summary == "GPU 0's PCIe link fell from gen 4 x16 to gen 1 x16 for 6 min 30 s"
+
+
+def test_what_the_link_did_before_is_what_it_can_do_where_the_driver_does_not_say():
+    (finding,) = found(trained([(4, 700), (1, 700)], can_do={}))
+    assert "fell from gen 4 x16" in finding.summary
+    assert found(trained([(1, SECONDS)], can_do={})) == []
+
+
+def test_a_slot_with_few_lanes_counts_only_where_copies_take_much_of_a_step():
+    slot = {"max_pcie_link_generation": 3.0, "max_pcie_link_width": 1.0}
+    (finding,) = found(trained([(3, SECONDS)], [(1, SECONDS)], can_do=slot))
+    assert finding.summary == "Copying images to GPU 0 over PCIe gen 3 x1 takes about 16 % of each step"
+    assert finding.severity == "warning"
+    assert found(trained([(3, SECONDS)], [(1, SECONDS)], can_do=slot, rate=50.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("generation", "lanes"),
+    [
+        ([(4, SECONDS)], [(16, SECONDS)]),
+        ([(3, SECONDS)], [(16, SECONDS)]),  # half of the bandwidth: a BIOS that is careful
+        ([(4, SECONDS)], [(8, SECONDS)]),  # two GPUs share 16 lanes
+        ([(4, 700), (1, 40), (4, 660)], [(16, SECONDS)]),  # a few readings
+        ([(np.nan, SECONDS)], [(np.nan, SECONDS)]),  # an older recording
+        ([(1, 5), (4, 1390), (1, 5)], [(16, SECONDS)]),  # idle before and after
+        ([(9, SECONDS)], [(16, SECONDS)]),  # a generation of the future
+    ],
+)
+def test_no_word_on_a_link_that_is_as_it_should_be_or_was_not_read(generation, lanes):
+    assert found(trained(generation, lanes)) == []
+
+
+def test_a_gpu_with_little_to_do_lowers_its_link():
+    assert found(trained([(1, SECONDS)], [(1, SECONDS)], util=10.0)) == []
+    assert found(trained([(1, SECONDS)], [(1, SECONDS)], performance_state=[8.0] * SECONDS)) == []
+    assert len(found(trained([(1, SECONDS)], [(1, SECONDS)], performance_state=[2.0] * SECONDS))) == 1
+
+
+def test_a_link_that_carried_more_than_it_can_is_not_believed():
+    assert found(trained([(1, SECONDS)], [(1, SECONDS)], rate=1000.0)) == []
+    assert found(trained([(1, SECONDS)], rate=10.0, pcie_rx_mib_s=[5000.0] * SECONDS)) == []
+
+
+def test_replays_stand_beside_a_slow_link_and_alone_are_a_note():
+    health = {"health_start": {"pcie_replays": 5}, "health_end": {"pcie_replays": 81239}}
+    (finding,) = found(trained([(1, SECONDS)], [(1, SECONDS)], health=health))
+    assert numbers(finding)["PCIe packets sent again"] == 81234
+    assert "81,234 packets" in finding.advice[0].text
+    (alone,) = found(trained([(4, SECONDS)], health=health))
+    assert (alone.severity, alone.summary) == ("info", "GPU 0's PCIe link is poor: 81,234 packets were sent again")
+
+
+@pytest.mark.parametrize(("before", "after"), [(5, 900), (5, 1200), (81239, 5), (None, 81239)])
+def test_a_few_replays_or_a_counter_that_is_not_known_are_no_finding(before, after):
+    health = {"health_start": {"pcie_replays": before}, "health_end": {"pcie_replays": after}}
+    assert found(trained([(4, SECONDS)], health=health)) == []

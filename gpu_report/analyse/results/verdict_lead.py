@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gpu_report.analyse.advice.thresholds import REACHES_MORE
+from gpu_report.analyse.advice.thresholds import REACHES_MORE, WORTH_NEXT_S
 from gpu_report.analyse.advice.way_on import NEXT_TIME
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
@@ -357,13 +357,13 @@ def _momentary(findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epoc
 
 def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
     """Yield how to make epochs longer, where most of the time goes into their ends; else what takes that time."""
-    for finding in findings:
+    for finding in (each for each in findings if each.rule == "long-epoch-ends"):
         advice = next((each for each in finding.advice if each.gain_estimate), None)
         share = finding.number(ENDS_SHARE_KEY) or 0.0
         if finding.number(SWAPPED_KEY) is not None:
             yield _of_sets(finding, share)
             continue
-        if share < 100 * th.HALF:  # then training takes most of it
+        if share < 100 * th.HALF and not _wins_much(finding):  # then training takes most of it
             yield from _switched_on(finding)
             continue
         if advice is None:
@@ -372,6 +372,12 @@ def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         gain = advice.gain_estimate or 0.0
         text = f"{advice.short} (about {1 / (1 - gain):.1f}\u00d7 faster): {lower_first(finding.summary)}"
         yield Lead(_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
+
+
+def _wins_much(finding: Finding) -> bool:
+    """Tell whether what is advised about the ends of epochs would have won so much of what was recorded."""
+    gains = (each.gain_estimate or th.UNSURE * (each.gain_at_most or 0.0) for each in finding.advice)
+    return max(gains, default=0.0) * finding.duration_s >= WORTH_NEXT_S
 
 
 def _next_time(findings: Sequence[Finding]) -> Iterator[Lead]:

@@ -26,6 +26,7 @@ USER_CODE_IDLE_KEY = "user_code_idle_pct"  # of evidence: the share of training 
 START_WORK_KEY = "start_work_s"  # of evidence: what a kind of work took of the start-up, with its words
 START_AGAIN_KEY = "start_again_s"  # of evidence: what each later epoch takes for the same
 USER_CODE_KEY = "user_code_pct"  # of evidence: the share of training time that a function of the user's takes
+BESIDES_LAYERS = "GPU work besides the model's layers"
 SEVERITIES = ("critical", "warning", "info")  # worst first
 
 
@@ -123,7 +124,7 @@ _RULES = (
     ),
     RuleRow("starved", "starved", "GPU under-utilised", "Under-utilised GPU", note_title="Partly idle GPU"),
     RuleRow("user-code", "user-code", "Slow callback or own code", "Slow callback or own code"),
-    RuleRow("other-gpu-work", "other-work", "GPU work besides the model", "GPU work besides the model", in_steps=True),
+    RuleRow("other-gpu-work", "other-work", BESIDES_LAYERS, BESIDES_LAYERS, in_steps=True),
     _profiled("pageable-copies", title="Copies from pageable memory"),
     _profiled("full-precision", title="Convolutions in 32 bits (FP32)"),
     _profiled("layout-changes", title="Conversions of tensor layout in each step"),

@@ -78,9 +78,10 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     if is_inference(context):
         said = leading(findings)
         rest = [finding for finding in findings if finding.id not in said]
-        sentences = (*first, *inference_sentences(context, findings), *_setup(findings, None), *_others(rest, merged))
+        sentences = (*first, *inference_sentences(context, findings), *_setup(findings), *_others(rest, merged))
         sentences = (*sentences, *_throttled(findings), *(() if faults_first else _fault(own)), *_fault(foreign))
         return Verdict((*sentences, *_unmeasured(trained, unseen, unsampled), *_no_gpu(context)))
+    second = tuple(_second(found, findings))
     is_lead = not first and lead is None and max(unseen, unsampled) <= 1 - WELL_COVERED  # of a part nothing is said
     sentences = (
         *first,
@@ -98,11 +99,11 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_unnamed(context, lead, findings),
         *_guessed(context, findings),
         *_projected(projection, lead),
-        *_second(found, findings),
+        *second,
         *_limit(limits, findings, projection, lead),
         *interrupted(findings),
         *stopped_early(ending),
-        *_setup(findings, lead),
+        *_setup(findings, [*([lead.sentence] if lead else []), *second]),
         *_drops(context, merged, findings, lead, telling=_is_telling(trained, max(unseen, unsampled))),
         *_others([f for f in findings if not _is_said(f, lead)], merged),
         *_throttled(findings),
@@ -230,9 +231,9 @@ def _of_another(finding: Finding) -> str:
     return f"{what} came from {event.who('a process')}, not this training"
 
 
-def _setup(findings: Sequence[Finding], lead: Lead | None) -> Iterator[Sentence]:
-    """Yield the worst configuration problem that is more than a note, unless it leads."""
-    said = set(lead.sentence.findings) if lead else set()
+def _setup(findings: Sequence[Finding], before: Sequence[Sentence] = ()) -> Iterator[Sentence]:
+    """Yield the worst configuration problem that is more than a note, and that no sentence before is about."""
+    said = {name for sentence in before for name in sentence.findings}
     issues = (f for f in findings if f.rule == "environment" and f.severity != "info" and f.id not in said)
     yield from (Sentence("set-up", f"{upper_first(f.summary)}.", (f.id,)) for f in islice(issues, 1))
 

@@ -133,7 +133,7 @@ def _enlarged(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             advice = finding.advice[0]
             gain = advice.gain_at_most or 0.0
             argument = f"`{advice.argument}={advice.to_value}`"
-            faster = f"Up to {1 / (1 - gain):.1f}\u00d7 faster; compare mAP"
+            faster = f"Up to {1 / (1 - gain):.1f}\u00d7 faster steps; compare mAP"
             text = f"Try {argument}{_now(advice)}: {lower_first(finding.summary)}. {faster}"
             yield Lead(_of(finding, FIX, text, advice), th.UNSURE * gain * _trained_s(context))
 

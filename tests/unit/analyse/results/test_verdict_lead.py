@@ -165,3 +165,11 @@ def test_longer_epochs_of_the_next_training_lead_where_nothing_else_does():
     )
     (lead,) = leads(build_context(run_of("l-healthy"), Options()), [found], (), None)
     assert lead.sentence.text == f"{NEXT_TIME}: validation takes 62 % of each epoch."
+
+
+def test_enlarged_images_are_named_once_beside_what_leads():
+    run = load_run(SAMPLES / "m-long-stall")
+    inside = tuple(dataclasses.replace(each, settings={**each.settings, "image_px": 320}) for each in run.inside)
+    first, *others = [each.text for each in analyse(dataclasses.replace(run, inside=inside)).verdict.sentences]
+    assert first.startswith("Restart with longer epochs")
+    assert [each[:29] for each in others if "mages of 320 px" in each] == ["Try `imgsz=320` (now 640): im"]

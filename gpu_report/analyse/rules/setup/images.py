@@ -7,7 +7,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue
-from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.catalogue import ENLARGED_KEY
 from gpu_report.model import HEALTHY_PCT, Advice, Evidence
 
@@ -20,8 +20,8 @@ def enlarged(context: Context, training: Training) -> SetupIssue | None:
     It is the same with `rect` and `multi_scale`, around whose mean sizes vary. Worth more than a note where the GPU is
     the limit: its work goes with the pixels. Data sets for classification report no size.
     """
-    imgsz, image_px = training.quantity("imgsz"), training.quantity("image_px")
-    if imgsz is None or image_px is None:
+    imgsz, image_px = whole(training.settings.get("imgsz")), whole(training.settings.get("image_px"))
+    if not imgsz or not image_px:
         return None
     fit = max(STRIDE_PX * ceil(image_px / STRIDE_PX), th.IMGSZ_LEAST_PX)
     if imgsz < th.ENLARGED_FROM * fit:
@@ -33,13 +33,13 @@ def enlarged(context: Context, training: Training) -> SetupIssue | None:
     text = "Enlarging adds no detail, but small objects may be found better: compare mAP at both sizes"
     return SetupIssue(
         "warning" if is_limit else "info",
-        f"Images of {image_px:.0f} px are enlarged to {_shown(times)} times the pixels",
+        f"Images of {image_px} px are enlarged to {_shown(times)} times the pixels",
         (imgsz, image_px),
         (
             *evidence(("longer side of the images on disk, median", image_px, "px")),
             Evidence("pixels in training, against those on disk", times, "times", key=ENLARGED_KEY),
         ),
-        (Advice(text, "imgsz", f"{imgsz:.0f}", f"{fit:.0f}", gain_at_most=gain),),
+        (Advice(text, "imgsz", str(imgsz), str(fit), gain_at_most=gain),),
     )
 
 

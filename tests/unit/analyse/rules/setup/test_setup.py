@@ -188,6 +188,9 @@ def test_enlarged_images_are_a_note_where_the_gpu_waits():
         (28, 448, ""),
         (None, 1280, ""),  # not known, or of classification
         (640, None, ""),
+        (0, 1280, ""),
+        (1e-300, 1280, ""),
+        ("640", 1280, ""),
         (640, [1280, 960], ""),
     ],
 )

@@ -160,6 +160,23 @@ def loader_idle(signals: IntervalSignals) -> Candidate | None:
     return Candidate("input-stalled", sure, text, numbers)
 
 
+def loader_hung(signals: IntervalSignals) -> Candidate | None:
+    """Find that no image came at all: the trainer was in its loader throughout, and its GPU did nothing."""
+    stood, util_pct = signals.stood, signals.gpu_within("gpu_util_pct")
+    if stood is None or stood.in_loader < th.HUNG_SHARE or util_pct is None or util_pct > th.HUNG_UTIL_PCT:
+        return None
+    # a batch was counted, or is of a validation, whose batches are not
+    if not signals.is_lasting or signals.step_s is not None or signals.phases.get("validation"):
+        return None
+    if not loading_workers(signals) or not workers_have_time(signals):
+        return None
+    numbers = evidence(
+        ("the main process waited for the loader", 100 * stood.in_loader, "% of this time"),
+        ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
+    )
+    return Candidate("input-stalled", STRONG, "no image came any more from the data-loader workers", numbers)
+
+
 def loader_latency(signals: IntervalSignals) -> Candidate | None:
     """Find that the trainer waited for workers that themselves waited most of the time, for neither CPU nor disk.
 

@@ -57,6 +57,8 @@ LATENCY_WORKERS_LEAST_SHARE = 0.05  # of a core each: images come, only slowly; 
 # Python's lock lets one thread launch at a time, and autograd's own does so while the main one waits for it: 93 to
 # 152 % of a core with every size of model (H200). What fills more computes in threads.
 LAUNCHES_CPU_PCT = 200.0
+# A training that hangs in its loader: in all of the time, but for a note or two, and no kernel runs meanwhile.
+HUNG_SHARE, HUNG_UTIL_PCT = 0.98, 1.0
 DATA_CAME_SHARE = 0.05  # of training waited for data: so little, and the loader is not what holds the GPU back
 # Seconds of a step in which the GPU idles, at most, for want of launches: 0.03 to 0.09 with YOLO26 n to l, whatever the
 # batch (H100, H200), and three times that, and a bit, on a slow CPU. With cuDNN off it was 0.6 (each image by itself).

@@ -306,6 +306,17 @@ def test_workers_that_wait_for_a_lock_are_said_to():
     assert "lock" not in explain(dataclasses.replace(slow, loader=LoaderWork(0.0, 0.0))).cause.explanation
 
 
+@pytest.mark.parametrize(
+    ("in_loader", "util", "lasting", "hung"),
+    [(1.0, 0.0, True, True), (0.9, 0.0, True, False), (1.0, 4.0, True, False), (1.0, 0.0, False, False)],
+)
+def test_a_loader_from_which_nothing_comes_hangs_and_is_not_slow(in_loader, util, lasting, hung):
+    stood = dataclasses.replace(IN_LOADER, in_loader=in_loader)
+    gpu = {"gpu_util_pct": util, "sm_active_pct": 0}
+    stands = signals({**IDLE, "main_cpu_pct": 1}, gpu=gpu, stood=stood, is_lasting=lasting)
+    assert (explain(stands).cause.explanation == "no image came any more from the data-loader workers") == hung
+
+
 def test_that_the_trainer_waited_is_told_by_its_stacks_before_its_cpu():
     """A main process that waits for its GPU in a sleep uses no CPU either."""
     quiet = signals({"main_cpu_pct": 5})

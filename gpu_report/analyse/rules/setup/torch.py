@@ -8,7 +8,7 @@ from gpu_report.analyse.rules.setup.check import SetupIssue
 from gpu_report.analyse.tensor_share import without_tensor_cores
 from gpu_report.analyse.timeline.device_argument import visible_devices
 from gpu_report.analyse.timeline.trainings import CPU, Training
-from gpu_report.model import HEALTHY_PCT, Advice, Evidence, Severity
+from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Advice, Evidence, Severity
 from gpu_report.wording import upper_first
 
 GIVE_A_GPU = "Give the training a GPU"
@@ -108,6 +108,7 @@ def torch_a_little_newer(context: Context, training: Training) -> SetupIssue | N
 def full_precision(context: Context, training: Training) -> SetupIssue | None:
     """Find a training in 32 bits on a GPU with tensor cores; worth more than a note where the GPU is the limit.
 
+    Without any use of them it is worth more wherever the GPU does not mostly wait: faster kernels shorten no wait.
     Of amp=True that ultralytics' own check has turned off, only why can be found out. Where PyTorch's profiler saw a
     step, its own finding says how much of it that is.
     """
@@ -122,10 +123,12 @@ def full_precision(context: Context, training: Training) -> SetupIssue | None:
     is_limit = busy is not None and busy[0] >= HEALTHY_PCT and not asked
     bare = without_tensor_cores(context, training)
     is_bare = bare is not None or (training.settings.get("tf32") is False and (capability or 0.0) >= TF32_FROM)
+    mostly_waits = busy is not None and busy[0] < STARVED_PCT
     saves = None if bare is None else min(bare.extra_pct / 100, 1 - 1 / AMP_GAINS)
     text, do = _in_32_bits(training, asked=asked, is_bare=is_bare, saves=saves)
     numbers = evidence(("tensor activity", bare.tensor_pct, "%"), ("SM activity", bare.active_pct, "%")) if bare else ()
-    return SetupIssue("warning" if is_limit or is_bare else "info", text, (asked,), numbers, (do,))
+    warns = is_limit or (is_bare and not mostly_waits)
+    return SetupIssue("warning" if warns else "info", text, (asked,), numbers, (do,))
 
 
 def _in_32_bits(training: Training, *, asked: bool, is_bare: bool, saves: float | None) -> tuple[str, Advice]:

@@ -227,8 +227,9 @@ def begun_again(asked, had, *, attempts=2, **given):
         ({"amp": False}, {"amp": False}, 30.0, "info"),  # something else is the limit
         ({"amp": False}, {"amp": True}, 90.0, "info"),  # ultralytics' own check turned it off
         ({"amp": False, "compute_capability": 6.1}, {}, 90.0, None),  # no tensor cores
-        ({"amp": False, "compute_capability": 8.0, "tf32": False}, {"amp": True}, 30.0, "warning"),
-        ({"amp": False, "compute_capability": 7.5, "tf32": False}, {"amp": True}, 30.0, "info"),  # it has no TF32
+        ({"amp": False, "compute_capability": 8.0, "tf32": False}, {"amp": True}, 50.0, "warning"),
+        ({"amp": False, "compute_capability": 8.0, "tf32": False}, {"amp": True}, 30.0, "info"),  # the GPU waits
+        ({"amp": False, "compute_capability": 7.5, "tf32": False}, {"amp": True}, 50.0, "info"),  # it has no TF32
         ({"amp": True}, {}, 90.0, None),
         ({}, {"amp": False}, 90.0, None),  # nobody said what it was
     ],

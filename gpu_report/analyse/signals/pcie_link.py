@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def link_used(gpu: Gpu, series: GpuSeries, trained: Sequence[Span]) -> LinkUsed 
     links = [Link(int(generation), int(lanes)) for generation, lanes in zip(*link, strict=True)]
     can_do = _can_do(gpu, links)
     far_below = np.array([each.bytes_per_s <= FAR_BELOW * can_do.bytes_per_s for each in links])
-    first, last = _longest(far_below)
+    first, last = _longest(_bridged(far_below))
     length_s = t_s[last] - t_s[first]
     if last - first + 1 < LEAST_READINGS or length_s < max(LEAST_S, LEAST_SHARE * (t_s[-1] - t_s[0])):
         return LinkUsed(gpu.index, (trained[0][0], trained[-1][1]), _most(links), can_do, far_below=False)
@@ -81,7 +82,7 @@ def link_used(gpu: Gpu, series: GpuSeries, trained: Sequence[Span]) -> LinkUsed 
         _most(links[first : last + 1]),
         can_do,
         far_below=True,
-        before=_most(links[:first]) if first else None,
+        before=_most([link for link, far in zip(links[:first], far_below, strict=False) if not far]) if first else None,
         recovered=last < len(t_s) - 1,
     )
 
@@ -111,6 +112,15 @@ def _can_do(gpu: Gpu, seen: Sequence[Link]) -> Link:
 
 def _most(links: Sequence[Link]) -> Link:
     return Counter(links).most_common(1)[0][0]
+
+
+def _bridged(marked: Bools) -> Bools:
+    """Return marks with gaps of less than LEAST_READINGS filled: a link that recovers stays so for longer."""
+    filled, at = marked.copy(), np.flatnonzero(marked)
+    for first, next_ in pairwise(at.tolist()):
+        if next_ - first <= LEAST_READINGS:
+            filled[first:next_] = True
+    return filled
 
 
 def _longest(marked: Bools) -> tuple[int, int]:

@@ -73,6 +73,16 @@ def test_lanes_that_are_missing_all_along():
     assert "riser" in finding.advice[0].text
 
 
+def test_a_moment_at_full_speed_is_no_recovery():
+    (finding,) = found(trained([(1, 400), (4, 20), (1, 980)]))
+    assert finding.summary == "GPU 0's PCIe link ran at gen 1 x16 instead of gen 4 x16"
+
+
+def test_what_a_link_fell_from_is_what_it_ran_at_while_it_was_sound():
+    (finding,) = found(trained([(1, 400), (4, 200), (1, 800)]))
+    assert finding.summary == "GPU 0's PCIe link fell from gen 4 x16 to gen 1 x16 after 10 min 0 s"
+
+
 def test_a_link_that_recovered_says_for_how_long():
     (finding,) = found(trained([(4, 400), (1, 400), (4, 600)]))
     assert finding.summary == "GPU 0's PCIe link fell from gen 4 x16 to gen 1 x16 for 6 min 30 s"

@@ -116,9 +116,12 @@ def _rest_s(epochs: Sequence[_Epoch], middle: Callable[[list[float]], float]) ->
 
 
 def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that say what took time at a moment; a wait for a GPU that fell is covered by that fall."""
+    """Return the findings that say what took time at a moment, each time that it did.
+
+    A wait for a GPU that fell is covered by that fall.
+    """
     causing = [f for f in findings if not f.expected and f.severity != "info" and f.cause]
-    took = [f for f in causing if RULES[f.rule].takes_epoch_time]
+    took = [each for f in causing if RULES[f.rule].takes_epoch_time for each in f.each]
     fell = IntervalIndex([f for f in took if RULES[f.rule].fall], _span)
     return [
         f for f in took if f.rule != WAITING_FOR_PEER or not any(_overlap_s(f, other) > 0 for other in fell(*f.span))

@@ -174,7 +174,7 @@ def _disk(folder: object, recording: Recording) -> str | None:
 
 def _other_processes(analysis: Analysis) -> str:
     """Return for how much of the time other processes worked on the GPUs, to the tenth: a fingerprint is no clock."""
-    stays = union([f.span for f in analysis.findings if f.rule == "other-process"])
+    stays = union([stay.span for f in analysis.findings if f.rule == "other-process" for stay in f.each])
     seconds = sum(end - start for start, end in stays)
     share = seconds / analysis.run.duration_s if analysis.run.duration_s > 0 else 0.0
     return "none" if share < th.SHARED_GPU_SHARE else f"about {max(round(10 * share), 1) * 10} % of the time"

@@ -7,7 +7,7 @@ from statistics import fmean, median
 import numpy as np
 import pandas as pd
 import pytest
-from support.runs import make_run, readings
+from support.runs import PROCESSES, make_run, readings
 from support.samples import SAMPLES
 from support.stacks import LOGS, TRAINS, WAITS, process
 
@@ -286,6 +286,17 @@ def test_what_a_moment_cost_is_held_against_epochs_that_nothing_disturbed():
     limit = bound_of(dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=util)), "unexplained")
     assert (limit.epoch_s_now, limit.epoch_s_at_best) == (20.0, 15.0)  # means of five: the first is not judged
     assert limit.epoch_s_estimate is None
+
+
+def test_what_a_neighbour_cost_is_of_its_stays_alone():
+    run = starved_run(wait_s=0.1, util=90.0, host={}, lengths_s=(20.0, 20.0, 15.0, 30.0, 15.0, 20.0))
+    looks = [
+        (seconds, 0, 77, "python3", 900.0, change, "other", 50.0)
+        for came, went in ((36.0, 49.0), (116.0, 129.0))  # in the second epoch and the sixth, of 20 s
+        for seconds, change in ((came, "appeared"), (went, "gone"))
+    ]
+    limit = bound_of(dataclasses.replace(run, processes=pd.DataFrame(looks, columns=PROCESSES)), "other-process")
+    assert (limit.epoch_s_now, limit.epoch_s_at_best) == (20.0, 18.0)  # the fourth was long by itself
 
 
 def test_a_healthy_run_is_told_how_little_is_left():

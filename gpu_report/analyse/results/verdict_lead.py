@@ -71,7 +71,7 @@ def leads(
     """Return what may be changed, what saves most first; what is too little to speak of is left out."""
     found = [
         *_urgent(findings),
-        *_set_up(findings),
+        *_set_up(context, findings),
         *_enlarged(context, findings),
         *_setting(context, findings, projection),
         *_beside_setting(context, findings, limits, projection),
@@ -116,14 +116,18 @@ def _urgent(findings: Sequence[Finding]) -> Iterator[Lead]:
             yield Lead(_of(finding, LOOK, finding.summary, next(iter(finding.advice), None)), URGENT_S)
 
 
-def _set_up(findings: Sequence[Finding]) -> Iterator[Lead]:
-    """Yield what to do about a set-up that does not fit, where it can be said shortly: the rest may follow from it."""
+def _set_up(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield what to do about a set-up that does not fit, where it can be said shortly: the rest may follow from it.
+
+    Not of one that is known to win less than half at most: that has its place among the others.
+    """
     for finding in findings:
         advice = next((each for each in finding.advice if each.short), None)
         if finding.rule == "environment" and finding.severity == "warning" and advice is not None:
             gain = advice.gain_at_most or 0.0
             faster = f" (up to {1 / (1 - gain):.0f}\u00d7 faster)" if th.HALF <= gain < 1 else ""
-            yield Lead(_of(finding, LOOK, f"{advice.short}{faster}: {lower_first(finding.summary)}"), URGENT_S)
+            saves_s = th.UNSURE * gain * _trained_s(context) if 0 < gain < th.HALF else URGENT_S
+            yield Lead(_of(finding, LOOK, f"{advice.short}{faster}: {lower_first(finding.summary)}"), saves_s)
 
 
 def _enlarged(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:

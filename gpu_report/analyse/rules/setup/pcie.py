@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import compared_with, evidence
@@ -84,7 +85,9 @@ def _slow(context: Context, training: Training, used: LinkUsed, further: int) ->
             ("PCIe packets sent again", float(again) or None, ""),
             ("further GPUs with a slow link", float(further) or None, ""),
         ),
-        (_advice(used, again),) if costs or training.ranks > 1 else (),
+        (replace(_advice(used, again), gain_at_most=_gain(training, used, share)),)
+        if costs or training.ranks > 1
+        else (),
         span=used.span,
     )
 
@@ -97,6 +100,13 @@ def _costs(training: Training, share: float | None, slower: float | None) -> boo
     """
     by_fall = slower if share is None or training.ranks > 1 else None
     return max(share or 0.0, by_fall or 0.0) >= th.COPIES_SHARE
+
+
+def _gain(training: Training, used: LinkUsed, share: float | None) -> float | None:
+    """Return what share (0 to 1) of training a link as it can be would save; None where gradients cross it, too."""
+    if share is None or training.ranks > 1:
+        return None
+    return share * (1 - used.link.bytes_per_s / used.can_do.bytes_per_s) or None
 
 
 def _summary(used: LinkUsed, share: float) -> str:

@@ -32,6 +32,7 @@ STARVED = {  # host columns of a loader that cannot keep up
     "cpu_pressure_pct": 0.0,
     "memory_pressure_pct": 0.0,
 }
+LINK = ("generation", "width")
 STARTS_S, EPOCHS = 10.0, (20.0,) * 6
 LASTS_S = int(STARTS_S + sum(EPOCHS))
 
@@ -428,6 +429,16 @@ def test_advice_is_of_the_run_that_the_bound_is_of():
     both = dataclasses.replace(run, inside=(), yolo_runs=(*run.yolo_runs, later), epoch_rows=(*run.epoch_rows, row))
     (advice,) = [a for f in analyse(both).findings for a in f.advice if a.argument == "workers"]
     assert advice.from_value == "2"
+
+
+def test_a_slow_link_stands_behind_workers_that_win_more():
+    read = [1.0 if second % 10 == 0 else NAN for second in range(LASTS_S)]
+    settings = {**SETTINGS, "imgsz": 256}  # copies take 20 % of a step, the wait for data half of it
+    run = starved_run(10.0, 45.0, settings=settings, quantities={f"pcie_link_{of}": read for of in LINK})
+    able = tuple(dataclasses.replace(gpu, **{f"max_pcie_link_{of}": 4.0 for of in LINK}) for gpu in run.gpus)
+    first, *others = analyse(dataclasses.replace(run, gpus=able)).verdict.sentences
+    assert first.text.startswith("Set `workers=5`")
+    assert any("PCIe link ran at gen 1 x1 instead of gen 4 x4" in each.text for each in others)
 
 
 def test_no_workers_at_all_are_named_as_none():

@@ -54,6 +54,12 @@ def test_a_link_that_fell_is_dated_and_weighed_by_what_copies_take():
     assert finding.advice[0].short == "Reseat GPU 0 and its riser"
 
 
+def test_a_link_leads_by_what_copies_take():
+    (finding,) = found(trained([(1, SECONDS)], rate=400.0))
+    assert finding.advice[0].gain_at_most == pytest.approx(0.154 * (1 - 0.127), abs=0.005)  # 490 of 3,200 MB/s
+    assert analyse(trained([(1, SECONDS)], rate=400.0)).verdict.text.startswith("Check the PCIe generation")
+
+
 def test_a_slow_link_that_copies_hardly_notice_is_a_note():
     (finding,) = found(trained([(1, SECONDS)]))
     assert finding.severity == "info"

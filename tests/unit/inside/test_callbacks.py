@@ -190,20 +190,34 @@ def test_how_large_the_images_are_and_how_many_boxes_they_have(folder, monkeypat
 
 
 def test_of_many_labels_some_are_looked_at_evenly_spread(folder):
-    class Labels(list):
+    class Label(dict):
         looked = 0
 
-        def __getitem__(self, wanted):
-            found = super().__getitem__(wanted)
-            self.looked += len(found)
-            return found
+        def __getitem__(self, name):
+            Label.looked += 1
+            return super().__getitem__(name)
 
-    labels = Labels(labelled(25_003))
     trainer = Trainer(folder)
-    trainer.train_loader.dataset = Images(labels=labels)
+    trainer.train_loader.dataset = Images(labels=[Label(label) for label in labelled(25_003)])
     mean, most = facts.read(facts.TRAINING, trainer)["image_boxes"]
     assert (mean, most) == (pytest.approx(3 + 2497 / 25, rel=0.01), 2500)
-    assert labels.looked <= 2 * facts.LABELS_ASKED
+    assert 0 < Label.looked <= 2 * facts.LABELS_ASKED
+
+
+def test_labels_that_do_not_lie_in_memory_are_not_read(folder):
+    class Lazy(list):
+        def __getitem__(self, wanted):
+            pytest.fail("it reads files")
+
+    class Reading(Images):
+        @property
+        def labels(self):
+            pytest.fail("it reads files")
+
+    trainer = Trainer(folder)
+    for dataset in (Images(labels=Lazy(labelled(3))), Reading(), Images(labels=None)):
+        trainer.train_loader.dataset = dataset
+        assert not {"image_px", "image_boxes"} & facts.read(facts.TRAINING, trainer).keys()
 
 
 def test_the_threads_that_a_process_found(folder, monkeypatch):

@@ -85,8 +85,8 @@ TRAINING: Mapping[str, Reader] = {
     "images": lambda t: len(t.train_loader.dataset),
     "data_folder": lambda t: os.path.realpath(os.path.dirname(_image(t.train_loader.dataset, 0))),  # noqa: PTH120
     "data_mib": lambda t: _mib_of_images(t.train_loader.dataset) if rank() == 0 else None,
-    "image_px": lambda t: _longer_side_px(t.train_loader.dataset.labels) if rank() == 0 else None,
-    "image_boxes": lambda t: _mean_and_most_boxes(t.train_loader.dataset.labels) if rank() == 0 else None,
+    "image_px": lambda t: _longer_side_px(_labels(t.train_loader.dataset)) if rank() == 0 else None,
+    "image_boxes": lambda t: _mean_and_most_boxes(_labels(t.train_loader.dataset)) if rank() == 0 else None,
     "batches": lambda t: len(t.train_loader),
     "val_images": lambda t: len(t.test_loader.dataset),
     "cache": lambda t: getattr(t.train_loader.dataset, "cache", t.args.cache),
@@ -232,6 +232,14 @@ def _mib_of_images(dataset: Any) -> float:
     return round(sum(sizes) / len(sizes) * count / MIB, 3)
 
 
+def _labels(dataset: Any) -> list[dict[str, Any]]:
+    """Return the labels that lie in memory; what a data set of the user's reads when it is asked is not asked for."""
+    labels = vars(dataset)["labels"]
+    if type(labels) is not list:
+        raise TypeError(labels.__class__)
+    return labels
+
+
 def _longer_side_px(labels: list[dict[str, Any]]) -> int:
     """Return the median of the longer sides of images as they lie on disk; ultralytics' `shape` is height and width."""
     sides = sorted(max(label["shape"]) for label in _evenly_spread(labels))
@@ -245,7 +253,7 @@ def _mean_and_most_boxes(labels: list[dict[str, Any]]) -> list[float]:
 
 
 def _evenly_spread(labels: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the labels of LABELS_ASKED images at most, which lie in memory."""
+    """Return the labels of LABELS_ASKED images at most."""
     return labels[:: -(-len(labels) // LABELS_ASKED)]
 
 

@@ -285,6 +285,20 @@ def test_a_thread_that_used_no_cpu_did_not_wait_for_the_lock(monkeypatch):
         each.join()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a clock of Linux")
+def test_a_thread_may_be_called_anything():
+    class Unnamed(threading.Thread):
+        name = None
+
+    ends = threading.Event()
+    thread = Unnamed(target=ends.wait)
+    rivals = threads.Rivals(threads.MainThread())
+    thread.start()
+    assert rivals.may_have_waited(1.0)  # nobody has looked at it
+    ends.set()
+    thread.join()
+
+
 def test_a_thread_of_ours_wakes_at_the_beat_and_by_itself_where_nobody_beats():
     beat, woken = threads.Beat(), threading.Event()
     beat.start()
@@ -506,10 +520,13 @@ def test_it_can_be_turned_off(monkeypatch):
 
 
 @pytest.mark.parametrize(("does", "runnable"), [("zlib.compress(data, 9)", True), ("time.sleep(0.3)", False)])
-def test_a_main_thread_that_wants_a_core_is_told_from_one_that_sleeps(does, runnable):
+@pytest.mark.parametrize("forks", ["0", "os.fork() and os.wait()"])
+def test_a_main_thread_that_wants_a_core_is_told_from_one_that_sleeps(does, runnable, forks):
     code = f"""
-import sys, threading, time, zlib
+import os, sys, threading, time, zlib
 sys.path.insert(0, sys.argv[1])
+if {forks}:
+    sys.exit()
 from gpu_report_inside.threads import MainThread
 main, data, looks = MainThread(), bytes(range(256)) * 40_000, []
 def look():

@@ -54,7 +54,8 @@ class MainThread:
         self.ident = threading.main_thread().ident or 0
         self._clock = time.pthread_getcpuclockid(self.ident)  # of another thread, which may end, this can crash
         self._cpu_s = -1.0
-        self._path = f"/proc/self/task/{threading.main_thread().native_id}/stat"
+        # of a fork, too, where Python still gives the kernel's number that the parent's main thread has
+        self._path = f"/proc/self/task/{os.getpid()}/stat"
 
     def is_runnable(self) -> bool:
         """Tell whether it runs, or would if it had a core; False where the kernel does not say."""
@@ -99,7 +100,7 @@ class Rivals:
 
         Ours are woken before a hold, never in it: one that waits does so for all of it, and asks all the time.
         """
-        ours = {_clock(each.native_id) for each in _threads() if each.name.startswith(OURS) and each.native_id}
+        ours = {_clock(each.native_id) for each in _threads() if _name(each).startswith(OURS) and each.native_id}
         for clock in (all_now := self._all()):
             before_s, now_s = self._cpu_s.get(clock), _used_s(clock)
             few = before_s is not None and now_s is not None and now_s - before_s < ASKING_SHARE * late_s
@@ -191,7 +192,7 @@ class OtherThreads:
 
     def _named(self, frames: dict[int, FrameType]) -> dict[int, str]:
         threads = getattr(threading, "_active", {})  # without the lock that `enumerate` takes
-        named = ((ident, str(getattr(threads.get(ident), "name", ""))) for ident in frames if ident != self._main)
+        named = ((ident, _name(threads.get(ident))) for ident in frames if ident != self._main)
         return dict(itertools.islice((each for each in named if not each[1].startswith(OURS)), MOST_THREADS))
 
     def _place(self, named: dict[int, str]) -> None:
@@ -216,6 +217,11 @@ def _stat(path: str) -> list[bytes]:
 def _threads() -> list[threading.Thread]:
     """Return all threads of Python, without the lock that `enumerate` takes."""
     return list(getattr(threading, "_active", {}).values())
+
+
+def _name(thread: threading.Thread | None) -> str:
+    """Return what a thread is called, empty of one that Python does not know; a user's class may say anything."""
+    return str(getattr(thread, "name", ""))
 
 
 def _clock(native: int) -> int:

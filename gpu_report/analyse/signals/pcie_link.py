@@ -17,6 +17,7 @@ from gpu_report.model import Gpu
 LANE_BYTES_S = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
 # Of that what a copy from pinned memory gets beside packet headers: 12 to 13 of the 15.8 GB/s of gen 3 with 16 lanes.
 PAYLOAD_SHARE = 0.8
+MOST_LANES = 16  # of a GPU's connector; more is no credible reading
 WORKED_PCT = 20.0  # utilisation: the link of a GPU with less to do may rest
 FAST_STATE = 3  # the P-states from 0 on that compute has; slower ones lower the link to save power
 # Of what it can do: two generations less, or a quarter of the lanes. Half is common: two GPUs share 16 lanes.
@@ -95,7 +96,8 @@ def _rows_at_work(series: GpuSeries, trained: Sequence[Span]) -> Bools:
     samples = series.samples
     states = samples["performance_state"].to_numpy(dtype=float)
     worked = (samples["gpu_util_pct"].to_numpy(dtype=float) >= WORKED_PCT) & ~(states > FAST_STATE)
-    read = np.all([samples[name].to_numpy(dtype=float) > 0 for name in _COLUMNS[1:]], axis=0)
+    generation, lanes = (samples[name].to_numpy(dtype=float) for name in _COLUMNS[1:])
+    read = np.isin(generation, list(LANE_BYTES_S)) & (lanes >= 1) & (lanes <= MOST_LANES)
     within = np.zeros(len(samples), dtype=bool)
     within[indices_within(samples["t_s"].to_numpy(dtype=float), list(trained))] = True
     rows: Bools = worked & read & within
@@ -106,7 +108,7 @@ def _can_do(gpu: Gpu, seen: Sequence[Link]) -> Link:
     """Return the most that GPU and slot can do: as the driver says, and at least what was seen."""
     return Link(
         max(int(gpu.max_pcie_link_generation or 0), *(link.generation for link in seen)),
-        max(int(gpu.max_pcie_link_width or 0), *(link.lanes for link in seen)),
+        max(min(int(gpu.max_pcie_link_width or 0), MOST_LANES), *(link.lanes for link in seen)),
     )
 
 

@@ -118,6 +118,7 @@ def test_a_slot_with_few_lanes_counts_only_where_copies_take_much_of_a_step():
         ([(np.nan, SECONDS)], [(np.nan, SECONDS)]),  # an older recording
         ([(1, 5), (4, 1390), (1, 5)], [(16, SECONDS)]),  # idle before and after
         ([(9, SECONDS)], [(16, SECONDS)]),  # a generation of the future
+        ([(4, 700), (255, 20), (4, 680)], [(16, 700), (255, 20), (16, 680)]),  # readings that cannot be
     ],
 )
 def test_no_word_on_a_link_that_is_as_it_should_be_or_was_not_read(generation, lanes):

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.thresholds import LARGER_BATCH_FROM
+from gpu_report.analyse.rules.thresholds import LARGER_BATCH_FROM, NEAR_LIMIT_PCT
 from gpu_report.model import Finding
 
 
@@ -17,8 +19,20 @@ def no_larger_batch(context: Context, finding: Finding, findings: Sequence[Findi
         return "GPU memory is nearly full"
     if "memory-growth" in of_memory:
         return "GPU memory keeps growing"
+    if not _fits_twice(context, finding.gpu):
+        return "twice as large may not fit into GPU memory"
     training = context.training_at(finding.start_t_s, finding.gpu)
     batches = training.quantity("batches") if training is not None else None
     if batches is None or batches >= LARGER_BATCH_FROM:
         return ""
     return f"an epoch has only {batches:.0f} batches"
+
+
+def _fits_twice(context: Context, gpu: int | None) -> bool:
+    """Tell whether a card would hold twice the memory that was in use at most; so, too, where that is not known."""
+    series = next((each for each in context.series if each.gpu == gpu), None)
+    if series is None:
+        return True
+    memory = context.gpu_memory(series)
+    peak_mib = float(np.nan_to_num(memory.used_mib).max(initial=0.0))
+    return not memory.capacity_mib or 2 * peak_mib <= NEAR_LIMIT_PCT / 100 * memory.capacity_mib

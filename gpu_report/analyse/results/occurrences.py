@@ -61,7 +61,7 @@ def _of_several(first: Finding, group: Group, occurrences: tuple[Occurrence, ...
         advice=longest.advice,
         kernel_events=longest.kernel_events,
         summary=_summary(longest, first.gpus, occurrences),
-        evidence=(*_how_often(occurrences), *longest.evidence),
+        evidence=(*_how_often(longest, occurrences), *longest.evidence),
         occurrences=occurrences if len(occurrences) > 1 else (),
     )
 
@@ -197,7 +197,7 @@ def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurr
     return f"{how_far} {times}" if recurs else f"{how_far} for {took}"
 
 
-def _how_often(occurrences: Sequence[Occurrence]) -> tuple[Evidence, ...]:
+def _how_often(longest: Finding, occurrences: Sequence[Occurrence]) -> tuple[Evidence, ...]:
     if len(occurrences) < 2:
         return ()
     starts = [one.start_t_s for one in occurrences]
@@ -206,5 +206,9 @@ def _how_often(occurrences: Sequence[Occurrence]) -> tuple[Evidence, ...]:
         Evidence("how often it happened", len(occurrences), ""),
         Evidence("from one to the next (median)", apart_s, "s"),
         Evidence("length (median)", median(one.duration_s for one in occurrences), "s"),
-        Evidence("GPU time lost in all, compared with before", sum(one.lost_gpu_s for one in occurrences), "s"),
+        *(() if longest.level_pct is None else (_lost(occurrences),)),  # of another level nothing is known
     )
+
+
+def _lost(occurrences: Sequence[Occurrence]) -> Evidence:
+    return Evidence("GPU time lost in all, compared with before", sum(one.lost_gpu_s for one in occurrences), "s")

@@ -81,7 +81,8 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     joined = ", and" if util < HEALTHY_PCT else ", but"
     ends = _at_epoch_ends(context, findings, seconds)
     more = ends or ("" if cause else _shared(context))
-    compute = f"{joined} {more}" if more else LIMIT if util > th.COMPUTE_BOUND_PCT else ""
+    is_limit = util > th.COMPUTE_BOUND_PCT and not any(each.severity != "info" for each in findings)
+    compute = f"{joined} {more}" if more else LIMIT if is_limit else ""
     if cause and (before or steady):  # in one it were too long
         yield Sentence("work", f"{busy}{steady}{compute}.")
         yield Sentence("starved", f"Cause: {sure}{cause}.", ids)

@@ -38,7 +38,6 @@ from gpu_report.analyse.rules.training_end.resume_command import with_resume_com
 from gpu_report.analyse.rules.trainings_at_once import trainings_at_once
 from gpu_report.analyse.rules.unused_gpus import unused_gpus
 from gpu_report.analyse.rules.user_code import user_code
-from gpu_report.analyse.rules.validation_code import validation_code
 from gpu_report.catalogue import RULES as CATALOGUE
 from gpu_report.model import Finding
 
@@ -53,7 +52,6 @@ RULES: tuple[Rule, ...] = (
     slow_exits,
     starved_gpus,
     user_code,
-    validation_code,
     other_gpu_work,
     profiled_findings,
     kernel_faults,
@@ -78,7 +76,7 @@ RULES: tuple[Rule, ...] = (
 # What is said of a training alone: its drops, its loader, its epochs and its ranks.
 OF_TRAININGS: frozenset[Rule] = frozenset(
     {drops, slowdowns, slow_epoch_ends, held_epoch_ends, slow_starts, starved_gpus, user_code, waiting_for_peer}
-    | {other_gpu_work, validation_code}
+    | {other_gpu_work}
     | {growing_memory, uneven_gpus}
 )
 

@@ -10,6 +10,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s
 from gpu_report.model import Advice, Cause, Evidence, Finding, Occurrence
+from gpu_report.wording import length
 
 
 def other_processes(context: Context) -> list[Finding]:
@@ -32,7 +33,7 @@ def _finding(context: Context, stays: Sequence[OtherProcess]) -> Finding:
     keep = f"Keep {other.who.replace('`', chr(39))} off GPU {other.gpu}"
     signals = context.signals.of(other.gpu, *other.span)
     times = f" ({len(spans)} times)" if len(spans) > 1 else ""
-    took = f"for {length_s(spans):.0f} s{times}{_at_speed(context, other, spans)}"
+    took = f"for {length(length_s(spans))}{times}{_at_speed(context, other, spans)}"
     return context.finding(
         "other-process",
         "warning",

@@ -21,6 +21,7 @@ from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK
 from gpu_report.model import Finding
+from gpu_report.wording import length
 
 ENDS_WITH_S = 1.0  # a training's last row may be stamped a moment after its end
 
@@ -148,8 +149,8 @@ def _finding(  # noqa: PLR0913, PLR0917 - what is slow, where, and by what
     least_s = context.options.drop_seconds
     held = _core(context, stop, READING_SLACK * least_s) if stop[1] - stop[0] >= least_s else span
     explained = explain(context.signals.of(gpu, *held), kernel_was_read=context.run.kernel.status == "read")
-    longer = f"The {part.name} of epoch {end.row.epoch} took {took_s:.0f} s (typical: {usual.typical_s:.0f} s)"
-    rested = "" if held == span else f", {length_s([held]):.0f} s of it idle"
+    longer = f"The {part.name} of epoch {end.row.epoch} took {length(took_s)} (typical: {length(usual.typical_s)})"
+    rested = "" if held == span else f", {length(length_s([held]))} of it idle"
     return context.finding(
         part.rule,
         "warning",

@@ -7,6 +7,7 @@ from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpo
 from gpu_report.analyse.rules.epochs.data_wait import data_wait_growing
 from gpu_report.analyse.rules.epochs.long_epoch_ends import long_epoch_ends
 from gpu_report.analyse.rules.epochs.slow_epochs import epochs_slowing, slow_epochs
+from gpu_report.analyse.rules.epochs.validation_code import validation_code
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.catalogue import RULES
 from gpu_report.model import Finding
@@ -15,9 +16,12 @@ EPOCH_RULES = (slow_epochs, epochs_slowing, data_wait_growing)
 
 
 def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:
-    """Report long ends of epochs, epochs that stand out or get slower, and growing waits; `found` explains some."""
+    """Report ends of epochs and what runs in them, epochs that stand out or get slower, and growing waits.
+
+    What was `found` explains some of them.
+    """
     epochs = trained_epochs(context)
-    ends = long_epoch_ends(context, epochs, found)
+    ends = [*long_epoch_ends(context, epochs, found), *validation_code(context, found)]
     if not _of_epochs(context, epochs, _held_up(context, ())):  # what explains some cannot bring up others
         return ends
     return [*ends, *_of_epochs(context, epochs, _held_up(context, found))]

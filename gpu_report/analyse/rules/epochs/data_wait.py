@@ -6,14 +6,16 @@ from statistics import mean
 
 from gpu_report.analyse.causes import Explanation, explain_waiting
 from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.causes.thresholds import READ_MIB_S
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
 from gpu_report.analyse.rules.epochs.growth import advice_on_growth, evidence_of_growth, risen, risen_since, thirds
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.model import Advice, Finding
-from gpu_report.wording import epoch_length
+from gpu_report.wording import amount, epoch_length
 
 SLOWER_STORAGE = Advice(
     "Find what changed for the storage: another program that uses that disk, or memory that no longer holds the images",
@@ -80,11 +82,30 @@ def why_waited(context: Context, waiting: Sequence[TrainedEpoch], usual: Sequenc
     others = as_array([epoch.span for epoch in usual])
     alike = replace(signals, host=signals.host.with_steady(others), own=signals.own.with_steady(others))
     found = explain_waiting(alike)
-    return found if found is not None and found.cause.confidence >= LIKELY else None
+    if found is None or found.cause.confidence < LIKELY:
+        return None
+    of_storage = found.cause.name == "input-storage" and not found.advice
+    return replace(found, advice=(_on_storage(alike),)) if of_storage else found
+
+
+def _on_storage(signals: IntervalSignals) -> Advice:
+    """Return what to do about storage that is needed more, or answers less: whoever reads it, the memory, or both."""
+    disk, own = signals.within("disk_read_mib_s"), signals.within("trainer_read_mib_s")
+    before = signals.typical("trainer_read_mib_s")
+    if disk is None or own is None or before is None:
+        return SLOWER_STORAGE
+    if disk - own >= th.OTHERS_READ_SHARE * own and disk - own >= READ_MIB_S:
+        theirs, ours = amount(disk - own, "MiB/s"), amount(own, "MiB/s")
+        short = f"Keep other programs off the disk of the images: they read {theirs}, the training {ours}"
+        return Advice(f"{short}. `sudo iotop -o` shows who reads", short=short)
+    if own >= th.UNCACHED_FACTOR * max(before, READ_MIB_S):
+        grew = f"reads from the disk grew from {before:.0f} to {amount(own, 'MiB/s')}"
+        short = f"Leave memory for the images: {grew}"
+        why = "The page cache no longer holds them; `free -h` shows what it has"
+        return Advice(f"{short}. {why}", short=short)
+    return SLOWER_STORAGE
 
 
 def advice_on_wait(why: Explanation | None) -> tuple[Advice, ...]:
     """Return what to do about epochs that waited: to look at storage that got slower, or that is needed more."""
-    if why is None or why.cause.name != "input-storage":
-        return ()
-    return why.advice or (SLOWER_STORAGE,)
+    return why.advice if why is not None and why.cause.name == "input-storage" else ()

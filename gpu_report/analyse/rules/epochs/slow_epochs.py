@@ -27,7 +27,7 @@ from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.catalogue import SLOW_COST_KEY
 from gpu_report.model import Cause, Evidence, Finding, NearbyKernelEvent
-from gpu_report.wording import epoch_length
+from gpu_report.wording import epoch_length, length
 
 
 def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
@@ -105,7 +105,7 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
         "slow-epoch",
         "warning",
         (slow[0].span[0], slow[-1].span[1]),
-        f"Training in {which} took {took_s:.1f} s (typical: {typical_s:.1f} s): {cost_s:.0f} s lost",
+        f"Training in {which} took {epoch_length(took_s)} (typical: {epoch_length(typical_s)}): {length(cost_s)} lost",
         epoch=slow[0].epoch,
         phase="train",
         evidence=(

@@ -9,6 +9,9 @@ from support.runs import PROCESSES, make_run
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
+from gpu_report.analyse.rules.epochs import data_wait
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, KernelLog, Phase, RecordedEvent, YoloRun
 
 VALIDATION_S = 2.0
@@ -309,6 +312,21 @@ def test_what_the_loader_waits_for_since_an_epoch_is_told_with_it():
     assert [advice.short for advice in finding.advice] == ["Find what changed for the storage of the images"]
     idle = {row.name: row.gpu_seconds for row in analysis.ledger}
     assert idle["input-storage"] == pytest.approx(0.1 * 7 * 69, rel=0.05)  # the idle tenth of the last seven
+
+
+@pytest.mark.parametrize(
+    ("disk", "own", "before", "words"),
+    [
+        (90, 38, 36, "Keep other programs off the disk of the images: they read 52 MiB/s, the training 38 MiB/s"),
+        (40.5, 40.1, 1.3, "Leave memory for the images: reads from the disk grew from 1 to 40.1 MiB/s"),
+        (38.0, 38.0, 36.0, "Find what changed for the storage of the images"),
+    ],
+)
+def test_who_made_the_storage_slow_is_told_by_who_reads(disk, own, before, words):
+    rows, then = np.arange(40.0), np.arange(40) >= 20
+    columns = {"disk_read_mib_s": np.where(then, disk, before), "trainer_read_mib_s": np.where(then, own, before)}
+    host = SignalTable(rows, columns, ~then)
+    assert data_wait._on_storage(IntervalSignals(0, 20.0, 40.0, host, host)).short == words
 
 
 def test_slow_epochs_that_waited_for_storage_say_so():

@@ -1,5 +1,6 @@
 """Rule: a function of the user's own that takes a share of the time of epochs within their validations."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gpu_report.analyse.causes.confidence import LIKELY
@@ -10,7 +11,7 @@ from gpu_report.analyse.signals.stack_notes import MAIN
 from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, as_array, length_s
-from gpu_report.catalogue import USER_CODE_IDLE_KEY, USER_CODE_KEY
+from gpu_report.catalogue import RULES, USER_CODE_IDLE_KEY, USER_CODE_KEY
 from gpu_report.model import Advice, Cause, CodeLocation, Evidence, Finding, Frame
 from gpu_report.wording import where_it_is
 
@@ -18,13 +19,22 @@ OF_EPOCHS = ("train", "validation", "checkpoint")
 DO = "Do it for all images at once (NumPy, torch), or validate with it less often"
 
 
-def validation_code(context: Context) -> list[Finding]:
+def validation_code(context: Context, found: Sequence[Finding]) -> list[Finding]:
     """Report the function in which validations waited for USER_CODE_SHARE of the time of a training's epochs.
 
-    A validator or a metric of one's own is one. It warms nothing up: one validation tells.
+    A validator or a metric of one's own is one. It warms nothing up: one validation tells. Not where what was `found`
+    says why the ends of epochs take long.
     """
+    told = [each for each in found if RULES[each.rule].at_epoch_ends and each.severity != "info"]
     pairs = [(training, gpu) for training in context.trainings for gpu in sorted(training.gpus)]
-    return [found for training, gpu in pairs if (found := _of_gpu(context, training, gpu)) is not None]
+    own = [each for training, gpu in pairs if (each := _of_gpu(context, training, gpu)) is not None]
+    return [each for each in own if not any(_is_of(other, each) for other in told)]
+
+
+def _is_of(told: Finding, own: Finding) -> bool:
+    """Tell whether a finding of an epoch's end is of the time of another one, on the same GPU if it is of one."""
+    overlaps = told.start_t_s < own.end_t_s and told.end_t_s > own.start_t_s
+    return overlaps and told.gpu in {None, own.gpu}
 
 
 def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:

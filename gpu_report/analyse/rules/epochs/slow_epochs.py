@@ -105,11 +105,11 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
         "slow-epoch",
         "warning",
         (slow[0].span[0], slow[-1].span[1]),
-        f"Training in {which} took {epoch_length(took_s)} (typical: {epoch_length(typical_s)}): {length(cost_s)} lost",
+        f"Training in {which} took {_took(slow)} (typical: {epoch_length(typical_s)}): {length(cost_s)} lost",
         epoch=slow[0].epoch,
         phase="train",
         evidence=(
-            Evidence("training took", took_s, "s"),
+            Evidence("training took" if len(slow) == 1 else "training took (median)", took_s, "s"),
             Evidence("typical (median of the other epochs)", typical_s, "s", reference="typical"),
             Evidence("lost in all", cost_s, "s", key=SLOW_COST_KEY),
             *changed(context, rest, slow, ("typical", "then"), reference="typical of next"),
@@ -119,6 +119,12 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
         advice=advice_on_wait(why) if clock is None else (clock,),
         kernel_events=_kernel(context, slow[0]),
     )
+
+
+def _took(slow: Sequence[TrainedEpoch]) -> str:
+    """Return how long the training of slow epochs took, from the shortest to the longest where these differ."""
+    shortest, longest = (epoch_length(end(epoch.train_s for epoch in slow)) for end in (min, max))
+    return longest if shortest == longest else f"{shortest} to {longest}"
 
 
 def _kernel(context: Context, first: TrainedEpoch) -> tuple[NearbyKernelEvent, ...]:

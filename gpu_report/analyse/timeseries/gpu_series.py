@@ -106,9 +106,12 @@ class GpuSeries:
     def mean_util_of_each(self, spans: Spans) -> Floats:
         """Return mean utilisation over the measured part of each of many spans (see `mean_util_pct`)."""
         first, last = row_ranges(self.t_s, spans)
-        edges = np.column_stack([first, last]).ravel()
-        seconds = self.weight_s[:]
-        weights, products = (np.append(values, 0.0) for values in (seconds, self.util_pct * seconds))
+        begin, end = int(first.min(initial=len(self.t_s))), int(last.max(initial=0))
+        if begin >= end:
+            return np.full(len(first), np.nan)
+        edges = np.column_stack([first, last]).ravel() - begin
+        seconds = self.weight_s[begin:end]
+        weights, products = (np.append(values, 0.0) for values in (seconds, self.util_pct[begin:end] * seconds))
         some = last > first
         weight, total = (np.where(some, np.add.reduceat(values, edges)[::2], 0.0) for values in (weights, products))
         means: Floats = np.divide(total, weight, out=np.full(len(first), np.nan), where=weight > 0)

@@ -10,6 +10,7 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
 from gpu_report.analyse.timeseries.columns import column_median
+from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.model import Evidence, Reference
 
 Signal = Callable[[Context, Sequence[TrainedEpoch]], float | None]
@@ -46,15 +47,27 @@ def data_wait_s(_: Context, epochs: Sequence[TrainedEpoch]) -> float | None:
 
 def utilisation(context: Context, epochs: Sequence[TrainedEpoch]) -> float | None:
     """Return mean utilisation of the used GPUs in training, from their finest readings (median over epochs)."""
-    all_series = context.used_series
-    spans = [epoch.span for epoch in epochs]
-    means = (
-        np.concatenate([series.mean_util_of_each(spans) for series in all_series])
-        if all_series and spans
-        else np.empty(0)
-    )
+    means = _means(context, epochs)
     known = means[np.isfinite(means)]
     return float(np.median(known)) if len(known) else None
+
+
+def busy_s(context: Context, epochs: Sequence[TrainedEpoch]) -> float | None:
+    """Return how long the GPU was busy in the training of an epoch (median), None where it was not measured.
+
+    Of several GPUs the median counts. All epochs are read at once: each alone would go through all of the readings.
+    """
+    means = _means(context, epochs)
+    of_epochs = zip(epochs, means.T, strict=True)
+    busy = [epoch.train_s * np.median(m[np.isfinite(m)]) / 100 for epoch, m in of_epochs if np.isfinite(m).any()]
+    return float(median(busy)) if busy else None
+
+
+def _means(context: Context, epochs: Sequence[TrainedEpoch]) -> Floats:
+    """Return mean utilisation (%) in the training of epochs, (GPUs, epochs), NaN where nothing was read."""
+    spans = [epoch.span for epoch in epochs]
+    rows = [series.mean_util_of_each(spans) for series in context.used_series] if spans else []
+    return np.array(rows, dtype=float).reshape(-1, len(spans))
 
 
 def of_gpus(name: str) -> Signal:

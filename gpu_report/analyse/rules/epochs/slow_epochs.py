@@ -11,7 +11,7 @@ from gpu_report.analyse.causes import Explanation
 from gpu_report.analyse.causes.confidence import HINTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.epochs.changed_signals import changed, data_wait_s, of_gpus, utilisation
+from gpu_report.analyse.rules.epochs.changed_signals import busy_s, changed, data_wait_s, of_gpus
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
 from gpu_report.analyse.rules.epochs.data_wait import advice_on_wait, waits_grow, why_waited
 from gpu_report.analyse.rules.epochs.growth import (
@@ -163,7 +163,7 @@ def _something_else(context: Context, slow: Sequence[TrainedEpoch], rest: Sequen
     training = context.training_at(slow[0].span[0])
     if training is None or len(training.gpus) != 1:
         return None
-    then_s, typical_s = (_busy_s(context, epochs) for epochs in (slow, rest))
+    then_s, typical_s = (busy_s(context, epochs) for epochs in (slow, rest))
     then_mhz, typical_mhz = (of_gpus("sm_clock_mhz")(context, epochs) for epochs in (slow, rest))
     if then_s is None or not typical_s or not then_mhz or typical_mhz is None:
         return None
@@ -175,12 +175,6 @@ def _something_else(context: Context, slow: Sequence[TrainedEpoch], rest: Sequen
         f"the GPU was busy {then_s:.0f} s of it, typical {typical_s:.0f} s for the same work: something else ran on it"
     )
     return Cause("other-process", HINTED, text)
-
-
-def _busy_s(context: Context, epochs: Sequence[TrainedEpoch]) -> float | None:
-    """Return how long the GPU was busy in the training of an epoch (median), None where it was not measured."""
-    busy = [epoch.train_s * util / 100 for epoch in epochs if (util := utilisation(context, [epoch])) is not None]
-    return median(busy) if busy else None
 
 
 def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
@@ -209,7 +203,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
 
 def _look(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> str:
     """Return where to look for what grows: on the GPU where that was busy for longer, else in the main process."""
-    first_s, last_s = (_busy_s(context, part) for part in thirds(epochs))
+    first_s, last_s = (busy_s(context, part) for part in thirds(epochs))
     least_s = th.EXPLAINED_SHARE * grown.grown
     on_gpu = first_s is not None and last_s is not None and last_s - first_s >= least_s
     return "Find what makes the GPU's work longer" if on_gpu else "Find what grows in the main process"

@@ -89,7 +89,7 @@ def lock_kept_busy(signals: IntervalSignals) -> Candidate | None:
             None if thread.main_share is None else 100 * thread.main_share,
             "% of a core",
         ),
-        ("a training step took", signals.step_s, "s"),
+        ("a training step took, at its fastest", signals.step_s, "s"),
     )
     text = "another thread kept Python's lock (GIL), and the main thread waited for it"
     return Candidate("main-process", LIKELY, text, numbers, (LET_IT_WAIT,))

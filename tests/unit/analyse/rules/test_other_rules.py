@@ -60,6 +60,17 @@ def test_a_guest_that_leaves_and_comes_back_is_told_by_stay():
     assert [each.span for each in finding.occurrences] == [(50.0, pytest.approx(69.0)), (90.0, pytest.approx(105.0))]
 
 
+def test_a_guest_of_minutes_is_told_in_minutes():
+    memory = [44_000.0] * 50 + [44_900.0] * 100 + [44_000.0] * 50
+    run = make_run(readings((0, 10), (90, 190)), rows=[(1, 195)], quantities={"memory_used_mib": memory})
+    looks = [
+        (53.0, 0, 77, "python3", 900.0, "appeared", "other", 86.0),
+        (153.0, 0, 77, "python3", NAN, "gone", "other", NAN),
+    ]
+    (finding,) = findings(with_processes(run, *looks), "other-process")
+    assert "with the training for 1 min 39 s" in finding.summary
+
+
 def test_a_guest_that_the_training_started_itself_is_one_too():
     assert len(findings(guest_run(owner="trainer"), "other-process")) == 1
 

@@ -69,7 +69,8 @@ def read_cell(quantity: str, cell: str) -> float | None:
         value = float(found[1])
     else:
         return None
-    return value if value <= LARGEST.get(quantity, _LARGEST_OTHER) else None
+    no_link = value == 0 and "pcie_link" in quantity  # each link has lanes: 0 is no reading
+    return None if no_link or value > LARGEST.get(quantity, _LARGEST_OTHER) else value
 
 
 def read_text(cell: str) -> str | None:

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -233,7 +234,7 @@ def _devices(cells: pd.DataFrame, gpu: npt.NDArray[np.int64]) -> dict[int, dict[
         rows = cells[gpu == index]
         devices[int(index)] = {
             **{field: _first(rows, names, read_text) for field, names in DEVICE_TEXTS.items()},
-            **{field: _first(rows, names, _number) for field, names in DEVICE_NUMBERS.items()},
+            **{field: _first(rows, names, partial(read_cell, field)) for field, names in DEVICE_NUMBERS.items()},
         }
     return devices
 
@@ -241,7 +242,3 @@ def _devices(cells: pd.DataFrame, gpu: npt.NDArray[np.int64]) -> dict[int, dict[
 def _first(rows: pd.DataFrame, names: Sequence[str], read: Callable[[str], str | float | None]) -> str | float | None:
     cells = (str(cell) for name in names if name in rows for cell in rows[name].unique())
     return next((value for cell in cells if (value := read(cell)) is not None), None)
-
-
-def _number(cell: str) -> float | None:
-    return read_cell("", cell)

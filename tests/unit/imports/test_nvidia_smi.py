@@ -183,6 +183,16 @@ def test_the_link_and_what_it_can_do(tmp_path):
     assert [gpu[name] for name in can_do] == [3, 16, 4]
 
 
+def test_a_link_of_no_lanes_is_no_reading(tmp_path):
+    names = ", ".join(f"pcie.link.{name}" for name in ("gen.current", "width.current", "gen.max", "width.max"))
+    run = Imported(
+        [log(tmp_path, *(f"{row(second)}, 0, 0, 0, 0" for second in range(5)), header=f"{HEADER}, {names}")], tmp_path
+    )
+    assert run.column("pcie_link_generation") == run.column("pcie_link_width") == [""] * 5
+    gpu = run.facts["gpus"][0]
+    assert gpu["max_pcie_link_generation"] is gpu["max_pcie_link_width"] is None
+
+
 def test_older_names_of_columns(tmp_path):
     clocks = "clocks.sm [MHz], clocks.mem [MHz], clocks_throttle_reasons.active"
     header = f"timestamp, utilization.gpu [%], {clocks}, enforced.power.limit [W]"

@@ -314,7 +314,7 @@ _CAUSES = (
         "Steps too small for the GPU (launch-bound)",
         "",
         "",
-        "Try a larger `batch`: each batch has too little work to keep this GPU busy",
+        "Try a larger `batch`: it keeps this GPU busier",
     ),
     CauseRow("preprocessing", "Pre-processing (CPU)", has_line=True),
     CauseRow("postprocessing", "Post-processing (NMS, results)", has_line=True),

@@ -157,7 +157,7 @@ def test_a_clock_that_nothing_explains_is_what_to_look_for(then_mhz, then_util, 
 def test_slow_epochs_that_follow_each_other_are_one_finding():
     lengths = [20.0, 20.0, 20.0, 35.0, 37.0, 20.0, 20.0, 20.0, 33.0, 20.0]
     one, two = sorted(findings(trained(lengths), "slow-epoch"), key=lambda finding: finding.start_t_s)
-    assert one.summary == "Training in each of the epochs 4 to 5 took 35.0 to 37.0 s (typical: 20.0 s): 32 s lost"
+    assert one.summary == "Training in each of the epochs 4 to 5 took 35.0 s to 37.0 s (typical: 20.0 s): 32 s lost"
     assert (one.id, two.id, two.epoch) == ("slow-epoch-1", "slow-epoch-2", 9)
 
 

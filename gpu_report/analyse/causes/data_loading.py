@@ -39,7 +39,7 @@ def input_storage(signals: IntervalSignals) -> Candidate | None:
         ("time with a process waiting for input or output", pressure, "%"),
         ("time with all processes waiting for it", full, "%"),
         ("workers blocked on a device (mean)", blocked, ""),
-        ("read from storage", read, "MiB/s"),
+        ("read from storage by all programs", read, "MiB/s"),
     )
     dropped, text = cache_dropped(signals.kernel), "the data loader waited for storage"
     sure = dropped is not None or (blocked or 0.0) >= th.WORKERS_BLOCKED

@@ -32,60 +32,65 @@ def _finding(context: Context, stays: Sequence[OtherProcess]) -> Finding:
     spans = [stay.span for stay in stays]
     keep = f"Keep {other.who.replace('`', chr(39))} off GPU {other.gpu}"
     signals = context.signals.of(other.gpu, *other.span)
+    typical_per_s = _typical_per_s(context, other)
     times = f" ({len(spans)} times)" if len(spans) > 1 else ""
-    took = f"for {length(length_s(spans))}{times}{_at_speed(context, other, spans)}"
+    took = f"for {length(length_s(spans))}{times}{_at_speed(context, spans, typical_per_s)}"
     return context.finding(
         "other-process",
         "warning",
         (spans[0][0], spans[-1][1]),
         f"{other.who} shared GPU {other.gpu} with the training {took}",
         gpu=other.gpu,
-        evidence=_evidence(context, other, signals, spans),
+        evidence=_evidence(context, other, signals, spans, typical_per_s),
         cause=Cause("other-process", STRONG, f"{other.who} shared the GPU with the training"),
         advice=(Advice(f"{keep} while it trains", short=keep),),
         kernel_events=tuple(signals.kernel),
-        occurrences=_occurrences(context, stays) if len(spans) > 1 else (),
+        occurrences=_occurrences(context, stays, typical_per_s) if len(spans) > 1 else (),
     )
 
 
-def _occurrences(context: Context, stays: Sequence[OtherProcess]) -> tuple[Occurrence, ...]:
-    return tuple(Occurrence(*stay.span, (stay.gpu,), _lost_s(context, stay)) for stay in stays)
+def _occurrences(
+    context: Context, stays: Sequence[OtherProcess], typical_per_s: float | None
+) -> tuple[Occurrence, ...]:
+    return tuple(Occurrence(*stay.span, (stay.gpu,), _lost_s(context, stay, typical_per_s)) for stay in stays)
 
 
-def _lost_s(context: Context, stay: OtherProcess) -> float:
+def _lost_s(context: Context, stay: OtherProcess, typical_per_s: float | None) -> float:
     """Return the seconds of training that a stay cost, 0 where callbacks told no throughput."""
-    left = _speed_left(context, stay, [stay.span])
+    left = _speed_left(context, [stay.span], typical_per_s)
     return 0.0 if left is None else max(1 - left, 0.0) * (stay.span[1] - stay.span[0])
 
 
-def _speed_left(context: Context, other: OtherProcess, spans: Sequence[Span]) -> float | None:
+def _speed_left(context: Context, spans: Sequence[Span], typical_per_s: float | None) -> float | None:
     """Return what a process left of the training's throughput (a share), None where callbacks did not tell it."""
-    throughput = context.throughput
-    if throughput is None:
-        return None
-    then, typical = throughput.images_per_s(spans), throughput.images_per_s(_steady(context, other))
-    return then / typical if then is not None and typical else None
+    then = context.throughput.images_per_s(spans) if context.throughput else None
+    return then / typical_per_s if then is not None and typical_per_s else None
 
 
-def _at_speed(context: Context, other: OtherProcess, spans: Sequence[Span]) -> str:
+def _at_speed(context: Context, spans: Sequence[Span], typical_per_s: float | None) -> str:
     """Return what a process left of the training's throughput in words, empty where that is not known."""
-    left = _speed_left(context, other, spans)
+    left = _speed_left(context, spans, typical_per_s)
     return "" if left is None else f": training speed was {100 * left:.0f} % of typical"
 
 
-def _steady(context: Context, other: OtherProcess) -> Sequence[Span]:
-    """Return the spans of the steady state in the training that another process came to."""
+def _typical_per_s(context: Context, other: OtherProcess) -> float | None:
+    """Return images a second in the steady state of the training that another process came to."""
     training = context.training_at(other.span[0], other.gpu)
-    return context.signals.steady_of(training) if training else context.signals.steady
+    steady = context.signals.steady_of(training) if training else context.signals.steady
+    return context.throughput.images_per_s(steady) if context.throughput else None
 
 
 def _evidence(
-    context: Context, other: OtherProcess, signals: IntervalSignals, spans: Sequence[Span]
+    context: Context,
+    other: OtherProcess,
+    signals: IntervalSignals,
+    spans: Sequence[Span],
+    typical_per_s: float | None,
 ) -> tuple[Evidence, ...]:
-    throughput, steady = context.throughput, _steady(context, other)
+    throughput = context.throughput
     return evidence(
         ("training speed meanwhile", throughput.images_per_s(spans) if throughput else None, "images/s"),
-        usually(throughput.images_per_s(steady) if throughput else None, "images/s"),
+        usually(typical_per_s, "images/s"),
         ("its share of the GPU time, at most", other.util_pct, "%"),
         ("its memory", other.memory_mib, "MiB"),
         ("utilisation meanwhile", signals.gpu_within("gpu_util_pct"), "%"),

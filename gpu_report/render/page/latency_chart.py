@@ -103,7 +103,10 @@ def chart(served: ServedModel, duration_s: float, clock: WallClock) -> LatencyCh
 def shown_s(served: ServedModel, duration_s: float) -> tuple[float, float]:
     """Return from when on (s) the chart shows calls, and for how long: the whole run, unless most of it had none."""
     first, last = float(served.calls.start_s[0]), min(float(served.calls.end_s[-1]), duration_s)
-    return (0.0, duration_s) if last - first >= SHOWS_ALL * duration_s else (first, max(last - first, LEAST_SHOWN_S))
+    if last - first >= SHOWS_ALL * duration_s:
+        return 0.0, duration_s
+    length_s = min(max(last - first, LEAST_SHOWN_S), duration_s)
+    return max(min(first, duration_s - length_s), 0.0), length_s
 
 
 def latency_data(served: ServedModel, duration_s: float, blob: Blob) -> list[Json]:

@@ -109,6 +109,6 @@ SIGNALS: tuple[tuple[str, str, Signal, bool], ...] = (
     ("GPU temperature", "°C", of_gpus("temperature_c"), False),
     ("GPU memory", "MiB", of_gpus("memory_used_mib"), False),
     ("CPU of others", "% of all cores", others_cpu_pct, False),
-    ("read from storage", "MiB/s", of_host("trainer_read_mib_s"), False),
+    ("read from storage by the training", "MiB/s", of_host("trainer_read_mib_s"), False),
     ("processes waiting for input or output", "%", of_host("io_pressure_pct"), False),
 )

@@ -17,6 +17,7 @@ from gpu_report.wording import where_it_is
 
 OF_EPOCHS = ("train", "validation", "checkpoint")
 DO = "Do it for all images at once (NumPy, torch), or validate with it less often"
+DO_NOT_WAIT = "Do what it waits for in a background thread, or validate with it less often"
 
 
 def validation_code(context: Context, found: Sequence[Finding]) -> list[Finding]:
@@ -49,6 +50,8 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     at = context.signals.place_in_call(gpu, call, spans)
     at = at or CodeLocation(MAIN, call.function, call.file, call.line, 0.0)
     cpu_pct = context.signals.cpu_in_call(gpu, call, spans)
+    cause = _cause(call, cpu_pct)
+    do = DO_NOT_WAIT if cause.name == "trainer-blocked" else DO
     return context.finding(
         "user-code",
         "warning",
@@ -62,8 +65,8 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
             Evidence("time of epochs for which the GPU waits because of it", 100 * lost, "%", key=USER_CODE_IDLE_KEY),
             *evidence(("CPU of the main process there", cpu_pct, "% of a core")),
         ),
-        cause=_cause(call, cpu_pct),
-        advice=(Advice(DO, short=DO),),
+        cause=cause,
+        advice=(Advice(do, short=do),),
         where=(replace(at, share=share),),
     )
 

@@ -24,7 +24,8 @@ def transport_off(context: Context, training: Training) -> SetupIssue | None:  #
     if SHM in named:
         short = f"Unset {variables}"
         text = "Gradients go from GPU to GPU as over a network, though these are in one machine"
-        return SetupIssue("warning", text, tuple(named), (), (Advice(f"{short} in the shell or the script that sets them", short=short),))
+        do = Advice(f"{short} in the shell or the script that sets them", short=short)
+        return SetupIssue("warning", text, tuple(named), (), (do,))
     text = "Gradients go through the host's memory: P2P between GPUs is switched off"
-    do = Advice(f"Unset {variables}, unless the training hangs without it")
-    return SetupIssue("info", text, tuple(named), (), (do,))
+    unless = Advice(f"Unset {variables}, unless the training hangs without it")
+    return SetupIssue("info", text, tuple(named), (), (unless,))

@@ -1,6 +1,7 @@
 """Latency over time and as a distribution: what is drawn of each call, and how large that gets."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -45,6 +46,11 @@ def test_where_calls_lie_in_a_small_part_of_the_run_nothing_else_is_shown() -> N
     whole = chart(served_model(calls), last, CLOCK)
     assert whole is not None
     assert (whole.start.t_s, whole.end.t_s) == (0.0, pytest.approx(last, abs=0.01))
+    start_s = 10 * last - first - 0.3  # the first of them begins in the run's last 0.3 s
+    ending = replace(calls, start_s=calls.start_s + start_s)
+    late = chart(served_model(ending), 10 * last, CLOCK)
+    assert late is not None
+    assert (late.start.t_s, late.end.t_s) == (pytest.approx(10 * last - 1), pytest.approx(10 * last))
 
 
 def test_a_chart_of_very_many_calls_is_no_larger_than_one_of_a_few_thousand() -> None:

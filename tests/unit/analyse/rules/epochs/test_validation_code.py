@@ -2,10 +2,13 @@
 
 import dataclasses
 
+import numpy as np
+import pandas as pd
 import pytest
 from support.runs import make_run
 from support.stacks import TRAINER, process
 
+from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, YoloRun
 
@@ -53,3 +56,15 @@ def test_a_validator_of_ones_own_is_named_with_its_line_after_one_validation():
 )
 def test_what_takes_little_of_the_epochs_or_keeps_the_gpu_busy_is_none(run):
     assert [finding for finding in analyse(run).findings if finding.rule == "user-code"] == []
+
+
+@pytest.mark.parametrize(
+    ("cpu_pct", "cause", "first"),
+    [(100.0, "main-process", "Do it for all images"), (2.0, "trainer-blocked", "Do what")],
+)
+def test_what_waits_is_not_told_to_compute_faster(cpu_pct, cause, first):
+    run = validated(6.0)
+    table = pd.DataFrame({"t_s": np.arange(40.0), **{column.name: np.nan for column in schema.HOST_QUANTITIES}})
+    analysis = analyse(dataclasses.replace(run, host=table.assign(main_cpu_pct=cpu_pct)))
+    (found,) = [finding for finding in analysis.findings if finding.rule == "user-code"]
+    assert (found.cause.name, found.advice[0].text.startswith(first)) == (cause, True)

@@ -5,9 +5,10 @@ from pathlib import PurePath
 
 from gpu_report.model import Run
 
-# Names that any run may have: of folders of logs, of YOLO's own (`runs/detect/train2`), and the recorder's (a time).
+# Names that any run may have: of folders of logs, of YOLO's own (`runs/detect/train2`, `best.pt`), and the recorder's
+# (a time).
 _ANY = re.compile(
-    r"(gpu-?)?(runs?|logs?|recordings?|reports?|outputs?|out|results?|tmp|exp|weights)[-_]?\d*"
+    r"best|last|(gpu-?)?(runs?|logs?|recordings?|reports?|outputs?|out|results?|tmp|exp|weights)[-_]?\d*"
     r"|(train|training|val|predict|detect|segment|classify|pose|obb)[-_]?\d*|\d{8}-\d{6}(-\d+)?",
     re.IGNORECASE,
 )
@@ -21,7 +22,7 @@ def run_title(run: Run) -> str:
     (yolo,) = run.yolo_runs
     named = [_last(str(yolo.args.get(name) or "")) for name in ("name", "project")]
     model, data = (PurePath(_last(str(yolo.args.get(name) or ""))).stem for name in ("model", "data"))
-    what = f"{model} on {data}" if model and not _is_any_data(data) else model
+    what = f"{model} on {data}" if model and not _is_any_data(data) else "" if _says_nothing(model) else model
     return next((name for name in named if not _says_nothing(name)), "") or what or folder or run.path
 
 

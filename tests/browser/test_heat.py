@@ -42,7 +42,7 @@ def many(analysis: Analysis, count: int) -> Analysis:
         analysis,
         run=run,
         gpus=tuple(replace(analysis.gpus[0], gpu=gpu) for gpu in gpus),
-        findings=(replace(drop, gpu=DROPPED, gpus=(DROPPED,), occurrences=None),),
+        findings=(replace(drop, gpu=DROPPED, gpus=(DROPPED,), occurrences=()),),
         low_intervals=(),
     )
 

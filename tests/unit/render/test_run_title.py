@@ -18,6 +18,7 @@ ARGS = {"model": "yolo26l.pt", "data": "/data/coco128.yaml"}
         ("gpu-runs/20261121-103501", {"project": "runs/detect", "name": "bees-2"}, "bees-2"),
         ("/home/me/run", {**ARGS, "project": "runs/detect", "name": "train2"}, "yolo26l on coco128"),
         ("/home/me/run", {**ARGS, "data": "/data/bees/data.yaml"}, "yolo26l"),
+        ("/home/me/run", {"model": "runs/detect/train/weights/best.pt", "name": "train"}, "run"),
         ("/home/me/run", {}, "run"),
     ],
 )

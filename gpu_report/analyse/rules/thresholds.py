@@ -236,4 +236,4 @@ LARGER_BATCH_FROM = 20  # batches of an epoch: of twice the size 10 are left, an
 # --- storage that got slower ---
 
 OTHERS_READ_SHARE = 0.5  # of what a training reads from its disk: with as much of others it gets two thirds of it
-UNCACHED_FACTOR = 3.0  # times as much is read as before: the page cache no longer holds what it did
+READS_ROSE_FACTOR = 3.0  # times as much is read as before: another reader, or a page cache that lost what it held

@@ -89,21 +89,29 @@ def why_waited(context: Context, waiting: Sequence[TrainedEpoch], usual: Sequenc
 
 
 def _on_storage(signals: IntervalSignals) -> Advice:
-    """Return what to do about storage that is needed more, or answers less: whoever reads it, the memory, or both."""
+    """Return what to do about storage that is needed more, or answers less: whoever reads it, the memory, or both.
+
+    Which of several disks others read from is not recorded; that they read far more than before is.
+    """
     disk, own = signals.within("disk_read_mib_s"), signals.within("trainer_read_mib_s")
-    before = signals.typical("trainer_read_mib_s")
-    if disk is None or own is None or before is None:
+    disk_before, before = signals.typical("disk_read_mib_s"), signals.typical("trainer_read_mib_s")
+    if disk is None or own is None or disk_before is None or before is None:
         return SLOWER_STORAGE
-    if disk - own >= th.OTHERS_READ_SHARE * own and disk - own >= READ_MIB_S:
-        theirs, ours = amount(disk - own, "MiB/s"), amount(own, "MiB/s")
-        short = f"Keep other programs off the disk of the images: they read {theirs}, the training {ours}"
-        return Advice(f"{short}. `sudo iotop -o` shows who reads", short=short)
-    if own >= th.UNCACHED_FACTOR * max(before, READ_MIB_S):
+    others, others_before = disk - own, disk_before - before
+    if others >= th.OTHERS_READ_SHARE * own and _rose(others, others_before):
+        theirs, ours = amount(others, "MiB/s"), amount(own, "MiB/s")
+        short = f"Keep other programs off the disk of the images: others read {theirs} from disks, the training {ours}"
+        return Advice(f"{short}. `sudo iotop -o` shows who reads, and `df` where", short=short)
+    if _rose(own, before):
         grew = f"reads from the disk grew from {before:.0f} to {amount(own, 'MiB/s')}"
         short = f"Leave memory for the images: {grew}"
         why = "The page cache no longer holds them; `free -h` shows what it has"
         return Advice(f"{short}. {why}", short=short)
     return SLOWER_STORAGE
+
+
+def _rose(now_mib_s: float, before_mib_s: float) -> bool:
+    return now_mib_s >= th.READS_ROSE_FACTOR * max(before_mib_s, READ_MIB_S)
 
 
 def advice_on_wait(why: Explanation | None) -> tuple[Advice, ...]:

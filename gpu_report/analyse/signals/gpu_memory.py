@@ -74,11 +74,12 @@ def _others_mib(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> 
     """Return what others held at each row: the other processes, and processes that nobody knows whose they are."""
     of_pid = by_pid(looks_of(run, series.gpu))
     t_s = series.samples["t_s"].to_numpy(dtype=float)
-    spans = {other.pid: other.span for other in others if other.gpu == series.gpu}
-    for pid in _unowned_pids(run, of_pid):
-        spans.setdefault(pid, _stay(of_pid[pid], series.tick_s, run.duration_s))
+    stays = [(other.pid, other.span) for other in others if other.gpu == series.gpu]  # several, if it came back
+    seen = {pid for pid, _ in stays}
+    unowned = [pid for pid in _unowned_pids(run, of_pid) if pid not in seen]
+    stays += [(pid, _stay(of_pid[pid], series.tick_s, run.duration_s)) for pid in unowned]
     held: Floats = np.broadcast_to(0.0, len(t_s))  # takes no room where nobody else was there
-    for pid, span in spans.items():
+    for pid, span in stays:
         held = held + _held(of_pid[pid], t_s, span, series.tick_s)
     return held
 

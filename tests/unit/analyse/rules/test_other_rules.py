@@ -10,7 +10,8 @@ from support.runs import PROCESSES, make_run, readings
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideEpoch, InsideRun, JobPart, KernelEvent, Phase, RecordedEvent
+from gpu_report.analyse.context import build_context
+from gpu_report.model import InsideEpoch, InsideRun, JobPart, KernelEvent, Options, Phase, RecordedEvent
 
 NAN = float("nan")
 SECONDS = 120
@@ -46,18 +47,29 @@ def test_a_guest_is_told_with_the_moments_at_which_memory_stepped():
     assert "python3 (pid 77) shared GPU 0" in analyse(guest_run()).verdict.text
 
 
-def test_a_guest_that_leaves_and_comes_back_is_told_by_stay():
+def back_again():
     run = guest_run()
     run.samples.loc[90:105, "memory_used_mib"] = 44_900.0
     again = [
         (93.0, 0, 77, "python3", 900.0, "appeared", "other", 86.0),
         (108.0, 0, 77, "python3", NAN, "gone", "other", NAN),
     ]
-    (finding,) = findings(with_processes(run, *run.processes.itertuples(index=False), *again), "other-process")
+    return with_processes(run, *run.processes.itertuples(index=False), *again)
+
+
+def test_a_guest_that_leaves_and_comes_back_is_told_by_stay():
+    run = back_again()
+    (finding,) = findings(run, "other-process")
     assert finding.summary == "python3 (pid 77) shared GPU 0 with the training for 34 s (2 times)"
-    text = analyse(with_processes(run, *run.processes.itertuples(index=False), *again)).verdict.text
+    text = analyse(run).verdict.text
     assert "it was on the GPU for 34 s" in text
     assert [each.span for each in finding.occurrences] == [(50.0, pytest.approx(69.0)), (90.0, pytest.approx(105.0))]
+
+
+def test_the_memory_of_a_guest_that_comes_back_is_its_own_in_each_stay():
+    context = build_context(back_again(), Options())
+    held = context.gpu_memory(context.series[0]).others_mib
+    assert [held[t_s] > 0 for t_s in (40, 60, 80, 100, 115)] == [False, True, False, True, False]
 
 
 def test_a_guest_of_minutes_is_told_in_minutes():

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, indices_within
+from gpu_report.analyse.timeseries.intervals import Span, indices_within, runs_of
 from gpu_report.model import Gpu
 
 # Bytes/s of one lane in one direction, by generation, without the line code (PCI-SIG: 8b/10b, from gen 3 on 128b/130b).
@@ -127,8 +127,7 @@ def _bridged(marked: Bools) -> Bools:
 
 def _longest(marked: Bools) -> tuple[int, int]:
     """Return the first and the last of the longest row of marks; (0, -1) without any."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], marked.astype(int), [0]])))
-    starts, ends = edges[::2], edges[1::2]
+    starts, ends = runs_of(marked)
     if not len(starts):
         return 0, -1
     longest = int(np.argmax(ends - starts))

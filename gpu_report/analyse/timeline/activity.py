@@ -10,7 +10,16 @@ import numpy as np
 from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.process_looks import Look, looks_of
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import ROWS_AT_ONCE, Span, Spans, intersect, mask_in_any, minus, union
+from gpu_report.analyse.timeseries.intervals import (
+    ROWS_AT_ONCE,
+    Span,
+    Spans,
+    intersect,
+    mask_in_any,
+    minus,
+    runs_of,
+    union,
+)
 from gpu_report.model import EpochRow, Run
 
 # Who a process on a GPU belongs to (schema.PROCESS_OWNERS): the training, or certainly somebody else.
@@ -294,6 +303,5 @@ def _empty_spans(series: GpuSeries) -> list[Span]:
     if least > th.IDLE_MEMORY_SHARE * float(np.nanmedian(busy)):
         return []
     empty = memory <= least + th.IDLE_MEMORY_SLACK_MIB
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], empty, [False]]).astype(np.int8)))
     ends: Floats = times + series.sample_weight_s
-    return [(float(times[a]), float(ends[b - 1])) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    return [(float(times[a]), float(ends[b - 1])) for a, b in zip(*runs_of(empty), strict=True)]

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
+from gpu_report.analyse.timeseries.intervals import runs_of
 from gpu_report.model import EpochRow
 
 # Power this far over that of the training, for this long, is of another process beside it: 1.5 in `faulted`, where
@@ -35,15 +36,11 @@ def other_work(series: GpuSeries, usable: Bools) -> list[OtherWork]:
     if not len(known):
         return []
     level, least = float(np.median(known)), float(np.nanmin(power))
-    above = np.concatenate([[False], power >= OTHER_PROCESS_POWER * level, [False]])
-    edges = np.flatnonzero(np.diff(above.astype(np.int8)))
+    above = runs_of(power >= OTHER_PROCESS_POWER * level)
     ends = t_s + series.sample_weight_s
     settled = np.searchsorted(t_s, t_s + POWER_MEAN_S)  # the first reading that has nothing of that moment in it
     rests = np.append(power < (least + level) / 2, False)[settled]
-    spans = [
-        OtherWork(float(t_s[a]), float(ends[b - 1]), bool(rests[b - 1]))
-        for a, b in zip(edges[::2], edges[1::2], strict=True)
-    ]
+    spans = [OtherWork(float(t_s[a]), float(ends[b - 1]), bool(rests[b - 1])) for a, b in zip(*above, strict=True)]
     return [span for span in spans if span.end_s - span.start_s >= OTHER_PROCESS_POWER_S]
 
 

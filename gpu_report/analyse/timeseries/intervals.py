@@ -125,6 +125,12 @@ def mask_of_ranges(count: int, first: Indices, last: Indices) -> Bools:
     return inside
 
 
+def runs_of(marked: Bools) -> tuple[Indices, Indices]:
+    """Return the stretches [first, last) of marked rows that follow each other: what `mask_of_ranges` marks."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(np.int8)))
+    return edges[::2], edges[1::2]
+
+
 def slices(first: Indices, last: Indices) -> Iterator[slice]:
     """Yield the stretches [first, last): filling each is far less work than looking at every row."""
     return map(slice, first.tolist(), last.tolist())

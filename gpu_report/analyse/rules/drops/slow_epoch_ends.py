@@ -18,7 +18,7 @@ from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.siblings import SiblingLength, SiblingLengths
 from gpu_report.analyse.timeline.thresholds import FIRST_VALIDATION_EXTRA_S, LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s, runs_of
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK
 from gpu_report.model import Finding
 from gpu_report.wording import length
@@ -135,9 +135,9 @@ def _runs(t_s: Floats, idle: Bools, span: Span) -> list[Span]:
     first, last = np.searchsorted(t_s, span, side="right")
     if not idle[first:last].any():
         return []
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], idle[first:last], [False]]).astype(np.int8)))
-    begins = t_s[np.maximum(first + edges[::2] - 1, 0)]  # a row of the host is the mean since the row before
-    ends = t_s[first + edges[1::2] - 1]
+    begun, ended = runs_of(idle[first:last])
+    begins = t_s[np.maximum(first + begun - 1, 0)]  # a row of the host is the mean since the row before
+    ends = t_s[first + ended - 1]
     return intersect([span], list(zip(begins.tolist(), ends.tolist(), strict=True)))
 
 

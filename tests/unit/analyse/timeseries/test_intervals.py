@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.analyse.timeseries.intervals import ROWS_AT_ONCE, IntervalIndex, as_array, minus, parts, union
+from gpu_report.analyse.timeseries.intervals import (
+    ROWS_AT_ONCE,
+    IntervalIndex,
+    as_array,
+    mask_of_ranges,
+    minus,
+    parts,
+    runs_of,
+    union,
+)
 
 MOMENTS = st.integers(0, 30).map(float)
 SPANS = st.lists(st.tuples(MOMENTS, MOMENTS).map(sorted).map(tuple), max_size=12)
@@ -39,3 +48,11 @@ def test_parts_are_all_rows_in_order():
     for count in (0, 1, ROWS_AT_ONCE, 2 * ROWS_AT_ONCE + 1):
         rows = np.concatenate([np.arange(count)[part] for part in parts(count)])
         assert rows.tolist() == list(range(count))
+
+
+@given(st.lists(st.booleans(), max_size=20))
+def test_the_runs_of_marked_rows_mark_the_same_rows_and_lie_apart(marked):
+    first, last = runs_of(np.array(marked, dtype=bool))
+    assert mask_of_ranges(len(marked), first, last).tolist() == marked
+    assert (first < last).all()
+    assert (last[:-1] < first[1:]).all()

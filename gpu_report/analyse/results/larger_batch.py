@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.thresholds import LARGER_BATCH_FROM, NEAR_LIMIT_PCT
 from gpu_report.model import Finding
@@ -33,6 +31,5 @@ def _fits_twice(context: Context, gpu: int | None) -> bool:
     series = next((each for each in context.series if each.gpu == gpu), None)
     if series is None:
         return True
-    memory = context.gpu_memory(series)
-    peak_mib = float(np.nan_to_num(memory.used_mib).max(initial=0.0))
-    return not memory.capacity_mib or 2 * peak_mib <= NEAR_LIMIT_PCT / 100 * memory.capacity_mib
+    share = context.gpu_memory(series).peak_share
+    return share is None or 2 * share <= NEAR_LIMIT_PCT / 100

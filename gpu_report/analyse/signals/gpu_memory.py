@@ -48,6 +48,12 @@ class GpuMemory:
             return self.used_mib
         return self.used_mib - self.others_mib
 
+    @cached_property
+    def peak_share(self) -> float | None:
+        """Return which share (0 to 1) of what can be had was in use at most, None where that is not known."""
+        peak_mib = float(np.nan_to_num(self.used_mib).max(initial=0.0))
+        return peak_mib / self.capacity_mib if peak_mib and self.capacity_mib else None
+
     def between(self, start_t_s: float, end_t_s: float) -> slice:
         """Return the rows read in [start, end]."""
         first = np.searchsorted(self.t_s, start_t_s)

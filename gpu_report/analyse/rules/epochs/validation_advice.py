@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-import numpy as np
-
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.typical_validation import TypicalValidation
@@ -135,5 +133,4 @@ class ValidationAdvice:
     def _has_room(self) -> bool:
         """Tell whether twice the memory that was in use would fit each of its GPUs."""
         mine = [self.context.gpu_memory(each) for each in self.context.series if each.gpu in self.training.gpus]
-        peaks = [(float(np.nan_to_num(each.used_mib).max(initial=0.0)), each.capacity_mib or 0.0) for each in mine]
-        return all(0 < 2 * peak <= th.NEAR_LIMIT_PCT / 100 * capacity for peak, capacity in peaks)
+        return all(each.peak_share is not None and 2 * each.peak_share <= th.NEAR_LIMIT_PCT / 100 for each in mine)

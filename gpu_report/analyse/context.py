@@ -27,8 +27,9 @@ from gpu_report.analyse.timeline.throughput import Throughput, throughput_of
 from gpu_report.analyse.timeline.timeline import find_timeline
 from gpu_report.analyse.timeline.trainings import Training, away, begun_later, training_at
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries, gpu_series
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s, union
 from gpu_report.model import (
+    OF_EPOCHS,
     STARVED_PCT,
     Advice,
     Cause,
@@ -148,6 +149,11 @@ class Context:
         """Return each epoch's own phases, from its start (an earlier attempt is none of it) to its checkpoint."""
         ends = [phase.end_t_s for phase in self.phases]
         return tuple(_phases_of_epoch(self.phases, ends, epoch_end) for epoch_end in self.epoch_ends.all)
+
+    @cached_property
+    def in_epochs_s(self) -> float:
+        """Return the seconds of all epochs, with their ends."""
+        return length_s(union([phase.span for phase in self.phases if phase.name in OF_EPOCHS]))
 
     @cached_property
     def profiled(self) -> tuple[ProfiledSteps, ...]:

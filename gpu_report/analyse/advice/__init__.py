@@ -11,6 +11,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.catalogue import LAUNCH_BOUND
 from gpu_report.model import Advice, EpochSummary, Finding, SpeedupLimit
 
 
@@ -50,7 +51,7 @@ def advise(
 
 def _can_change(finding: Finding) -> bool:
     """Tell whether an argument may help against a lasting finding: against a note, only a batch for its small steps."""
-    is_small_steps = finding.cause is not None and finding.cause.name == "launch-bound"
+    is_small_steps = finding.cause is not None and finding.cause.name == LAUNCH_BOUND
     return finding.severity != "info" or is_small_steps
 
 

@@ -18,6 +18,7 @@ from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.call_growth import CallGrowth
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
 from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY
 from gpu_report.model import Advice, Evidence
@@ -101,10 +102,7 @@ def partly_in_call(signals: IntervalSignals) -> Candidate | None:
     computes = computes_where_it_stood(signals)
     if stood is None or not stood.is_partly_in_call or computes is None:
         return None
-    numbers = evidence(
-        ("in code of yours that YOLO called, with all that it calls", 100 * stood.call_share, "% of the idle time"),
-        _main_cpu(signals),
-    )
+    numbers = evidence(_in_call(stood), _main_cpu(signals))
     there = f"in one function for {100 * stood.call_share:.0f} % of the idle time"
     if computes:
         return Candidate("main-process", HINTED, f"the main process computed {there}", numbers)
@@ -225,13 +223,13 @@ def _in_one_place(signals: IntervalSignals) -> Iterator[tuple[str, float, str]]:
     if stood is None or not stood_elsewhere(signals):
         return
     if stood.is_in_call and stood.call_share > stood.share:
-        yield (
-            "in code of yours that YOLO called, with all that it calls",
-            100 * stood.call_share,
-            "% of the idle time",
-        )
+        yield _in_call(stood)
     else:
         yield ("the main process was in one line of code", 100 * stood.share, "% of the idle time")
+
+
+def _in_call(stood: Stood) -> tuple[str, float, str]:
+    return "in code of yours that YOLO called, with all that it calls", 100 * stood.call_share, "% of the idle time"
 
 
 def _main_cpu(signals: IntervalSignals) -> tuple[str, float | None, str]:

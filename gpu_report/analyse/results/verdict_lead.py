@@ -96,12 +96,6 @@ def _trained_s(context: Context) -> float:
     return trained or context.run.duration_s
 
 
-def _in_epochs_s(context: Context) -> float:
-    """Return the seconds of epochs, with their ends."""
-    mine = [phase.span for phase in context.phases if phase.name in {"train", "validation", "checkpoint"}]
-    return length_s(union(mine))
-
-
 def _epochs(context: Context) -> int:
     return sum(1 for phase in context.phases if phase.name == "train")
 
@@ -263,7 +257,7 @@ def _user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             validates = finding.phase == "validation"
             what = "the time of epochs, in validation" if validates else "training time"
             text = f"Look at {place_words(at)}: it took {share_pct:.0f} % of {what}{_grown(finding)}"
-            whole_s = _in_epochs_s(context) if validates else _trained_s(context)
+            whole_s = context.in_epochs_s if validates else _trained_s(context)
             saves_s = (finding.number(USER_CODE_IDLE_KEY) or 0.0) / 100 * whole_s
             saves_s = OUTGROWS_S if finding.number(GROWS_ON_KEY) else saves_s
             lead = Lead(_of(finding, LOOK, text, names_own=True), saves_s)

@@ -20,7 +20,7 @@ from gpu_report.analyse.results.time_ledger import others_work
 from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
-from gpu_report.analyse.timeseries.intervals import as_array, length_s, union
+from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.catalogue import ENDS_EPOCHS_KEY, LAUNCH_BOUND, RULES, STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Cause, Finding, Sentence
 from gpu_report.wording import counted, length, lower_first
@@ -31,7 +31,6 @@ BOUND_WORDS = {
     "data": ": most of the rest waits for data",
     "exchange": ": most of the rest waits for the exchange of gradients",
 }
-OF_EPOCHS = frozenset({"train", "validation", "checkpoint"})  # the phases of an epoch
 LIMIT = ": the model itself is the limit"
 GOOD = f"{HEALTHY_PCT:.0f} % or more is good for YOLO"
 
@@ -127,6 +126,14 @@ def healthy_steady_pct(context: Context, findings: Sequence[Finding]) -> float |
 
     None where it is not known, or where a GPU waited for something all the time.
     """
+    if any(finding.rule == "starved" for finding in findings):
+        return None
+    steady_pct = context.cached(_mean_steady_pct)
+    return steady_pct if steady_pct >= HEALTHY_PCT else None
+
+
+def _mean_steady_pct(context: Context) -> float:
+    """Return mean utilisation (%) in the steady state of all trainings' GPUs, 0 where that of one is not known."""
     known = [
         steady_utilisation(context, training, series, use)
         for training in context.trainings
@@ -134,16 +141,13 @@ def healthy_steady_pct(context: Context, findings: Sequence[Finding]) -> float |
         if series.gpu in training.gpus
     ]
     values = [value for value in known if value is not None]
-    steady_pct = mean(values) if values and len(values) == len(known) else 0.0
-    waits = any(finding.rule == "starved" for finding in findings)
-    return steady_pct if steady_pct >= HEALTHY_PCT and not waits else None
+    return mean(values) if values and len(values) == len(known) else 0.0
 
 
 def _at_epoch_ends(context: Context, findings: Sequence[Finding], trained_s: float) -> str:
     """Return for which share of the time of epochs something held up their ends, empty where nothing did."""
     took_s = sum(f.took_s for f in findings if RULES[f.rule].at_epoch_ends)
-    whole_s = length_s(union([phase.span for phase in context.phases if phase.name in OF_EPOCHS]))
-    share_pct = 100 * took_s / max(whole_s, trained_s + took_s) if took_s else 0.0
+    share_pct = 100 * took_s / max(context.in_epochs_s, trained_s + took_s) if took_s else 0.0
     return f"waited at the ends of epochs for {share_pct:.0f} % of the epochs' time" if took_s else ""
 
 

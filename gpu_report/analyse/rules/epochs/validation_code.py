@@ -12,10 +12,9 @@ from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, as_array, length_s
 from gpu_report.catalogue import RULES, USER_CODE_IDLE_KEY, USER_CODE_KEY
-from gpu_report.model import Advice, Cause, CodeLocation, Evidence, Finding, Frame
+from gpu_report.model import OF_EPOCHS, Advice, Cause, CodeLocation, Evidence, Finding, Frame
 from gpu_report.wording import where_it_is
 
-OF_EPOCHS = ("train", "validation", "checkpoint")
 DO = "Do it for all images at once (NumPy, torch), or validate with it less often"
 DO_NOT_WAIT = "Do what it waits for in a background thread, or validate with it less often"
 

@@ -1,5 +1,6 @@
 """The memory of one GPU over time: in use, held by others than the training, what it can hold, and its peaks."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from gpu_report.analyse.timeline.process_looks import Look, by_pid, looks_of
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs, rows_of
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Indices, Span, mask_of_ranges
+from gpu_report.analyse.timeseries.intervals import Indices, Span, mask_in_any, mask_of_ranges
 from gpu_report.model import Run
 
 UNKNOWN = "unknown"
@@ -80,13 +81,16 @@ def _others_mib(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> 
     """Return what others held at each row: the other processes, and processes that nobody knows whose they are."""
     of_pid = by_pid(looks_of(run, series.gpu))
     t_s = series.samples["t_s"].to_numpy(dtype=float)
-    stays = [(other.pid, other.span) for other in others if other.gpu == series.gpu]  # several, if it came back
-    seen = {pid for pid, _ in stays}
-    unowned = [pid for pid in _unowned_pids(run, of_pid) if pid not in seen]
-    stays += [(pid, _stay(of_pid[pid], series.tick_s, run.duration_s)) for pid in unowned]
+    stays: dict[int, list[Span]] = defaultdict(list)  # several, if it came back
+    for other in others:
+        if other.gpu == series.gpu:
+            stays[other.pid].append(other.span)
+    for pid in _unowned_pids(run, of_pid):
+        if pid not in stays:
+            stays[pid].append(_stay(of_pid[pid], series.tick_s, run.duration_s))
     held: Floats = np.broadcast_to(0.0, len(t_s))  # takes no room where nobody else was there
-    for pid, span in stays:
-        held = held + _held(of_pid[pid], t_s, span, series.tick_s)
+    for pid, spans in stays.items():
+        held = held + _held(of_pid[pid], t_s, spans, series.tick_s)
     return held
 
 
@@ -108,13 +112,13 @@ def _stay(looks: Sequence[Look], tick_s: float, duration_s: float) -> Span:
     return looks[0].t_s - PROCESSES_EVERY_S - tick_s, gone_s[-1] if gone_s else duration_s
 
 
-def _held(looks: Sequence[Look], t_s: Floats, span: Span, tick_s: float) -> Floats:
+def _held(looks: Sequence[Look], t_s: Floats, stays: Sequence[Span], tick_s: float) -> Floats:
     """Return what a process held at each moment, at most: of the looks before and after it the larger.
 
     A row stands for all the time to the next one, but the change itself came up to one look before it was seen. NaN
     while it was there, where the driver does not say how much it held.
     """
-    there = (t_s >= span[0]) & (t_s < span[1])
+    there = mask_in_any(t_s, stays)
     at, mib = _memory_of(looks)
     if not len(at):
         return np.where(there, np.nan, 0.0)

@@ -194,7 +194,7 @@ def _finding(finding: Finding) -> Values:
         "confidence": finding.cause.confidence if finding.cause else None,
         "start_s": finding.start_t_s,
         "duration_s": finding.took_s,
-        "occurrences": len(finding.each),
+        "occurrences": finding.times,
         "argument": advice.argument if advice else None,
         "value": advice.to_value if advice else None,
         "gain_at_most": advice.gain_at_most if advice else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from gpu_report.model.code import CodeLine, CodeLocation, CodeTime
@@ -354,6 +355,11 @@ class Finding(Stretch):
     waited_for: str = ""
 
     @property
+    def times(self) -> int:
+        """Return how many times it happened."""
+        return len(self.occurrences) or 1
+
+    @cached_property
     def each(self) -> tuple[Finding, ...]:
         """Return it once for each time that it happened."""
         if not self.occurrences:

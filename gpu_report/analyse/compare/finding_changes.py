@@ -28,7 +28,7 @@ class _Group:
 
     @property
     def count(self) -> int:
-        return sum(len(finding.each) for finding in self.findings)
+        return sum(finding.times for finding in self.findings)
 
     @property
     def worst(self) -> Finding:

@@ -9,6 +9,8 @@ import numpy.typing as npt
 from gpu_report.analyse.timeseries.intervals import ROWS_AT_ONCE, Bools, parts
 from gpu_report.analyse.timeseries.steps import Seconds
 
+PARTS_KEPT = 4  # half a MB each; what is asked for lies in two of them by turns: a stretch's, and where it ends
+
 
 class RunningSeconds:
     """Running totals of what `some` readings stand for (s): `before(n)` of those before reading n."""
@@ -16,7 +18,7 @@ class RunningSeconds:
     def __init__(self, seconds: Seconds, some: Bools) -> None:
         """Take what each reading stands for, and which of them count."""
         self._seconds, self._some, self._edges = seconds, some, [0.0]
-        self._asked: tuple[int, npt.NDArray[np.float64]] | None = None  # of the part that was asked for last
+        self._kept: dict[int, npt.NDArray[np.float64]] = {}  # of the parts that were asked for last
         for part in parts(len(seconds)):
             self._edges.append(float(self._within(part.start // ROWS_AT_ONCE)[-1]))
 
@@ -41,9 +43,10 @@ class RunningSeconds:
 
     def _within(self, part: int) -> npt.NDArray[np.float64]:
         """Return the seconds before each reading of a part, and before the next: added up one by one, as of all."""
-        if self._asked is not None and self._asked[0] == part:
-            return self._asked[1]
-        rows = slice(part * ROWS_AT_ONCE, (part + 1) * ROWS_AT_ONCE)
-        mine = np.where(self._some[rows], self._seconds[rows], 0.0)
-        self._asked = part, np.cumsum(np.concatenate([self._edges[part : part + 1], mine]))
-        return self._asked[1]
+        if part not in self._kept:
+            if len(self._kept) == PARTS_KEPT:
+                del self._kept[next(iter(self._kept))]
+            rows = slice(part * ROWS_AT_ONCE, (part + 1) * ROWS_AT_ONCE)
+            mine = np.where(self._some[rows], self._seconds[rows], 0.0)
+            self._kept[part] = np.cumsum(np.concatenate([self._edges[part : part + 1], mine]))
+        return self._kept[part]

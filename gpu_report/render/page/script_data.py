@@ -129,7 +129,7 @@ def _number(number: int | None, place: int, all_of: Finding) -> Json:
     """Return the number that a finding has on its card, with a place behind it where it happened several times."""
     if number is None:
         return {}
-    return {"number": f"{number}.{place}" if len(all_of.each) > 1 else str(number)}
+    return {"number": f"{number}.{place}" if all_of.times > 1 else str(number)}
 
 
 def _finding(finding: Finding, gpu: int | None, drop_percent: float) -> Json:

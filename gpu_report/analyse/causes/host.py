@@ -94,7 +94,7 @@ def cores_shared(signals: IntervalSignals) -> Candidate | None:
     waits for himself. Its cgroup says what it waited itself; what waits on other cores does not count, where that is
     known. A main process that idles waits for something else, on a machine that others keep busy.
     """
-    name = "cgroup_cpu_pressure_pct" if signals.within("cgroup_cpu_pressure_pct") is not None else "cpu_pressure_pct"
+    name = _own_pressure(signals)
     pressure, usual_pressure = signals.within(name), signals.typical(name)
     own, usual = trainer_cpu(signals), usual_trainer_cpu(signals)
     if own is None or not usual or usual_pressure is None or own > th.LESS_CPU_SHARE * usual:
@@ -163,7 +163,7 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     that use more than a core each run threads of a library, one for each core of the machine in each of them.
     """
     trainer, cores = trainer_cpu(signals), usable_cores(signals)
-    if trainer is None or not cores or trainer < th.OWN_CORES_PCT * cores:
+    if trainer is None or not cores or not _fills(signals, trainer / cores):
         return None
     if trainer > th.MOST_OF_CORES_PCT * cores:
         return _of_one_rank(signals, cores)
@@ -187,6 +187,18 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     more = "Give the training more CPU cores"  # nobody else had them
     advice = () if limited else (Advice(more, short=more),)
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers, advice)
+
+
+def _fills(signals: IntervalSignals, used_pct: float) -> bool:
+    """Tell whether the training filled its cores: nearly, or mostly while its processes waited for one another's."""
+    waits = (signals.within(_own_pressure(signals)) or 0.0) >= th.CPU_PRESSURE_PCT
+    return used_pct >= (th.CROWDED_CORES_PCT if waits else th.OWN_CORES_PCT)
+
+
+def _own_pressure(signals: IntervalSignals) -> str:
+    """Return the column that says how long the training waited for a core: its cgroup's, else the machine's."""
+    name = "cgroup_cpu_pressure_pct"
+    return name if signals.within(name) is not None else "cpu_pressure_pct"
 
 
 def _of_one_rank(signals: IntervalSignals, cores: float) -> Candidate | None:

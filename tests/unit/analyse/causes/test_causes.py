@@ -485,6 +485,14 @@ def test_a_training_that_fills_the_cores_of_its_quota_lacks_cores():
     assert explain(dataclasses.replace(held, usable_cores=4.6)).cause.name == "unexplained"
 
 
+@pytest.mark.parametrize(("used", "pressure", "full"), [(80, 69, True), (80, 20, False), (70, 69, False)])
+@pytest.mark.parametrize("whose", ["cpu_pressure_pct", "cgroup_cpu_pressure_pct"])
+def test_cores_that_processes_wait_for_are_full_before_the_last_percent(used, pressure, full, whose):
+    now = {"main_cpu_pct": 52, "workers_cpu_pct": 4 * used - 52, whose: pressure}
+    held = dataclasses.replace(signals({}), host=signal_table({**FED, whose: 0}, now), usable_cores=4.0)
+    assert (host.own_cores_full(held) is not None) == full
+
+
 @pytest.mark.parametrize(
     ("workers", "cpu_pct", "busiest", "text"),
     [

@@ -13,6 +13,7 @@ import numpy as np
 from gpu_report.analyse.signals.busy_wait import busy_waits_of, work_in_waits
 from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
 from gpu_report.analyse.signals.gpu_memory import GpuMemory, gpu_memory
+from gpu_report.analyse.signals.loader_bursts import drops_between_bursts
 from gpu_report.analyse.signals.other_processes import OtherProcess, other_processes_on
 from gpu_report.analyse.signals.profiled_steps import profiled_steps
 from gpu_report.analyse.signals.signals_index import SignalsIndex
@@ -82,7 +83,8 @@ class Context:
 
     By GPU, in the order of `series`: `usable` marks the readings of a training, `trains` those of them outside
     validations and checkpoints. `drops` are those of all GPUs: to find them is the dearest part of an analysis, and
-    several rules look at them. `busy_waits` are where a GPU of several is busy only waiting for another, `throttles`
+    several rules look at them. Those `between_bursts` of batches are none of them: the training goes on so all the time
+    (see loader_bursts.py). `busy_waits` are where a GPU of several is busy only waiting for another, `throttles`
     what held clocks down. `undisturbed` are the train phases of epochs in which nothing happened; `signals` knows what
     every signal is in the steady state: outside drops, waits and the stay of other processes. `throughput` is None
     where callbacks reported nothing.
@@ -101,6 +103,7 @@ class Context:
     trainings: tuple[Training, ...]
     too_coarse: tuple[Span, ...]
     drops: tuple[Drop, ...]
+    between_bursts: tuple[Drop, ...]
     other_processes: tuple[OtherProcess, ...]
     busy_waits: tuple[Interval, ...]
     throttles: tuple[Throttle, ...]
@@ -257,35 +260,23 @@ def build_context(run: Run, options: Options) -> Context:
     on_other_nodes = run.job.is_of_several_nodes
     waits = busy_waits_of(series, waiting, activity.used_gpus, on_other_nodes=on_other_nodes)
     trains = tuple(use & _trains(each, timeline.phases, waits) for each, use in zip(series, usable, strict=True))
-    drops = tuple(
+    found = tuple(
         drop
         for each, use, train in zip(series, usable, trains, strict=True)
         for drop in find_drops(each, use & apart(each), train & apart(each), options, begun_later(trainings, each.gpu))
     )
     others = tuple(other for each in series for other in other_processes_on(run, each))
-    disturbed = [*(drop.span for drop in drops), *(wait.span for wait in waits)]
+    disturbed = [wait.span for wait in waits]
     disturbed += [span for span in timeline.too_coarse if _is_busy_at_times(series, span)]
     disturbed += [other.span for other in _working(others, activity)]
     disturbed += profiled
     steady_in = steady_phases(timeline.phases, timeline.epoch_ends)
-    steady = steady_spans(steady_in, activity, run.duration_s, disturbed)
-    reading_s = max((each.interval_s for each in series), default=0.0)
     throughput = throughput_of(run)
-    return Context(
-        run=run,
-        options=options,
-        series=series,
-        usable=usable,
-        trains=trains,
-        **timeline._asdict(),
-        drops=drops,
-        other_processes=others,
-        busy_waits=waits,
-        throttles=tuple(t for each in series for t in throttles(each, activity, run.gpu(each.gpu))),
-        undisturbed=undisturbed_epochs(timeline.phases, timeline.epoch_ends, disturbed, reading_s)
-        if steady_in
-        else steady,
-        signals=SignalsIndex(
+
+    def steady_and_signals(drops: Sequence[Drop]) -> tuple[tuple[Span, ...], SignalsIndex]:
+        spans = [*disturbed, *(drop.span for drop in drops)]
+        steady = steady_spans(steady_in, activity, run.duration_s, spans)
+        index = SignalsIndex(
             run,
             series,
             steady,
@@ -295,7 +286,32 @@ def build_context(run: Run, options: Options) -> Context:
             others=others,
             throughput=throughput,
             used_gpus=activity.used_gpus,
-        ),
+        )
+        return steady, index
+
+    steady, signals = steady_and_signals(found)
+    bursts = drops_between_bursts(found, trainings, signals)
+    drops = tuple(drop for drop in found if drop not in bursts)
+    if bursts:
+        steady, signals = steady_and_signals(drops)
+    disturbed += [drop.span for drop in drops]
+    reading_s = max((each.interval_s for each in series), default=0.0)
+    return Context(
+        run=run,
+        options=options,
+        series=series,
+        usable=usable,
+        trains=trains,
+        **timeline._asdict(),
+        drops=drops,
+        between_bursts=tuple(bursts),
+        other_processes=others,
+        busy_waits=waits,
+        throttles=tuple(t for each in series for t in throttles(each, activity, run.gpu(each.gpu))),
+        undisturbed=undisturbed_epochs(timeline.phases, timeline.epoch_ends, disturbed, reading_s)
+        if steady_in
+        else steady,
+        signals=signals,
         throughput=throughput,
     )
 

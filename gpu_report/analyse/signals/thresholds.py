@@ -6,6 +6,17 @@ LATE_LOOK_TICKS = 2.5
 
 LEVEL_OVER_S = 60.0  # the level is the median over up to this much of readings, and at least LEVEL_AT_LEAST_S
 STRAY_SHARE = 0.25  # of a stretch: readings above its line (STRAY_S) that make up more mean busy, off and on
+# Drops are the way of a training where there are so many, in so much of it, and in each of so many parts of it half of
+# what there are on average: 36 % and 45 % with 2 and 3 workers whose batches took 20 s (n-starved and ab-s-workers-3,
+# twenty times as slow). A stall of 39 s every 10 min is 6 %.
+BURSTS_AT_LEAST = 5
+BURSTS_SHARE = 0.2
+BURSTS_PARTS = 3
+BURSTS_EVEN_SHARE = 0.5
+BURSTS_WAITED_SHARE = 0.4  # of them: by reports as far apart as a burst and a drop the waits of both are one
+# In them the workers use so much of their typical CPU, and the machine at most so many points more of all its cores.
+WENT_ON_SHARE = 0.75
+OTHERS_CAME_PCT = 5.0
 LOW_AT_LEAST_S = 10.0  # a low interval lasts at least this long
 # Then a drop is a new state, and the level starts anew: after so much training, and so much of all of it.
 SUSTAINED_AFTER_S = 300.0

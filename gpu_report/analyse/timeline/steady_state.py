@@ -29,14 +29,16 @@ def undisturbed_epochs(
 
     Where that leaves too little for readings that are `reading_s` apart, as of a training that was ended early, a first
     epoch warms up for a share of its length at most; likewise its last batch, where callbacks say when that ended.
+    Where that is too little, too, as of epochs of hours, it is what lies between the disturbances.
     """
     held_up, trained = interval_cover(disturbed), [phase for phase in phases if phase.name == "train"]
     for share in (1.0, th.WARM_UP_SHARE):
-        spans = [_settled(phase, epoch_ends, share) for phase in trained]
-        kept = tuple(span for span in spans if span[0] < span[1] and not held_up.touches(span))
+        spans = [span for phase in trained if (span := _settled(phase, epoch_ends, share))[0] < span[1]]
+        kept = tuple(span for span in spans if not held_up.touches(span))
         if is_settled(length_s(kept), reading_s):
-            break
-    return kept
+            return kept
+    between = tuple(minus(spans, _widened(disturbed)))
+    return between if is_settled(length_s(between), reading_s) else kept
 
 
 def _settled(phase: Phase, epoch_ends: EpochEnds, share: float) -> Span:
@@ -62,8 +64,11 @@ def steady_spans(
     away_spans = [*activity.startups, *activity.idle]
     inner = [_inner(p.span, reported=p.source == FROM_CALLBACKS) for p in steady]
     spans = inner or [_inner(span, reported=False) for span in minus([(0.0, duration_s)], away_spans)]
-    wide = [(start - th.STEADY_EDGE_S, end + th.STEADY_EDGE_S) for start, end in disturbed]
-    return tuple(minus([(start, end) for start, end in spans if start < end], sorted(wide)))
+    return tuple(minus([(start, end) for start, end in spans if start < end], _widened(disturbed)))
+
+
+def _widened(disturbed: Sequence[Span]) -> list[Span]:
+    return sorted((start - th.STEADY_EDGE_S, end + th.STEADY_EDGE_S) for start, end in disturbed)
 
 
 def _inner(span: Span, *, reported: bool) -> Span:

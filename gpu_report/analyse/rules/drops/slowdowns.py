@@ -37,7 +37,7 @@ def _falls(context: Context) -> list[Drop]:
         for series, usable, trains in zip(context.series, context.usable, context.trains, strict=True)
         for fall in find_drops(series, usable, trains, options, begun_later(context.trainings, series.gpu))
     ]
-    near = IntervalIndex(context.drops, lambda drop: drop.span)
+    near = IntervalIndex([*context.drops, *context.between_bursts], lambda drop: drop.span)
     own = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(*fall.span))]
     return [
         part.drop for part in drop_parts(context, own, options.line_share, options.drop_seconds) if not part.explained

@@ -49,6 +49,13 @@ def test_the_last_batch_of_an_only_short_epoch_is_left_out_for_a_share_of_it():
     assert undisturbed_epochs(outside, FIRST, [], 0.2) == ((pytest.approx(4.2), pytest.approx(9.0)),)
 
 
+def test_of_epochs_of_hours_what_lies_between_disturbances_counts():
+    hours, none_first = [Phase("train", 1, 0.0, 7200.0, FROM_CALLBACKS)], EpochEnds(())
+    stalls = [(1000.0, 1020.0), (5000.0, 5300.0)]
+    assert undisturbed_epochs(hours, none_first, stalls, 1.0) == ((0.0, 998.0), (1022.0, 4998.0), (5302.0, 7200.0))
+    assert undisturbed_epochs(hours, none_first, [(3.0, 7195.0)], 1.0) == ()
+
+
 @pytest.mark.parametrize(
     ("seconds", "reading_s", "settled"),
     [(5.0, 0.2, True), (4.9, 0.2, False), (9.0, 1.0, False), (10.0, 1.0, True), (10.0, 5.0, True), (7.0, 0.7, True)],

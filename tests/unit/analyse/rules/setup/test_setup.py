@@ -249,10 +249,11 @@ BLOCKING = {**FITTING, "slow_modes": ["launch_blocking"]}
 
 
 def test_a_debugging_mode_is_named_where_a_training_is_too_short_to_be_judged():
-    run = trained(BLOCKING, util=30.0)  # its only epoch, which a drop touches
+    run = trained(BLOCKING, util=30.0)  # its only epoch, of which a drop leaves too little
     util = run.samples["gpu_util_pct"].to_numpy().copy()
-    util[60:80] = 2.0
-    run = dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=util))
+    util[52:98] = 2.0
+    inside = dataclasses.replace(run.inside[0], phases=(Phase("train", 1, 46.0, 104.0, "inside"),))
+    run = dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=util), inside=(inside,))
     assert [finding.rule for finding in analyse(run).findings if finding.rule == "starved"] == []
     assert said(run) == [("warning", "Python waited for each operation of the GPU")]
     assert analyse(run).verdict.sentences[0].text.startswith("Unset `CUDA_LAUNCH_BLOCKING`, which is for debugging: ")

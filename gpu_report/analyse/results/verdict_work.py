@@ -94,7 +94,7 @@ def _no_fault(
 ) -> Iterator[Sentence]:
     """Yield why GPUs were less busy in training than is good, where nothing went wrong; nothing where that is not so.
 
-    It only warmed up for long, or the model is small for the GPU and nobody can give it larger batches.
+    It only warmed up, or did so for long, or the model is small for the GPU and nobody can give it larger batches.
     """
     starved = [finding for finding in findings if finding.rule == "starved"]
     if not starved and _at_epoch_ends(context, findings, seconds):
@@ -105,6 +105,8 @@ def _no_fault(
     if steady_pct is not None:
         yield Sentence("work", f"{_judgement(steady_pct, marred=marred)}{busy}, {steady_pct:.0f} % in steady state.")
         yield Sentence("work", f"{GOOD}.")
+    elif not starved and not marred and not context.cached(_mean_steady_pct):
+        yield Sentence("work", f"Too short to judge: {busy}, warming up included.")
     elif starved and all(finding.cause and _is_by_nature(finding.cause) for finding in starved):
         ids = tuple(finding.id for finding in starved)
         why = no_larger_batch(context, starved[0], findings)

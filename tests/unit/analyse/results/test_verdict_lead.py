@@ -138,6 +138,15 @@ def test_a_training_that_only_warmed_up_for_long_is_healthy():
     assert not any(each.text.startswith("Largest") for each in analysis_of("s-early-stop").verdict.sentences)
 
 
+def test_a_training_of_which_nothing_but_warming_up_was_read_is_too_short_to_judge():
+    run = run_of("s-early-stop")
+    verdict = analyse(dataclasses.replace(run, ring=run.ring.iloc[:0])).verdict
+    assert (
+        verdict.sentences[0].text == "Too short to judge: the GPU was busy 42 % of training time, warming up included."
+    )
+    assert verdict.is_healthy is False
+
+
 def test_a_model_with_small_steps_is_no_fault_and_why_its_batch_stays_is_said():
     run = run_of("l-healthy")
     inside = tuple(dataclasses.replace(each, settings={**each.settings, "batch": 64}) for each in run.inside)

@@ -37,7 +37,8 @@ def test_a_planned_window_and_one_that_is_asked_for(run_cli, yolo_home, offline,
     assert asked.returncode == 0, asked.stderr
     first, *_, last = load_run(run).profiled
     assert (first.reason, first.epoch, first.steps, first.full, first.failed) == ("planned", 2, 8, True, "")
-    assert (last.reason, last.steps, last.failed) == ("asked", 2, "")
+    assert (last.reason, last.failed) == ("asked", "")
+    assert last.steps in {1, 2}  # an epoch of eight that ends meanwhile ends the window
     assert asked.stdout.strip().endswith(f"{last.name}.json.gz")
     names = load_run(run).traces[first.name].names
     assert any(name.startswith("layer 0 Conv") for name in names)

@@ -32,6 +32,12 @@ def without_ring(run: Run) -> Run:
     return replace(run, ring=run.ring.iloc[:0])
 
 
+def without_pressure(run: Run) -> Run:
+    """Return a run as of a kernel without pressure stall information (PSI), such as RHEL's unless told otherwise."""
+    named = [name for name in run.host if name.endswith("_pressure_pct")]
+    return replace(run, host=run.host.assign(**dict.fromkeys(named, np.nan)))
+
+
 def with_few_ticks(run: Run) -> Run:
     """Return a run of which only every fifth tick was recorded, of the host, too."""
     interval_s = EVERY * (run.recording.interval_s or 1.0)
@@ -68,9 +74,10 @@ VARIANTS: Mapping[str, Callable[[Run], Run]] = {
     "nothing is missing": lambda run: run,
     "no GPM (SM, tensor and memory activity)": without_gpm,
     "no readings of the driver's own between ticks": without_ring,
+    "no pressure stall information (PSI)": without_pressure,
     "every fifth second only": with_few_ticks,
     "no callbacks": without_callbacks,
-    "none of these four": bare,
+    "none of these but pressure": bare,
     "no utilisation": without_utilisation,
 }
 

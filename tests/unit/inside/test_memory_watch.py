@@ -12,7 +12,8 @@ from types import SimpleNamespace as Some
 
 import pytest
 
-from gpu_report.inside.on_path.gpu_report_inside import memory_watch, tensor_holders
+from gpu_report.inside.on_path.gpu_report_inside.memory import holders
+from gpu_report.inside.on_path.gpu_report_inside.memory import watch as memory_watch
 
 MIB = 2**20
 SOON_S = 60.0  # a budget that no look needs
@@ -97,14 +98,14 @@ def _torch(monkeypatch, request):
 
 
 def known():
-    return tensor_holders.look(lambda _: set(), 0.0)[0]
+    return holders.look(lambda _: set(), 0.0)[0]
 
 
 def found_after(keep, *, make=Tensor, budget_s=SOON_S):
     before = known()
     for _ in range(12):
         keep(make())
-    return tensor_holders.look(lambda ids: ids - before, time.thread_time() + budget_s)[1]
+    return holders.look(lambda ids: ids - before, time.thread_time() + budget_s)[1]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +185,7 @@ def test_maps_that_each_epoch_makes_anew_are_not_blamed_for_what_is_kept():
     for _ in range(12):
         trainer.keep(Tensor(10))
         maps.append(Tensor(0, leaf=False))
-    found = tensor_holders.look(lambda ids: ids - before, time.thread_time() + SOON_S, 50.0)[1]
+    found = holders.look(lambda ids: ids - before, time.thread_time() + SOON_S, 50.0)[1]
     assert found["name"] == "Trainer.seen"
     assert len(maps) == 12
 
@@ -206,7 +207,7 @@ def test_no_walk_through_all_objects_begins_once_the_time_is_over(monkeypatch):
 
 def test_a_sum_of_losses_is_named_by_its_chain_of_additions():
     trainer, node = Trainer(), None
-    for _ in range(tensor_holders.SUMMED):
+    for _ in range(holders.SUMMED):
         node = AddBackward0(node)
     found = found_after(trainer.add, make=lambda: Tensor(0, leaf=False, node=node))
     assert found["name"] == "Trainer.total"
@@ -272,7 +273,7 @@ def test_what_grows_within_epochs_is_compared_from_look_to_look(watched, monkeyp
 
 def test_memory_that_stays_is_never_looked_into(watched, monkeypatch):
     watch, written, counter = watched
-    monkeypatch.setattr(tensor_holders, "look", lambda *_: pytest.fail("looked"))
+    monkeypatch.setattr(holders, "look", lambda *_: pytest.fail("looked"))
     for epoch, mib in enumerate([1000, 1100, 1050, 1120, 900, 1000]):
         counter.mib = mib
         watch.epoch_ends(epoch)
@@ -281,7 +282,7 @@ def test_memory_that_stays_is_never_looked_into(watched, monkeypatch):
 
 def test_an_error_of_ours_is_reported_and_not_raised(watched, monkeypatch):
     watch, written, counter = watched
-    monkeypatch.setattr(tensor_holders, "look", lambda *_: 1 / 0)
+    monkeypatch.setattr(holders, "look", lambda *_: 1 / 0)
     watch.epoch_ends(1)
     counter.mib = 2000.0
     watch.epoch_ends(2)

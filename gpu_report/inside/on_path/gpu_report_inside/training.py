@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import exceptions, facts
 from .batches import PROGRESS_EVERY_S, PROGRESS_SHARE, TOTALS_EVERY_S, Batches
 from .lines import LINES, now
-from .memory_watch import MemoryWatch
+from .memory.watch import MemoryWatch
 from .runs import ReportedRun
 from .startup import MOSAIC, PARTS, GflopsListener, unwrap, wrap
 

@@ -11,8 +11,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from . import tensor_holders
-from .lines import LINES, report
+from ..lines import LINES, report
+from . import holders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,7 @@ class MemoryWatch:
         began, began_s = time.thread_time(), time.monotonic()
         self._looks += 1
         enough_mib, survived = BYTES_SHARE * (grown or 0.0), self._looks > SECOND
-        tensors, found = tensor_holders.look(self._kept, began + LONGEST_LOOK_S, enough_mib, survived=survived)
+        tensors, found = holders.look(self._kept, began + LONGEST_LOOK_S, enough_mib, survived=survived)
         if self._looks > 1:
             took_ms = round(1000 * (time.monotonic() - began_s), 1)
             cpu_ms = round(1000 * (time.thread_time() - began), 1)

@@ -6,7 +6,6 @@ function: a local one, one of a closure, or an argument's default. The line is r
 
 from __future__ import annotations
 
-import dis
 import gc
 import os
 import sys
@@ -17,27 +16,18 @@ from types import (
     FrameType,
     FunctionType,
     GeneratorType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
     ModuleType,
 )
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from .fills import line_in, line_that_fills
+from .namespaces import OURS, names_of, own_classes
 
 CONTAINERS = (list, dict, tuple, set, frozenset, deque, OrderedDict, defaultdict)
 MOST_LEVELS = 4  # of containers in containers, from what holds the tensors to what has a name
 MOST_REFERRERS = 16  # that are asked for their names
-MOST_CODES = 2000  # functions of the user's in which the line is looked for
-MOST_MODULES = 200
-MUTATORS = frozenset(("append", "appendleft", "extend", "add", "update", "insert", "setdefault", "put", "__setitem__"))
-LIBRARIES = ("site-packages", "dist-packages")
-OURS = os.path.dirname(__file__)  # noqa: PTH120 - os.path is loaded already, pathlib may not be
-STANDARD = os.path.dirname(os.__file__)  # noqa: PTH120 - likewise
 OPTIMIZED = 1  # the flag of code with fast variables, that of functions; inspect, which names it, is slow to load
 LOOKS_ON = (3, 13)  # since when a frame's variables can be looked at in place (PEP 667)
-STORED, ADDED = 1, 2  # how well an instruction fits a line that fills something
 Name = Any  # a mapping: name, place, file, line, function
 
 
@@ -89,15 +79,15 @@ def _of_namespace(held: Any, names: dict[str, Any], ours: set[int], deadline: fl
     if key is None:
         return None
     module = sys.modules.get(names["__name__"]) if type(names.get("__name__")) is str else None
-    if type(module) is ModuleType and _names_of(module) is names:
+    if type(module) is ModuleType and names_of(module) is names:
         file = names.get("__file__")
         stem = os.path.splitext(os.path.basename(file))[0] if type(file) is str else names["__name__"]  # noqa: PTH119, PTH122
         return {
             "name": f"{stem}.{key}",
             "place": "global",
-            **_filled(key, names, file if type(file) is str else "", deadline),
+            **line_that_fills(key, names, file if type(file) is str else "", deadline),
         }
-    for each in _own_classes():  # found without another walk through all objects
+    for each in own_classes():  # found without another walk through all objects
         if any(part is names for part in gc.get_referents(each)):
             return _of_class(each, key, "class", deadline)
     for owner in referrers_of([names], deadline)[:MOST_REFERRERS]:
@@ -105,7 +95,7 @@ def _of_namespace(held: Any, names: dict[str, Any], ours: set[int], deadline: fl
             continue
         if isinstance(owner, type):
             return _of_class(owner, key, "class", deadline)
-        if type(owner) not in CONTAINERS and _names_of(owner) is names:
+        if type(owner) not in CONTAINERS and names_of(owner) is names:
             return _of_class(type(owner), key, "instance", deadline)
     return None
 
@@ -122,7 +112,7 @@ def _of_other(held: Any, owner: Any, ours: set[int], deadline: float) -> Name | 
     if kind.__name__ == "_lru_cache_wrapper":
         code = getattr(getattr(owner, "__wrapped__", None), "__code__", None)
         return _of_code(code, "lru_cache", "cache") if type(code) is CodeType else None
-    names = _names_of(owner)
+    names = names_of(owner)
     key = _key(names, held) if type(names) is dict else _slot(owner, held)
     return None if key is None else _of_class(kind, key, "instance", deadline)
 
@@ -184,15 +174,6 @@ def _key(names: Any, held: Any) -> str | None:
     return next((key for key, value in list(names.items()) if value is held and type(key) is str), None)
 
 
-def _names_of(owner: Any) -> Any:
-    """Return an object's own `__dict__`, None where it has none, or its class has its own idea of it."""
-    classes = type.__getattribute__(type(owner), "__mro__")
-    told = next((each.__dict__["__dict__"] for each in classes if "__dict__" in each.__dict__), None)
-    if type(told) not in {GetSetDescriptorType, MemberDescriptorType}:  # the latter of a module
-        return None
-    return object.__getattribute__(owner, "__dict__") if not isinstance(owner, type) else None
-
-
 def _slot(owner: Any, held: Any) -> str | None:
     """Return the slot of an object that holds another one."""
     for each in type.__getattribute__(type(owner), "__mro__"):
@@ -213,7 +194,7 @@ def _of_class(owner: type, key: str, place: str, deadline: float) -> Name:
     return {
         "name": f"{name}.{key}",
         "place": place,
-        **_filled(key, owner.__dict__, file if type(file) is str else "", deadline),
+        **line_that_fills(key, owner.__dict__, file if type(file) is str else "", deadline),
     }
 
 
@@ -222,120 +203,4 @@ def _of_code(code: CodeType, key: str | None, place: str) -> Name | None:
     if key is None:
         return None
     function = getattr(code, "co_qualname", code.co_name)
-    best = max((fill for each in _within(code) for fill in _fills(each, key)), key=lambda fill: fill[0], default=None)
-    at = (best[1], best[2]) if best else (code.co_name, code.co_firstlineno)
-    return {
-        "name": f"{function.replace('.<locals>', '')}.{key}",
-        "place": place,
-        "file": code.co_filename,
-        "function": at[0],
-        "line": at[1],
-    }
-
-
-def _filled(key: str, names: Any, file: str, deadline: float) -> Name:
-    """Return the line of the user's code that fills what has a name, among the functions of its class or module first.
-
-    `names` are those of that class or module. A function elsewhere may fill another one's attribute of that name: it is
-    named where it is the only one that adds to any.
-    """
-    own: list[tuple[int, str, str, int]] = []
-    others: list[tuple[int, str, str, int]] = []
-    for mine, code in _codes(names, deadline):
-        if key in code.co_names:
-            found = [(fit, code.co_filename, function, line) for fit, function, line in _fills(code, key)]
-            own += found if mine else []
-            others += [] if mine else [each for each in found if each[0] == ADDED]
-    if time.thread_time() > deadline:
-        own, others = [], []  # there may be a better one
-    places = {each[1:3] for each in others}
-    best = max(own, key=lambda fill: fill[0], default=others[0] if len(places) == 1 else None)
-    if best is None:
-        return {"file": file, "function": "", "line": None}
-    return {"file": best[1], "function": best[2], "line": best[3]}
-
-
-def _codes(first: Any, deadline: float) -> Iterator[tuple[bool, CodeType]]:
-    """Yield the code of functions among some names (True), and of others in the user's own modules (False).
-
-    A method of another class has attributes of its own in mind.
-    """
-    known: set[int] = set()
-    spaces: list[tuple[bool, Any]] = [(True, first)]
-    spaces += [(False, _names_of(each)) for each in _own_modules()]
-    for own, names in spaces:
-        for value in list(names.values()):
-            function = value.__func__ if type(value) in {staticmethod, classmethod} else value
-            if type(function) is FunctionType and len(known) < MOST_CODES and time.thread_time() < deadline:
-                for code in _within(function.__code__):
-                    if id(code) not in known:
-                        known.add(id(code))
-                        yield own, code
-
-
-def _own_modules() -> list[ModuleType]:
-    modules = [each for each in list(sys.modules.values()) if type(each) is ModuleType and _is_own(each)]
-    return modules[:MOST_MODULES]
-
-
-def _own_classes() -> list[type]:
-    """Return the classes of the user's own modules."""
-    spaces = [_names_of(each) for each in _own_modules()]
-    return [
-        each
-        for names in spaces
-        for each in list(names.values())
-        if isinstance(each, type) and each.__dict__.get("__module__") == names.get("__name__")
-    ]
-
-
-def _is_own(module: ModuleType) -> bool:
-    file = (_names_of(module) or {}).get("__file__")
-    return type(file) is str and not _is_library(file)
-
-
-def _is_library(file: str) -> bool:
-    parts = file.replace("\\", "/").split("/")
-    return file.startswith((STANDARD, OURS)) or any(each in parts for each in LIBRARIES)
-
-
-def _within(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for each in code.co_consts:
-        if type(each) is CodeType:
-            yield from _within(each)
-
-
-def _fills(code: CodeType, key: str) -> Iterator[tuple[int, str, int]]:
-    """Yield where code adds to something of this name, or stores into it: how well it fits, function and line."""
-    lines = dict(dis.findlinestarts(code))
-    line, on_line = code.co_firstlineno, False
-    instructions = list(dis.get_instructions(code))
-    for at, each in enumerate(instructions):
-        if each.offset in lines:
-            line, on_line = lines[each.offset] or line, False
-        if _loads(each, key):
-            on_line = True
-            after = next(
-                (one for one in instructions[at + 1 : at + 3] if one.opname not in {"PUSH_NULL", "CACHE"}), None
-            )
-            if after is not None and after.argval in MUTATORS:
-                yield ADDED, code.co_name, line
-        elif on_line and (_mutates(each) or _stores(each, key)):
-            yield STORED, code.co_name, line
-
-
-def _loads(instruction: dis.Instruction, key: str) -> bool:
-    value = instruction.argval
-    return instruction.opname.startswith("LOAD") and (value == key or (type(value) is tuple and value[-1:] == (key,)))
-
-
-def _stores(instruction: dis.Instruction, key: str) -> bool:
-    return instruction.opname.startswith("STORE") and instruction.argval == key
-
-
-def _mutates(instruction: dis.Instruction) -> bool:
-    """Tell whether an instruction adds to something: `x[0] = y`, `x += y` or `x[0].append(y)`."""
-    operation, value = instruction.opname, instruction.argval
-    in_place = operation.startswith("INPLACE") or (operation == "BINARY_OP" and instruction.argrepr.endswith("="))
-    return operation == "STORE_SUBSCR" or in_place or (type(value) is str and value in MUTATORS)
+    return {"name": f"{function.replace('.<locals>', '')}.{key}", "place": place, **line_in(code, key)}

@@ -13,7 +13,7 @@ import time
 from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from . import holder_names
+from . import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +63,7 @@ def look(
 
 def _found(samples: list[Any], fresh: set[int], deadline: float) -> dict[str, Any]:
     holder, levels = _common_holder(samples, deadline) if samples else (None, 0)
-    owner = None if holder is None else holder_names.owner_of(holder, deadline, {id(samples)})
+    owner = None if holder is None else names.owner_of(holder, deadline, {id(samples)})
     return {} if owner is None else {**owner, **_held(holder, levels, fresh)}
 
 
@@ -171,7 +171,7 @@ def _common_holder(samples: list[Any], deadline: float) -> tuple[Any, int]:
 
 def referrers(objects: list[Any], ours: set[int], deadline: float) -> list[Any]:
     """Return what refers to the objects, without frames and without what is ours."""
-    found = holder_names.referrers_of(objects, deadline)
+    found = names.referrers_of(objects, deadline)
     return [each for each in found if type(each) is not FrameType and id(each) not in ours]
 
 

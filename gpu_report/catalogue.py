@@ -16,6 +16,7 @@ ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its
 STEADY_KEY = "steady_util_pct"  # of evidence: mean utilisation in the steady state
 SWAPPED_KEY = "validated_images"  # of evidence: so many images validate for each that trains, and may be swapped
 ENLARGED_KEY = "enlarged_pixels"  # of evidence: how many times the pixels of the images on disk YOLO trains with
+NPY_WAIT_KEY = "waited_for_npy_s"  # of evidence: how long training waited for .npy images on slow storage
 ENDS_EPOCHS_KEY = "epochs_compared"  # of evidence: how many epochs tell what their ends take
 SLOW_COST_KEY = "slow_cost_s"  # of evidence: what slow epochs took longer in all
 GROWTH_KEY = "grown_by_the_end_s"  # of evidence: what an epoch takes longer by the end than at the beginning

@@ -53,6 +53,7 @@ SETTINGS |= {
     "prefetch": 2,
     "data_folder": "/data",
     "data_mib": 100,
+    "npy_mib": 700,
     "image_px": 4000,
     "image_boxes": [12.5, 2500],
     "omp_num_threads": 64,

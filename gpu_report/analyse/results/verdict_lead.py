@@ -25,6 +25,7 @@ from gpu_report.catalogue import (
     GROWS_ON_KEY,
     GROWTH_KEY,
     LAUNCH_BOUND,
+    NPY_WAIT_KEY,
     OTHER_NODE,
     RULES,
     SLOW_COST_KEY,
@@ -113,7 +114,8 @@ def _urgent(findings: Sequence[Finding]) -> Iterator[Lead]:
 def _set_up(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
     """Yield what to do about a set-up that does not fit, where it can be said shortly: the rest may follow from it.
 
-    Not of one that is known to win less than half at most: that has its place among the others.
+    Not of one that is known to win less than half at most, or to have cost so many seconds: that has its place among
+    the others.
     """
     for finding in findings:
         advice = next((each for each in finding.advice if each.short), None)
@@ -121,6 +123,7 @@ def _set_up(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             gain = advice.gain_at_most or 0.0
             faster = f" (up to {1 / (1 - gain):.0f}\u00d7 faster)" if th.HALF <= gain < 1 else ""
             saves_s = th.UNSURE * gain * _trained_s(context) if 0 < gain < th.HALF else URGENT_S
+            saves_s = finding.number(NPY_WAIT_KEY) or saves_s
             yield Lead(_of(finding, LOOK, f"{advice.short}{faster}: {lower_first(finding.summary)}"), saves_s)
 
 

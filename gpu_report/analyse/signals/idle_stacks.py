@@ -18,6 +18,7 @@ from gpu_report.analyse.signals.stack_notes import (
     of_worker_alone,
     own_within_call,
     reads_image,
+    reads_npy,
     stacks_waiting_for_loader,
     waits_for_gpu,
     waits_for_lock,
@@ -142,12 +143,13 @@ class IdleStacks:
 
 
 class WorkKind(NamedTuple):
-    """Whether a worker is at work at all, reads an image, waits for a lock, or for a manager's process."""
+    """Whether a worker is at work at all, reads an image, waits for a lock, for a manager's process, reads a .npy."""
 
     at_work: bool
     reads: bool
     in_lock: bool
     asks: bool
+    reads_npy: bool
 
 
 def _is_own(process: ProcessStacks, number: int) -> bool:
@@ -157,7 +159,7 @@ def _is_own(process: ProcessStacks, number: int) -> bool:
 
 def _work_kind(stack: Stack) -> WorkKind:
     inner = of_worker_alone(stack)
-    return WorkKind(bool(inner), reads_image(inner), waits_for_lock(inner), waits_for_process(inner))
+    return WorkKind(bool(inner), reads_image(inner), waits_for_lock(inner), waits_for_process(inner), reads_npy(inner))
 
 
 def idle_stacks(run: Run, used: Sequence[GpuSeries]) -> tuple[IdleStacks, ...]:

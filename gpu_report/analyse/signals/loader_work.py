@@ -17,7 +17,7 @@ KINDS = len(WorkKind._fields)
 
 @dataclass(frozen=True)
 class LoaderWork:
-    """Shares (0 to 1) of the GPU's idle time that workers spent reading images, in a lock, and asking a process.
+    """Shares (0 to 1) of the GPU's idle time that workers spent reading images, in a lock, asking, and reading .npy.
 
     Reading is what a cache does away with: reading, decoding and resizing by YOLO's own code. A process that is asked
     is a server of Python's `multiprocessing`, such as a `Manager`: one for all of them.
@@ -26,6 +26,7 @@ class LoaderWork:
     reading: float
     in_lock: float
     asking: float = 0.0
+    npy: float = 0.0
 
     @property
     def waits_for_lock(self) -> bool:
@@ -62,6 +63,12 @@ def loader_work(processes: Sequence[IdleStacks], spans: Sequence[Span] | None = 
             sums += _sums(each, spans)
     total, *parts = sums.tolist()
     return LoaderWork(*(part / total for part in parts)) if total >= LEAST_IDLE_S else None
+
+
+def waited_for_npy_s(processes: Sequence[IdleStacks], span: Span) -> float:
+    """Return the idle GPU seconds in which trainers waited for workers that read .npy images."""
+    found = (_sums(each, [span]) for each in processes if each.process.is_worker)
+    return float(sum(sums[WorkKind._fields.index("reads_npy")] for sums in found))
 
 
 def _sums(worker: IdleStacks, spans: Sequence[Span] | None) -> np.ndarray:

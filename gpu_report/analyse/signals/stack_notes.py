@@ -213,6 +213,7 @@ def shown_frames(stack: Stack, *, of_worker: bool = False) -> Stack:
 
 # YOLO's functions that read, decode and resize an image: what is cached is not read again.
 READING = frozenset({"load_image", "imread", "verify_image_label"})
+NPY = re.compile(r"[\\/]numpy[\\/]lib[\\/]_?(?:npyio|format)")  # of NumPy: what `np.load` reads with
 WAITING_CALLS = frozenset({"sleep", "select", "poll", "accept", "wait", "acquire"})  # C functions that only wait
 LOCKS = re.compile(r"[\\/](?:threading|synchronize)\.py$")
 MANAGERS = re.compile(r"[\\/]multiprocessing[\\/]managers\.py$")
@@ -222,6 +223,12 @@ CONNECTION = re.compile(r"[\\/]multiprocessing[\\/]connection\.py$")
 def reads_image(stack: Stack) -> bool:
     """Tell whether YOLO reads an image in a stack."""
     return any(frame.function in READING and in_yolo(frame) for frame in stack)
+
+
+def reads_npy(stack: Stack) -> bool:
+    """Tell whether YOLO reads an image from the .npy file that `cache=disk` wrote, which any later training reads."""
+    at = next((at for at, frame in enumerate(stack) if frame.function == "load_image" and in_yolo(frame)), 0)
+    return any(NPY.search(frame.file) for frame in stack[:at])
 
 
 def waits_for_lock(stack: Stack) -> bool:

@@ -168,6 +168,18 @@ def test_where_the_images_lie_and_what_they_take(folder):
     assert told["data_folder"] == str(folder / "images")
 
 
+def test_how_large_the_npy_images_are_where_most_images_have_one(folder):
+    trainer, files = Trainer(folder), [folder / f"{number}.npy" for number in range(40)]
+    trainer.train_loader.dataset = Images(npy_files=files)
+    files[0].write_bytes(bytes(2**20))
+    assert facts.read(facts.TRAINING, trainer)["npy_mib"] is None
+    for file in files:
+        file.write_bytes(bytes(2**20))
+    assert facts.read(facts.TRAINING, trainer)["npy_mib"] == 40
+    trainer.train_loader.dataset = Images(samples=[])
+    assert "npy_mib" not in facts.read(facts.TRAINING, trainer)
+
+
 def labelled(count, most=2500):
     """Return labels as ultralytics keeps them, of images of 480 x 640 with 3 boxes; every 25th has the most."""
     return [

@@ -85,6 +85,7 @@ TRAINING: Mapping[str, Reader] = {
     "images": lambda t: len(t.train_loader.dataset),
     "data_folder": lambda t: os.path.realpath(os.path.dirname(_image(t.train_loader.dataset, 0))),  # noqa: PTH120
     "data_mib": lambda t: _mib_of_images(t.train_loader.dataset) if rank() == 0 else None,
+    "npy_mib": lambda t: _mib_of_npy(t.train_loader.dataset) if rank() == 0 else None,
     "image_px": lambda t: _longer_side_px(_labels(t.train_loader.dataset)) if rank() == 0 else None,
     "image_boxes": lambda t: _mean_and_most_boxes(_labels(t.train_loader.dataset)) if rank() == 0 else None,
     "batches": lambda t: len(t.train_loader),
@@ -230,6 +231,17 @@ def _mib_of_images(dataset: Any) -> float:
     asked = range(0, count, max(count // SIZES_ASKED, 1))
     sizes = [os.path.getsize(_image(dataset, number)) for number in asked]  # noqa: PTH202 - os.path suffices here
     return round(sum(sizes) / len(sizes) * count / MIB, 3)
+
+
+def _mib_of_npy(dataset: Any) -> float | None:
+    """Return what all .npy images beside the training images take on disk, by a few of them; None without any.
+
+    YOLO reads those that exist with any `cache`. Most must be there: the first alone may be a file of the user's.
+    """
+    files = dataset.npy_files
+    asked = range(0, len(files), max(len(files) // SIZES_ASKED, 1))
+    sizes = [os.path.getsize(files[number]) for number in asked if os.path.exists(files[number])]  # noqa: PTH110, PTH202
+    return round(sum(sizes) / len(asked) * len(files) / MIB, 3) if 2 * len(sizes) > len(asked) else None
 
 
 def _labels(dataset: Any) -> list[dict[str, Any]]:

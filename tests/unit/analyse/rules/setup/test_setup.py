@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.runs import make_run, readings
+from support.stacks import LOOP, TRAINER, TRAINS, WAITS, process
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.rules.setup.storage import faster_place
 from gpu_report.analyse.signals.filesystems import mount_of
-from gpu_report.model import InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, YoloRun
+from gpu_report.catalogue import NPY_WAIT_KEY
+from gpu_report.model import Frame, InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, YoloRun
 
 SECONDS = 120
 FITTING = {"torch": "2.11.0+cu130", "cuda": "13.0", "device": "cuda:0"}
@@ -432,6 +434,56 @@ def test_images_on_a_slow_disk_while_reads_are_waited_for(mount, words):
 )
 def test_no_word_on_a_disk_that_is_fast_or_not_waited_for_or_not_known(folder, mounts, host):
     assert odds(trained({"data_folder": folder}, host=host, mounts=mounts)) == []
+
+
+NUMPY = Frame("/venv/lib/python3.11/site-packages/numpy/lib/_npyio_impl.py", 454, "load", "open")
+LOAD = Frame("/venv/lib/python3.11/site-packages/ultralytics/data/base.py", 278, "load_image")
+FROM_NPY, FROM_JPEG = (NUMPY, LOAD, LOOP, TRAINER), (LOAD, LOOP, TRAINER)
+
+
+def waited_for_images(stack, *, seconds=20, cpu_pct=15, settings=None, args=None, **more):
+    """Return a training that waited for a worker in this stack, from 20 s on, and computed after it."""
+    end_s = 20 + seconds
+    settings = {**FITTING, "cache": "disk", "data_folder": "/data/x", **(settings or {})}
+    run = trained(settings, util=5.0, args=args, host={"busiest_worker_cpu_pct": cpu_pct}, **more)
+    main = process((10, 20, TRAINS), (20, end_s, WAITS), (end_s, 110, TRAINS), pid=41)
+    return dataclasses.replace(run, stacks=(main, process((20, end_s, stack), role="worker 0", pid=2)))
+
+
+def npy_finding(run):
+    return next((finding for finding in odds(run) if finding.number(NPY_WAIT_KEY)), None)
+
+
+def test_npy_images_on_slow_storage():
+    settings = {"data_mib": 1024.0, "npy_mib": 7168.0}
+    run = waited_for_images(FROM_NPY, settings=settings, args={"cache": "disk"}, mounts=(ROOT, NFS, NVME))
+    found = npy_finding(run)
+    assert found.summary == "Training waited 19 s for .npy images on slow storage"
+    assert (found.severity, found.cause.name) == ("warning", "input-storage")
+    assert ("size of the .npy images, against the images", 7.0) in {(e.text, e.value) for e in found.evidence}
+    first, second = found.advice
+    assert (first.argument, first.to_value) == ("cache", "False")
+    assert second.text.startswith("Copy the images (1.0 GiB) to /scratch")
+    said = analyse(run).verdict.text
+    assert said.startswith("Delete the .npy images (`cache=False`), or use a local disk: training waited 19 s for .npy")
+
+
+def test_npy_images_of_an_earlier_run_are_read_with_any_cache():
+    found = npy_finding(waited_for_images(FROM_NPY, settings={"cache": False}, args={"cache": False}))
+    assert (found.advice[0].short, found.advice[0].argument) == ("Delete the .npy images, or use a local disk", None)
+
+
+@pytest.mark.parametrize(
+    ("stack", "more"),
+    [
+        (FROM_JPEG, {}),
+        (FROM_NPY, {"seconds": 4}),  # as long as workers take to start
+        (FROM_NPY, {"cpu_pct": 90}),  # from memory: they compute
+        (FROM_NPY, {"cpu_pct": np.nan}),
+    ],
+)
+def test_npy_images_are_no_finding_where_they_are_not_what_is_waited_for(stack, more):
+    assert npy_finding(waited_for_images(stack, **more)) is None
 
 
 def test_a_folder_lies_on_the_filesystem_that_is_mounted_nearest_above_it():

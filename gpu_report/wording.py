@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from gpu_report.model import CodeLine, CodeLocation, Ending, Frame, LineChange, ValidationPart
+from gpu_report.model import CodeLine, CodeLocation, Ending, Frame, LineChange, SetIn, ValidationPart
 
 MISSING = "n/a"
 MIB_PER_GIB = 1024
@@ -220,6 +220,16 @@ def _line(location: CodeLocation | CodeLine | Frame) -> str:
 
 def _file(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
+
+
+def set_in_words(places: Iterable[SetIn], *names: str) -> str:
+    """Return the lines that set any of these, as the end of a sentence: " (train.py:7 and 8)"; empty for none."""
+    of_file: dict[str, list[str]] = {}
+    for each in places:
+        if each.name in names:
+            of_file.setdefault(_file(each.file).replace("`", "'"), []).append(str(each.line))
+    said = (f"{file}:{' and '.join(dict.fromkeys(lines))}" for file, lines in of_file.items())
+    return f" ({', '.join(said)})" if of_file else ""
 
 
 def memory_words(mib: float) -> str:

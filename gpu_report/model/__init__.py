@@ -120,6 +120,7 @@ from gpu_report.model.recorded import (
     RecordedEvent,
     Recording,
     Run,
+    SetIn,
     Severity,
     Stretch,
     ThreadStacks,

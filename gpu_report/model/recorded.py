@@ -506,6 +506,15 @@ class MemoryHolder:
 
 
 @dataclass(frozen=True)
+class SetIn:
+    """A line of the user's code that switches on what slows a training; `name` is as in its settings."""
+
+    name: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
 class InsideRun:
     """What our callbacks wrote in one process of YOLO: rank 0 of a training, another rank, a prediction, an export.
 
@@ -517,6 +526,7 @@ class InsideRun:
     it: of theirs, in a long run, `phases`, `epochs` and `progress` hold the beginning and the end only.
     `models` are the facts of each model that was called, by its number in this process; `calls` how many calls there
     were (calls, failed, dropped). `objects` is how many predictors the process had made of each model by then.
+    `set_in` are lines of the user's code that switched on what the settings say is on, at most three of each.
     `memory_holders` are what held the tensors by which GPU memory grew, in order: the last look knows most.
     """
 
@@ -536,6 +546,7 @@ class InsideRun:
     calls: Mapping[str, int] = field(default_factory=dict)
     objects: Mapping[int, int] = field(default_factory=dict)
     memory_holders: tuple[MemoryHolder, ...] = ()
+    set_in: tuple[SetIn, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,9 @@ from gpu_report.analyse.causes.cores_takers import (
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import Advice
+from gpu_report.wording import set_in_words
 
+AFFINITY = "affinity"  # of what code of the user's sets
 ONE_THREAD = Advice(
     "Libraries such as BLAS and OpenMP start a thread for each core in each worker. Set `OMP_NUM_THREADS=1` (and "
     "`OPENBLAS_NUM_THREADS`, `MKL_NUM_THREADS`) before the training starts",
@@ -153,7 +155,8 @@ def held_on_few_cores(signals: IntervalSignals) -> Candidate | None:
         ("time with a process waiting for a CPU core", signals.within("cpu_pressure_pct"), "%"),
     )
     text = f"a process of the training could use only {now:.0f} of {before:.0f} CPU cores"
-    return Candidate("cpu-limit", STRONG if now <= th.FEW_CORES_SHARE * before else LIKELY, text, numbers)
+    sure = STRONG if now <= th.FEW_CORES_SHARE * before else LIKELY
+    return Candidate("cpu-limit", sure, text, numbers, _own_affinity(signals))
 
 
 def own_cores_full(signals: IntervalSignals) -> Candidate | None:
@@ -185,7 +188,7 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     if limited:
         text = f"training may use only {cores:g} of {signals.cores} CPU cores"
     more = "Give the training more CPU cores"  # nobody else had them
-    advice = () if limited else (Advice(more, short=more),)
+    advice = _own_affinity(signals) if limited else (Advice(more, short=more),)
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers, advice)
 
 
@@ -214,7 +217,14 @@ def _of_one_rank(signals: IntervalSignals, cores: float) -> Candidate | None:
         ("time with a process waiting for a CPU core", pressure, "%"),
     )
     text = f"one rank may use only {cores:g} of {signals.cores} CPU cores"
-    return Candidate("cpu-limit", OWN_CORES, text, numbers)
+    return Candidate("cpu-limit", OWN_CORES, text, numbers, _own_affinity(signals))
+
+
+def _own_affinity(signals: IntervalSignals) -> tuple[Advice, ...]:
+    """Return which line of the user's code leaves a process so few cores, nothing where it is none of theirs."""
+    place = set_in_words(signals.set_in, AFFINITY)
+    short = f"Let each process use more CPU cores{place}"
+    return (Advice(f"{short}: code of yours sets its affinity", short=short),) if place else ()
 
 
 def cores_short(signals: IntervalSignals) -> bool:

@@ -1,13 +1,14 @@
 """Cause: something is switched on that slows each line of Python or each launch, such as a profiler left on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse.causes.candidate import Candidate
 from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.causes.main_process import launch_bound, main_process_bound
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.model import Advice
+from gpu_report.model import Advice, SetIn
+from gpu_report.wording import set_in_words
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,15 @@ PROFILED = frozenset({"profile_function"})  # PyTorch's profiler sets one, to kn
 def slowed_by_mode(signals: IntervalSignals) -> Candidate | None:
     """Find a main process that is too slow for the GPU all the time while something was on that slows it."""
     known = signals.slow_modes - (PROFILED if "torch_profiler" in signals.slow_modes else frozenset())
-    on = [mode for name, mode in SLOW_MODES.items() if name in known]
+    on = [name for name in SLOW_MODES if name in known]
     bound = launch_bound(signals) or main_process_bound(signals)
     if not on or not signals.is_lasting or bound is None:
         return None
-    advice = tuple(Advice(mode.do, short=mode.do) for mode in on)
-    return Candidate("main-process", STRONG, on[0].what, bound.evidence, advice)
+    advice = tuple(switch_off(name, signals.set_in) for name in on)
+    return Candidate("main-process", STRONG, SLOW_MODES[on[0]].what, bound.evidence, advice)
+
+
+def switch_off(name: str, places: Sequence[SetIn]) -> Advice:
+    """Return to switch off a slow mode, with the line that switches it on where that is known."""
+    text = SLOW_MODES[name].do + set_in_words(places, name)
+    return Advice(text, short=text)

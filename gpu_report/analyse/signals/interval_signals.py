@@ -15,7 +15,7 @@ from gpu_report.analyse.signals.process_waits import FileWait, LockKept
 from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.model import NearbyKernelEvent, OtherProgram
+from gpu_report.model import NearbyKernelEvent, OtherProgram, SetIn
 
 NOT_LOADING = "not_loading"  # column: share of each row (0 to 1) in which the main process did not wait for its loader
 WAITING = ((NOT_LOADING, th.NOT_LOADING_SHARE), ("main_cpu_pct", th.WAITING_MAIN_PCT))
@@ -28,6 +28,7 @@ class IntervalSignals:
     `phases` are the shares of the interval (0 to 1) by what callbacks said that YOLO was doing, empty where none did.
     `tick_s` is the time that a row of the host stands for.
     `slow_modes` are what was switched on in the main process that slows it, by their names in its settings.
+    `set_in` are lines of the user's code that switched them on, or that leave a process fewer cores ("affinity").
     `is_rect` says that its training loads images in the order of their shape.
     `stood` is where the main process stood in its idle GPU time, None without its stacks.
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
@@ -63,6 +64,7 @@ class IntervalSignals:
     is_lasting: bool = False
     waits: bool = False
     slow_modes: frozenset[str] = frozenset()
+    set_in: Sequence[SetIn] = ()
     is_rect: bool = False
     stood: Stood | None = None
     main_file_wait: FileWait | None = None

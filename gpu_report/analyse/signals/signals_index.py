@@ -137,6 +137,7 @@ class SignalsIndex:
             step_s=self._step_s(gpu, within),
             loader_workers=training.workers if training else None,
             slow_modes=training.slow_modes if training else frozenset(),
+            set_in=training.set_in if training else (),
             is_rect=training is not None and training.args.get("rect") is True,
             phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
             stood=stood_of(self._habits, gpu, within),

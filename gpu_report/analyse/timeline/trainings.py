@@ -22,7 +22,7 @@ from gpu_report.analyse.timeline.training_epochs import (
 )
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, mask_in_any, minus, union
-from gpu_report.model import EpochSummary, Phase, Run, YoloRun
+from gpu_report.model import EpochSummary, Phase, Run, SetIn, YoloRun
 
 CPU = "cpu"
 
@@ -88,6 +88,12 @@ class Training:
         """Return what was switched on in its main process that slows it, such as a profiler, as far as it is told."""
         told = self.settings.get("slow_modes")
         return frozenset(mode for mode in told if isinstance(mode, str)) if isinstance(told, list) else frozenset()
+
+    @property
+    def set_in(self) -> tuple[SetIn, ...]:
+        """Return the lines of the user's code that switched on what slows it, in whichever of its processes."""
+        ranks = self.rank_group.ranks if self.rank_group else ()
+        return tuple(dict.fromkeys(each for rank in ranks for each in rank.set_in))
 
     @property
     def boxes(self) -> tuple[float, float] | None:

@@ -18,10 +18,10 @@ from gpu_report.load.problems import lines_left_out, too_many
 from gpu_report.load.process_files import process_files, read_head
 from gpu_report.load.run_clock import RunClock
 from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, CallbackLine, lines_of, text, whole
-from gpu_report.load.yolo.exceptions import raised
+from gpu_report.load.yolo.exceptions import one_line, raised
 from gpu_report.load.yolo.memory_holders import memory_holders
 from gpu_report.load.yolo.profiler_windows import profiler_windows
-from gpu_report.model import InsideEpoch, InsideRun, Phase, Raised, Recording, Validation, YoloRun
+from gpu_report.model import InsideEpoch, InsideRun, Phase, Raised, Recording, SetIn, Validation, YoloRun
 from gpu_report.run_folder import finite
 
 Lines = Sequence[CallbackLine]
@@ -44,6 +44,7 @@ SILENCE_SHARE: Final = 1 / 1800
 LARGEST_SETTING: Final = 1e15
 MOST_FILES: Final = 4096  # processes of YOLO under one recording
 LONGEST_LIST: Final = 16
+MOST_PLACES: Final = 64  # three for each of fifteen settings
 MOST_MODELS: Final = 200  # of one process: our callbacks tell no more apart
 
 
@@ -183,6 +184,7 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         calls=_counts(lines),
         objects=_objects(lines),
         memory_holders=memory_holders(lines),
+        set_in=_set_in(lines),
     )
 
 
@@ -195,6 +197,13 @@ def _models(lines: Lines) -> dict[int, dict[str, object]]:
             facts = {name: _plain(value) for name, value in line.content.items()}
             found[number] = {name: value for name, value in facts.items() if name not in STAMPS | {"number"}}
     return found
+
+
+def _set_in(lines: Lines) -> tuple[SetIn, ...]:
+    """Return the lines of code that switched something on, each once."""
+    said = [line.content for line in lines if line.kind == "set_in"][:MOST_PLACES]
+    told = ((one_line(each.get("name")), one_line(each.get("file")), whole(each.get("line"))) for each in said)
+    return tuple(dict.fromkeys(SetIn(name, file, line) for name, file, line in told if name and file and line))
 
 
 def _counts(lines: Lines) -> dict[str, int]:

@@ -4,6 +4,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.setup.check import SetupIssue
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Advice
+from gpu_report.wording import set_in_words
 
 P2P, SHM = "p2p", "shm"  # directly from GPU to GPU (NVLink, PCIe); through the host's shared memory
 VARIABLES = {P2P: "NCCL_P2P_DISABLE", SHM: "NCCL_SHM_DISABLE"}
@@ -20,12 +21,13 @@ def transport_off(context: Context, training: Training) -> SetupIssue | None:  #
     named = [way for way in VARIABLES if isinstance(off, list | tuple) and way in off]
     if len(training.gpus) <= 1 or P2P not in named:
         return None
+    place = set_in_words(training.set_in, *named)
     variables = " and ".join(f"`{VARIABLES[way]}`" for way in named)
     if SHM in named:
-        short = f"Unset {variables}"
+        short = f"Unset {variables}{place}"
         text = "Gradients go from GPU to GPU as over a network, though these are in one machine"
         do = Advice(f"{short} in the shell or the script that sets them", short=short)
         return SetupIssue("warning", text, tuple(named), (), (do,))
     text = "Gradients go through the host's memory: P2P between GPUs is switched off"
-    unless = Advice(f"Unset {variables}, unless the training hangs without it")
+    unless = Advice(f"Unset {variables}{place}, unless the training hangs without it")
     return SetupIssue("info", text, tuple(named), (), (unless,))

@@ -1,7 +1,7 @@
 """Set-up at odds: a torch that does not fit the driver or has no CUDA, and modes that slow each kernel."""
 
 from gpu_report.analyse.busy_in_training import busy_in_training, steady_utilisation
-from gpu_report.analyse.causes.slow_modes import SLOW_MODES
+from gpu_report.analyse.causes.slow_modes import SLOW_MODES, switch_off
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.setup.check import SetupIssue
@@ -9,7 +9,7 @@ from gpu_report.analyse.tensor_share import without_tensor_cores
 from gpu_report.analyse.timeline.device_argument import visible_devices
 from gpu_report.analyse.timeline.trainings import CPU, Training
 from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Advice, Evidence, Severity
-from gpu_report.wording import upper_first
+from gpu_report.wording import set_in_words, upper_first
 
 GIVE_A_GPU = "Give the training a GPU"
 CUDNN_OFF = "cudnn_off"  # of the slow modes the one that makes the GPU's own work longer
@@ -138,7 +138,8 @@ def _in_32_bits(training: Training, *, asked: bool, is_bare: bool, saves: float 
     """
     is_off = "TF32 is off" if training.settings.get("tf32") is False else "TF32 is probably off"
     how = "in 32 bits" if not is_bare else f"in 32 bits, without tensor cores ({is_off})"
-    allow = "" if not is_bare else ". To stay in 32 bits, allow TF32: `torch.backends.cudnn.allow_tf32 = True`"
+    place = set_in_words(training.set_in, "tf32")
+    allow = "" if not is_bare else f". To stay in 32 bits, allow TF32: `torch.backends.cudnn.allow_tf32 = True`{place}"
     if asked:
         why = f"See in its log why its check of AMP failed: most GPUs since 2018 train faster with it{allow}"
         short = "" if not is_bare else "Allow TF32 or mend AMP"
@@ -155,7 +156,8 @@ def cudnn_off(context: Context, training: Training) -> SetupIssue | None:  # noq
     if CUDNN_OFF not in training.slow_modes:
         return None
     mode = SLOW_MODES[CUDNN_OFF]
-    return SetupIssue("warning", f"Convolutions were slow: {mode.what}", (), (), (_do(mode.do),))
+    off = switch_off(CUDNN_OFF, training.set_in)
+    return SetupIssue("warning", f"Convolutions were slow: {mode.what}", (), (), (off,))
 
 
 def slow_mode(context: Context, training: Training) -> SetupIssue | None:
@@ -163,11 +165,12 @@ def slow_mode(context: Context, training: Training) -> SetupIssue | None:
 
     Of one that is judged it is the cause (causes/slow_modes.py).
     """
-    on = [SLOW_MODES[name] for name in SLOW_MODES if name in training.slow_modes and name != CUDNN_OFF]
+    on = [name for name in SLOW_MODES if name in training.slow_modes and name != CUDNN_OFF]
     busy = busy_in_training(context, training)
     if not on or busy is None or busy[0] >= HEALTHY_PCT or _is_judged(context, training):
         return None
-    return SetupIssue("warning", upper_first(on[0].what), (on[0].what,), (), tuple(_do(mode.do) for mode in on))
+    what, off = SLOW_MODES[on[0]].what, tuple(switch_off(name, training.set_in) for name in on)
+    return SetupIssue("warning", upper_first(what), (what,), (), off)
 
 
 def _is_judged(context: Context, training: Training) -> bool:

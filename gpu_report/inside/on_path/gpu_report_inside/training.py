@@ -8,15 +8,15 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from . import exceptions, facts
+from . import exceptions, facts, set_in
 from .batches import PROGRESS_EVERY_S, PROGRESS_SHARE, TOTALS_EVERY_S, Batches
-from .lines import LINES, now
+from .lines import LINES, now, report
 from .memory.watch import MemoryWatch
 from .runs import ReportedRun
 from .startup import MOSAIC, PARTS, GflopsListener, unwrap, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 BATCHES = Batches()
 OUT_OF_MEMORY = "OutOfMemoryError"  # torch's, whose type an older torch has under another name
@@ -39,6 +39,7 @@ class ReportedTraining(ReportedRun):
         self._gflops = GflopsListener()
         self._parts = ["setup"]
         self._slow_modes: list[str] | None = None
+        self._placed: set[str] = set()
         self._memory_retries = 0
         self._memory = MemoryWatch()
         self.phase("startup", "setup")
@@ -63,7 +64,10 @@ class ReportedTraining(ReportedRun):
 
     def settings(self, trainer: Any) -> None:
         """Say with what it trains, in effect."""
-        LINES.write("settings", {**facts.read(facts.TRAINING, trainer), "gflops": self._gflops.gflops})
+        told = {**facts.read(facts.TRAINING, trainer), "gflops": self._gflops.gflops}
+        LINES.write("settings", told)
+        if facts.rank() == 0 or told.get("world_size", 1) > 1:
+            self._tell_places(set_in.switched_on(told))
 
     def epoch_begins(self, trainer: Any) -> None:
         """Begin an epoch, or begin it again: NaN recovery and an out-of-memory retry come back to the same one.
@@ -163,6 +167,7 @@ class ReportedTraining(ReportedRun):
             return self.over(trainer), {"error": None}
         if type(error).__name__ == OUT_OF_MEMORY:
             self._memory.ran_out(self.epoch)
+        self._tell_places(facts.slow_modes())
         return "exception", exceptions.described(error, self.save_dir)
 
     def abandoned(self) -> tuple[float, float]:
@@ -213,10 +218,21 @@ class ReportedTraining(ReportedRun):
         self._slow_modes = now_on if before is None else [mode for mode in before if mode in now_on]
         if self._slow_modes != (before or []):
             LINES.write("settings", {"slow_modes": self._slow_modes})
+            self._tell_places(self._slow_modes)
         retries = facts.memory_retries()
         if retries is not None and retries != self._memory_retries:
             self._memory_retries = retries
             LINES.write("settings", {"memory_retries": retries})
+
+    def _tell_places(self, names: Sequence[str]) -> None:
+        """Say which lines of the user's code switched something on, once of each; to read them must harm nobody."""
+        asked = [name for name in names if name not in self._placed]
+        self._placed.update(asked)
+        try:
+            for name, file, line in set_in.places(asked):
+                LINES.write("set_in", {"name": name, "file": file, "line": line})
+        except Exception as error:  # noqa: BLE001 - it is worth no more than a line
+            report("places", error)
 
     def _totals(self) -> None:
         begun = {"start_wall_s": round(self._begun[0], 6), "start_mono_s": round(self._begun[1], 6)}

@@ -15,7 +15,7 @@ from gpu_report.analyse.signals.process_waits import LockKept
 from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.inside.on_path.gpu_report_inside import facts
-from gpu_report.model import Cause, Frame, KernelEvent, NearbyKernelEvent
+from gpu_report.model import Cause, Frame, KernelEvent, NearbyKernelEvent, SetIn
 
 START, END, SECONDS = 30.0, 45.0, 60
 # What a fed YOLO26m does on 16 cores: its main process spins while it waits for the GPU.
@@ -344,6 +344,8 @@ def test_a_main_process_that_is_late_with_a_profiler_on_is_late_for_it(sm_active
         "Stop PyTorch's profiler after a few steps",
         "Turn off `tracemalloc`",
     ]
+    placed = dataclasses.replace(slowed, set_in=(SetIn("tracemalloc", "/a/leak.py", 3),))
+    assert [each.short for each in explain(placed).advice][1] == "Turn off `tracemalloc` (leak.py:3)"
     assert not explain(dataclasses.replace(slowed, is_lasting=False)).advice
     assert explain(dataclasses.replace(slowed, stood=IN_CALL)).cause.explanation != explained.cause.explanation
     fed = dataclasses.replace(signals({}), is_lasting=True, slow_modes=slowed.slow_modes)

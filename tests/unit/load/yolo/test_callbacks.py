@@ -13,7 +13,7 @@ from gpu_report.load import load_run
 from gpu_report.load.limits import SHORT, Limits
 from gpu_report.load.run_clock import Boot, RunClock
 from gpu_report.load.yolo.callbacks import Outside, load_inside, with_versions
-from gpu_report.model import Recording, YoloRun
+from gpu_report.model import Recording, SetIn, YoloRun
 from gpu_report.render.run.summary_json import build_summary
 
 START = 1_800_000_000
@@ -409,3 +409,12 @@ def test_what_holds_the_tensors_is_read_and_a_look_that_found_nothing_or_makes_n
     ((run,), _) = load_inside(tmp_path, CLOCK, END_S, (), Outside())
     (holder,) = run.memory_holders
     assert (holder.t_s, holder.name, holder.line, holder.mib, holder.grown_mib) == (5.0, "A.b", 3, 2.5, 1.5)
+
+
+def test_where_something_was_set_is_read_once_and_what_makes_no_sense_is_left_out(tmp_path):
+    told = {"name": "tf32", "file": "/a/train.py", "line": 7}
+    odd = ({**told, "line": "7"}, {**told, "file": 3}, {**told, "name": ""}, {})
+    lines = [line(2.0, "set_in", **each) for each in (told, told, *odd)]
+    (tmp_path / "7.jsonl").write_text(run_line() + "".join(lines))
+    ((run,), _) = load_inside(tmp_path, CLOCK, END_S, (), Outside())
+    assert run.set_in == (SetIn("tf32", "/a/train.py", 7),)

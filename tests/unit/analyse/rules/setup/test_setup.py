@@ -13,7 +13,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.rules.setup.storage import faster_place
 from gpu_report.analyse.signals.filesystems import mount_of
 from gpu_report.catalogue import NPY_WAIT_KEY
-from gpu_report.model import Frame, InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, YoloRun
+from gpu_report.model import Frame, InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, SetIn, YoloRun
 
 SECONDS = 120
 FITTING = {"torch": "2.11.0+cu130", "cuda": "13.0", "device": "cuda:0"}
@@ -259,6 +259,23 @@ def test_a_debugging_mode_is_named_where_a_training_is_too_short_to_be_judged():
     assert [finding.rule for finding in analyse(run).findings if finding.rule == "starved"] == []
     assert said(run) == [("warning", "Python waited for each operation of the GPU")]
     assert analyse(run).verdict.sentences[0].text.startswith("Unset `CUDA_LAUNCH_BLOCKING`, which is for debugging: ")
+
+
+def set_in(run, *names):
+    """Return the run with lines that set these: the first in train.py:7, the next in train.py:8."""
+    places = tuple(SetIn(name, "/home/me/train.py", 7 + number) for number, name in enumerate(names))
+    return dataclasses.replace(run, inside=tuple(dataclasses.replace(each, set_in=places) for each in run.inside))
+
+
+def test_the_line_that_sets_something_stands_in_what_to_do():
+    run = set_in(trained({**FITTING, "slow_modes": ["cudnn_off"]}), "cudnn_off", "tf32")
+    assert odds(run)[0].advice[0].short == "Remove `torch.backends.cudnn.enabled = False` (train.py:7)"
+    settings = {**FITTING, "amp": False, "tf32": False, "compute_capability": 9.0}
+    run = set_in(trained(settings, args={"amp": False}), "cudnn_off", "tf32")
+    assert "`torch.backends.cudnn.allow_tf32 = True` (train.py:8)" in odds(run)[0].advice[0].text
+    settings = {**FITTING, "omp_num_threads": 64, "torch_threads": 64}
+    (finding,) = odds(set_in(trained(settings, cores=8, cores_online=8), "threads"))
+    assert "Set OMP_NUM_THREADS=8 (train.py:7)" in finding.advice[0].text
 
 
 def test_a_debugging_mode_of_a_busy_gpu_or_of_a_training_that_is_judged_is_no_odd_set_up():

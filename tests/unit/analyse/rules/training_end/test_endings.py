@@ -27,6 +27,7 @@ from gpu_report.model import (
     Progress,
     Raised,
     RecordedEvent,
+    SetIn,
     YoloRun,
 )
 from gpu_report.render.comparison.rows import finding_words
@@ -422,6 +423,14 @@ def test_a_nan_gradient_ends_a_training_only_as_anomaly_detection_is_on(amp, adv
     (finding,) = ends(recorded(dataclasses.replace(crashed, raised=Raised(code=NAN_GRADIENT))))
     assert finding.summary == "The training crashed: anomaly detection was on and met a NaN gradient (RuntimeError)"
     assert [each.text.startswith(advice) for each in finding.advice] == [True]
+
+
+def test_the_line_that_switched_anomaly_detection_on_is_named():
+    place = SetIn("detect_anomaly", "/home/me/train.py", 8)
+    crashed = rank(ended="exception", error="RuntimeError", amp=True)
+    crashed = dataclasses.replace(crashed, raised=Raised(code=NAN_GRADIENT), set_in=(place,))
+    (finding,) = ends(recorded(crashed))
+    assert finding.advice[0].text.startswith("Turn off `torch.autograd.set_detect_anomaly` (train.py:8): with AMP")
 
 
 @pytest.mark.parametrize(("cache", "named"), [("ram", True), (True, True), ("disk", False), (None, False)])

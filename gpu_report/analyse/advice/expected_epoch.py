@@ -6,7 +6,7 @@ from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.thresholds import SETTLED_AT_LEAST_S, WARM_UP_S
 from gpu_report.analyse.timeline.trainings import Training, whole
-from gpu_report.analyse.timeseries.intervals import Span, length_s
+from gpu_report.analyse.timeseries.intervals import Span, length_s, minus
 from gpu_report.model import EpochSummary
 
 
@@ -26,6 +26,12 @@ def expected_epoch(context: Context, training: Training | None, firsts: Sequence
         return long[-1] if long else None
     shorter = [epoch for epoch in firsts if 0 < (epoch.train_s or 0.0) < (expected.train_s or 0.0)]
     return shorter[-1] if shorter else expected
+
+
+def epoch_as_it_went(context: Context, training: Training) -> EpochSummary | None:
+    """Return the epoch that its batches come to at the speed of all its training, but for the warm-up; else None."""
+    spans = training.train_spans
+    return _of_batches(context, training, minus(spans, [(spans[0][0], spans[0][0] + WARM_UP_S)])) if spans else None
 
 
 def _of_batches(context: Context, training: Training, spans: Sequence[Span]) -> EpochSummary | None:

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from gpu_report.analyse.advice import thresholds as th
-from gpu_report.analyse.advice.expected_epoch import expected_epoch
+from gpu_report.analyse.advice.expected_epoch import epoch_as_it_went, expected_epoch
 from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.main_process import OF_A_CALL, main_process_bound, partly_in_call
 from gpu_report.analyse.causes.slow_modes import slowed_by_mode
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.gpu_imbalance import peer_waits
+from gpu_report.analyse.rules.other_processes import taken_by_others
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training, longest_run
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
@@ -22,6 +24,7 @@ from gpu_report.catalogue import CAUSES, RULES, WAITING_FOR_PEER
 from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 
 GAPS = "short gaps"
+OTHER_PROCESS = "other-process"  # a rule and its cause
 # Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
 ALL, STEADY = "all epochs", "the steady-state epochs"
 EXPECTED = "estimate from the batches that it trained"
@@ -77,6 +80,10 @@ def find_speedup_limits(
             for limit in _momentary(mine, steady, disturbing)
         ),
         *(replace(limit, now_is=mean, is_mean=True) for limit in _at_epoch_ends(mine, findings)),
+        *(
+            replace(limit, now_is=mean, rest_s=_rest_s(mine, fmean), is_mean=True)
+            for limit in ([] if steady else _taken(context, training, fmean(epoch.train_s for epoch in mine), findings))
+        ),
     ]
     worthwhile = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
     return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
@@ -93,6 +100,19 @@ def _by_expected_epoch(
     limit = _lasting(context, training, [_Epoch(epoch, epoch.train_s or 0.0)], findings) if epoch else None
     if limit is not None and limit.speed_up_at_most >= th.LEAST_SPEED_UP:
         yield replace(limit, now_is=EXPECTED)
+    went = None if epoch or training is None else epoch_as_it_went(context, training)
+    if went is not None:
+        yield from (replace(each, now_is=EXPECTED) for each in _taken(context, training, went.train_s or 0.0, findings))
+
+
+def _taken(
+    context: Context, training: Training | None, now_s: float, findings: Sequence[Finding]
+) -> Iterator[SpeedupLimit]:
+    """Yield the limit of other processes that worked in each epoch, by what they took of the fullest GPU's time."""
+    shared = [f for f in findings if f.rule == OTHER_PROCESS and f.severity != "info" and f.cause]
+    share = taken_by_others(context, training) if shared and training is not None else 0.0
+    if share > 0:
+        yield SpeedupLimit(OTHER_PROCESS, now_s, now_s * (1 - share), "without what they took of the GPU's time")
 
 
 def _at_epoch_ends(epochs: Sequence[_Epoch], findings: Sequence[Finding]) -> Iterator[SpeedupLimit]:
@@ -240,10 +260,15 @@ def _limit(cause: str, now_s: float, best_s: float, basis: str) -> SpeedupLimit 
 
 
 def _busy_shares(context: Context, training: Training, epochs: Sequence[_Epoch]) -> list[float]:
-    """Return mean utilisation (0 to 1) of each used GPU in these epochs: none can do its work in less time."""
+    """Return mean utilisation (0 to 1) of each used GPU in these epochs: none can do its work in less time.
+
+    What a GPU spins for a late one of its training is no work of it.
+    """
     spans = as_array([epoch.span for epoch in epochs])
-    means = [series.mean_util_in(spans) for series in context.series if series.gpu in training.gpus]
-    return [mean_pct / 100 for mean_pct, seconds in means if seconds > 0]
+    mine = [series for series in context.series if series.gpu in training.gpus]
+    means = [(series.gpu, *series.mean_util_in(spans)) for series in mine]
+    waits = {gpu: share for gpu, (_, share) in context.cached(peer_waits).items()}
+    return [mean_pct / 100 * (1 - waits.get(gpu, 0.0)) for gpu, mean_pct, seconds in means if seconds > 0]
 
 
 def _momentary(

@@ -217,7 +217,9 @@ def _of_one_rank(signals: IntervalSignals, cores: float) -> Candidate | None:
         ("time with a process waiting for a CPU core", pressure, "%"),
     )
     text = f"one rank may use only {cores:g} of {signals.cores} CPU cores"
-    return Candidate("cpu-limit", OWN_CORES, text, numbers, _own_affinity(signals))
+    place = set_in_words(signals.set_in, AFFINITY)
+    short = f"Give the rank that may use only {cores:g} CPU cores more of them{place}"
+    return Candidate("cpu-limit", OWN_CORES, text, numbers, (Advice(f"{short}: all others wait for it", short=short),))
 
 
 def _own_affinity(signals: IntervalSignals) -> tuple[Advice, ...]:

@@ -12,7 +12,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.results.call_ledger import call_shares
 from gpu_report.analyse.rules.gpu_imbalance import peer_waits
-from gpu_report.analyse.signals.other_processes import share_of_others
+from gpu_report.analyse.rules.other_processes import lost_to_others
 from gpu_report.analyse.timeline.trainings import away
 from gpu_report.analyse.timeseries.energy import Energy, energy
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
@@ -272,7 +272,7 @@ def _lost(context: Context, series: GpuSeries) -> dict[str, Floats]:
 
     Of a clock it counts only where that is no mere note; of a wait where the GPU spins for one that is always later.
     """
-    others = context.cached(others_work).get(series.gpu)
+    others = context.cached(lost_to_others).get(series.gpu)
     lost = {} if others is None else {OTHERS: others}
     ours = 1.0 if others is None else 1 - others
     mine = [t for t in context.throttles if t.gpu == series.gpu and t.severity != "info"]
@@ -284,14 +284,6 @@ def _lost(context: Context, series: GpuSeries) -> dict[str, Floats]:
         left = np.clip(1.0 - sum(lost.values(), np.zeros(len(series.t_s))), 0.0, 1.0)
         lost[BUSY_WAIT] = left * np.where(mask_in_any(series.t_s, spans), share, 0.0)
     return lost
-
-
-def others_work(context: Context) -> dict[int, Floats]:
-    """Return the share of each reading's work that was other processes', by GPU of the training that had any."""
-    shared = {other.gpu for other in context.used_by_others}
-    mine = [series for series in context.used_series if series.gpu in shared]
-    shares = {series.gpu: share_of_others(context.run, series, context.used_by_others) for series in mine}
-    return {gpu: share for gpu, share in shares.items() if share.any()}
 
 
 def _starved_by(context: Context, gpu: int, findings: Sequence[Finding]) -> list[tuple[str, Span]]:

@@ -506,7 +506,7 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float, faster: str) -
     elif names_own and at is not None:
         text = f"Look at {place_words(at)}: {felt} for {took} there{faster}"
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
-        text = f"{advice.short}: it was on the GPU for {took}"
+        text = f"{advice.short}: it was on the GPU for {took}{faster}"
     elif advice is not None:
         text = f"{advice.short}: {felt} for {took}{_stood(at, row)}"
     elif _was_paused(worst):
@@ -522,8 +522,12 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float, faster: str) -
 
 
 def _faster_without(limit: SpeedupLimit | None, now_s: float | None) -> str:
-    """Return how much faster epochs would be without what makes the end of each longer, as the end of a sentence."""
-    if limit is None or now_s is None or not limit.at_epoch_ends or limit.saves_at_most_s >= now_s:
+    """Return how much faster epochs would be without what makes the end of each longer, as the end of a sentence.
+
+    Likewise without other processes on the GPU.
+    """
+    is_meant = limit is not None and (limit.at_epoch_ends or limit.cause == "other-process")
+    if limit is None or now_s is None or not is_meant or limit.saves_at_most_s >= now_s:
         return ""
     ratio = shown_ratio(now_s, now_s - limit.saves_at_most_s)
     return f" (up to {ratio:.1f}\u00d7 faster without)" if ratio >= FASTER_FROM else ""

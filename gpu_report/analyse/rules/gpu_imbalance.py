@@ -10,7 +10,6 @@ from gpu_report.analyse.causes.confidence import POSSIBLE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, mask_in_any
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
@@ -65,14 +64,9 @@ def _measured(context: Context) -> Iterator[tuple[list[GpuSeries], list[Span], l
     """Yield each training on several GPUs: their series, the spans of its steady state, what each GPU did in them."""
     for training in context.trainings:
         spans = training.within(context.signals.steady)
-        if _on_several(training) and sum(b - a for a, b in spans) >= th.IMBALANCE_AT_LEAST_S:
+        if training.steps_together and sum(b - a for a, b in spans) >= th.IMBALANCE_AT_LEAST_S:
             used = [series for series in context.series if series.gpu in training.gpus]
             yield used, list(spans), [share for each in used if (share := _share(context, each, spans)) is not None]
-
-
-def _on_several(training: Training) -> bool:
-    """Tell whether it is one training that ran on all the GPUs that it used, and those are two or more."""
-    return len(training.gpus) > 1 and training.world_size == len(training.gpus)
 
 
 def _judge(used: Sequence[GpuSeries], spans: Sequence[Span], shares: Sequence[_Share]) -> _Said | None:

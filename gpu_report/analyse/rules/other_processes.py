@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.other_processes import OtherProcess
-from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s
+from gpu_report.analyse.signals.other_processes import OtherProcess, share_of_others
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
+from gpu_report.analyse.timeseries.intervals import Span, as_array, intersect, length_s, mask_in_any, rows_before
 from gpu_report.model import Advice, Cause, Evidence, Finding, Occurrence
 from gpu_report.wording import length
 
@@ -24,6 +28,49 @@ def other_processes(context: Context) -> list[Finding]:
         if length_s(intersect([other.span], trained)) >= th.OTHER_PROCESS_AT_LEAST_S:
             stays.setdefault((other.gpu, other.pid), []).append(other)
     return [_finding(context, each) for each in stays.values()]
+
+
+def others_work(context: Context) -> dict[int, Floats]:
+    """Return the share of each reading's work that was other processes', by GPU of the training that had any."""
+    shared = {other.gpu for other in context.used_by_others}
+    mine = [series for series in context.used_series if series.gpu in shared]
+    shares = {series.gpu: share_of_others(context.run, series, context.used_by_others) for series in mine}
+    return {gpu: share for gpu, share in shares.items() if share.any()}
+
+
+def lost_to_others(context: Context) -> dict[int, Floats]:
+    """Return which share of each reading's work was none for other processes, by GPU of the training that lost any.
+
+    Ranks step together: what one GPU of a training lost, the others waited for, and read as busy meanwhile.
+    """
+    lost, taken = dict(context.cached(others_work)), context.cached(others_work)
+    for training in context.trainings:
+        mine = [series for series in context.used_series if series.gpu in training.gpus]
+        hit = [series for series in mine if series.gpu in taken]
+        for series in mine if training.steps_together and hit else ():
+            there = mask_in_any(series.t_s, as_array(training.train_spans))
+            shares = np.max([_at(series, each, taken[each.gpu]) for each in hit], axis=0)
+            lost[series.gpu] = np.where(there, shares, lost.get(series.gpu, 0.0))
+    return lost
+
+
+def _at(series: GpuSeries, other: GpuSeries, values: Floats) -> Floats:
+    """Return a value of another GPU's readings at those of a GPU: that of the last one before."""
+    row = np.minimum(rows_before(other.t_s, series.t_s, "right"), len(values)) - 1
+    return np.where(row >= 0, values[np.maximum(row, 0)], 0.0)
+
+
+def taken_by_others(context: Context, training: Training) -> float:
+    """Return the share (0 to 1) of a training's time that other processes took: of the GPU on which it was most."""
+    found, spans = [0.0], as_array(training.train_spans)
+    for series in context.used_series:
+        share = context.cached(others_work).get(series.gpu)
+        if share is not None and series.gpu in training.gpus:
+            there = mask_in_any(series.t_s, spans)
+            seconds = series.weight_s[there]
+            took_s = float((seconds * share[there] * series.util_pct[there].astype(float) / 100).sum())
+            found.append(took_s / float(seconds.sum()) if len(seconds) and seconds.sum() > 0 else 0.0)
+    return max(found)
 
 
 def _finding(context: Context, stays: Sequence[OtherProcess]) -> Finding:

@@ -72,6 +72,11 @@ class Training:
         return self.world_size or max(len(self.gpus), 1)
 
     @property
+    def steps_together(self) -> bool:
+        """Tell whether it is one training that ran on all the GPUs that it used, two or more: none steps alone."""
+        return len(self.gpus) > 1 and self.world_size == len(self.gpus)
+
+    @property
     def workers(self) -> int | None:
         """Return how many workers load for it, over all its ranks: as reported, else as asked for."""
         reported = whole(self.settings.get("workers"))

@@ -621,3 +621,13 @@ def test_a_training_that_fills_all_cores_needs_more_of_them_and_not_more_workers
     explained = explain(dataclasses.replace(given, cores=4, is_lasting=is_lasting))
     assert explained.cause.explanation == "the training used all 4 CPU cores"
     assert [each.short for each in explained.advice] == ["Give the training more CPU cores"]
+
+
+def test_a_rank_on_few_cores_is_given_more_and_the_line_that_binds_it_is_named():
+    busy = {"main_cpu_pct": 96, "workers_cpu_pct": 280, "main_cores": 2, "cpu_pressure_pct": 29, "workers": 24}
+    place = (SetIn("affinity", "/home/me/binding.py", 14),)
+    lasting = dataclasses.replace(signals(busy, is_lasting=True, cores=32), set_in=place)
+    explained = explain(dataclasses.replace(lasting, host=signal_table({**FED, "main_cores": 2}, busy, START)))
+    assert explained.cause.explanation == "one rank may use only 2 of 32 CPU cores"
+    short = "Give the rank that may use only 2 CPU cores more of them (binding.py:14)"
+    assert [each.short for each in explained.advice] == [short]

@@ -103,6 +103,40 @@ def test_a_guest_and_a_wait_for_a_peer_explain_themselves():
     assert found(waits) == []
 
 
+def with_neighbour(run, util_pct=60.0):
+    """Return the run with another process on GPU 1 from the first reading on, which uses so much of it."""
+    rows = [
+        (1.0, 0, 41, "python", 20_000.0, "appeared", "trainer", 30.0),
+        (1.0, 1, 42, "python", 20_000.0, "appeared", "trainer", 30.0),
+        (1.0, 1, 77, "serve", 900.0, "appeared", "other", util_pct),
+    ]
+    table = pd.DataFrame([dict(zip(PROCESSES, row, strict=True)) for row in rows], columns=PROCESSES)
+    return dataclasses.replace(run, processes=table)
+
+
+def test_what_another_process_takes_of_one_gpu_all_gpus_of_the_training_lose():
+    together, apart = (analyse(with_neighbour(pair(first=70.0, second=90.0, device=device))) for device in ("0,1", "0"))
+    lost = [next(row.gpu_seconds for row in each.ledger if row.name == "other-process") for each in (together, apart)]
+    # 60 of 90 % of 190 s on GPU 1; of GPU 0, which is busy 70 % and waits for it, as large a share
+    assert lost[1] == pytest.approx(190 * 0.6, rel=0.05)
+    assert lost[0] == pytest.approx(lost[1] + 190 * 0.7 * 60 / 90, rel=0.05)
+
+
+def test_another_process_in_each_epoch_costs_what_it_took_of_the_gpu():
+    analysis = analyse(with_neighbour(pair(first=70.0, second=90.0)))
+    (limit,) = [limit for limit in analysis.speedup_limits if limit.cause == "other-process"]
+    assert limit.epoch_s_at_best == pytest.approx(limit.epoch_s_now * (1 - 0.6), rel=0.05)
+    assert "(up to 2.5\u00d7 faster without)" in analysis.verdict.text
+
+
+def test_what_a_gpu_spins_for_a_late_one_is_no_work_that_an_epoch_is_bound_to():
+    late = pair(first=90.0, second=30.0)
+    (limit,) = analyse(late).speedup_limits
+    assert limit.epoch_s_at_best == pytest.approx(0.3 * limit.epoch_s_now, rel=0.05)
+    (limit,) = analyse(pair(first=90.0, second=30.0, tensor_active_pct=1.0)).speedup_limits  # it has more work
+    assert limit.epoch_s_at_best == pytest.approx(0.9 * limit.epoch_s_now, rel=0.05)
+
+
 def test_memory_far_apart_is_a_note():
     (finding,) = found(pair(second=90.0, memory_used_mib=27_000.0))
     assert finding.severity == "info"

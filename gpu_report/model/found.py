@@ -200,7 +200,8 @@ class SpeedupLimit:
     the advice (`fix`, as it is typed) is likely to reach, None where that cannot be worked out. `basis` says what
     the best rests on, `now_is` which epochs the epoch now is of, and `is_mean` that it is their mean. `rest_s`
     is what an epoch takes besides training (validation, checkpoint): it stays. `at_epoch_ends` says that it is of whole
-    epochs, whose ends the cause makes longer.
+    epochs, whose ends the cause makes longer. `function` is the user's own that it is of, with its line; empty where it
+    is of none, or of several.
     """
 
     cause: str
@@ -213,6 +214,7 @@ class SpeedupLimit:
     now_is: str = ""
     at_epoch_ends: bool = False
     is_mean: bool = False
+    function: str = ""
 
     @property
     def saves_at_most_s(self) -> float:

@@ -26,8 +26,9 @@ class SpeedupRow:
 
     @property
     def name(self) -> str:
-        """Return the cause, and that it lies in the ends of epochs where it does."""
-        return row_words(self.limit.cause) + (", at the ends of epochs" if self.limit.at_epoch_ends else "")
+        """Return the cause, or the user's function, and that it lies in the ends of epochs where it does."""
+        what = f"Your {self.limit.function}" if self.limit.function else row_words(self.limit.cause)
+        return what + (", at the ends of epochs" if self.limit.at_epoch_ends else "")
 
     @property
     def why_not_expected(self) -> str:

@@ -20,8 +20,9 @@ from gpu_report.analyse.timeline.trainings import Training, longest_run
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
 from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
-from gpu_report.catalogue import CAUSES, RULES, WAITING_FOR_PEER
+from gpu_report.catalogue import CAUSES, RULES, USER_CODE_KEY, WAITING_FOR_PEER
 from gpu_report.model import EpochSummary, Finding, SpeedupLimit
+from gpu_report.wording import where_it_is
 
 GAPS = "short gaps"
 OTHER_PROCESS = "other-process"  # a rule and its cause
@@ -85,6 +86,10 @@ def find_speedup_limits(
             for limit in ([] if steady else _taken(context, training, fmean(epoch.train_s for epoch in mine), findings))
         ),
     ]
+    found += [
+        replace(limit, now_is=which, rest_s=_rest_s(mine, median))
+        for limit in _of_code(steady or mine, findings, found)
+    ]
     worthwhile = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
     return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
 
@@ -100,9 +105,29 @@ def _by_expected_epoch(
     limit = _lasting(context, training, [_Epoch(epoch, epoch.train_s or 0.0)], findings) if epoch else None
     if limit is not None and limit.speed_up_at_most >= th.LEAST_SPEED_UP:
         yield replace(limit, now_is=EXPECTED)
+    if epoch:
+        steps = [_Epoch(epoch, epoch.train_s or 0.0)]
+        yield from (replace(each, now_is=EXPECTED) for each in _of_code(steps, findings, [limit] if limit else []))
     went = None if epoch or training is None else epoch_as_it_went(context, training)
     if went is not None:
         yield from (replace(each, now_is=EXPECTED) for each in _taken(context, training, went.train_s or 0.0, findings))
+
+
+def _of_code(
+    epochs: Sequence[_Epoch], findings: Sequence[Finding], found: Sequence[SpeedupLimit]
+) -> Iterator[SpeedupLimit]:
+    """Yield the limit of the user's function that takes most of the steps beside what holds training back most.
+
+    Not where its cause has a limit: that is then of more than the function.
+    """
+    known = {limit.cause for limit in found}
+    own = [(f.number(USER_CODE_KEY) or 0.0, f) for f in findings if f.rule == "user-code" and f.phase != "validation"]
+    share_pct, most = max(own, key=lambda each: each[0], default=(0.0, None))
+    if most is None or most.cause is None or most.cause.name in known or not 0 < share_pct < 100:
+        return
+    now_s = median(epoch.train_s for epoch in epochs)
+    best_s = now_s * (1 - share_pct / 100)
+    yield SpeedupLimit(most.cause.name, now_s, best_s, "without that function", function=where_it_is(most.where[0]))
 
 
 def _taken(

@@ -9,6 +9,7 @@ from support.stacks import LOG, TRAINER, process
 
 from gpu_report.analyse import analyse
 from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, Probes, YoloRun
+from gpu_report.render.speedup_rows import speedup_rows
 
 MODULE = Frame("/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1751, "_wrapped_call_impl")
 CALLS = Frame("/venv/lib/python3.11/site-packages/ultralytics/engine/trainer.py", 234, "run_callbacks")
@@ -75,6 +76,14 @@ def test_a_callback_beside_launching_is_a_finding_of_its_own(computes, cause):
     assert starved.cause.name == "launch-bound"
     # no larger batch can be said to fit, so what can be looked at comes first
     assert analysis.verdict.text.startswith("Look at `log_images` (callbacks.py:41): it took")
+
+
+def test_what_epochs_would_be_without_it_has_a_row_beside_that_of_the_small_steps():
+    analysis = analyse(trained(0.3))
+    (row,) = [row for row in speedup_rows(analysis) if row.limit.function]
+    assert row.name == "Your log_images (callbacks.py:41)"
+    assert row.limit_s == pytest.approx(0.7 * row.now_s, rel=0.02)
+    assert not [row for row in speedup_rows(analyse(trained(0.0))) if row.limit.function]
 
 
 def test_a_loss_during_which_the_gpu_still_works_holds_up_a_gpu_that_waits():

@@ -214,9 +214,10 @@ def _own_files(folders: Sequence[str]) -> list[str]:
     main = _file(sys.modules.get("__main__"))
     roots = {os.path.dirname(os.path.abspath(main)) if main else "", os.getcwd(), *folders} - {"", "/"}  # noqa: PTH100, PTH109, PTH120
     named = ((name, _file(module)) for name, module in list(sys.modules.items()))
-    files = [os.path.abspath(file) for name, file in named if file and name.partition(".")[0] not in LIBRARIES]  # noqa: PTH100
+    mine = (file for name, file in named if file.endswith(".py") and name.partition(".")[0] not in LIBRARIES)
+    files = (os.path.abspath(file) for file in mine if not INSTALLED.search(file))  # noqa: PTH100 - of a few
     below = tuple(root.rstrip(os.sep) + os.sep for root in roots)
-    own = (file for file in files if file.endswith(".py") and file.startswith(below) and not INSTALLED.search(file))
+    own = (file for file in files if file.startswith(below))
     return list(dict.fromkeys(own))
 
 

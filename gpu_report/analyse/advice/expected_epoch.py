@@ -1,6 +1,7 @@
 """The epoch that a training is expected to have, of which no steady one was recorded: they may take hours."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.context import Context
@@ -25,7 +26,16 @@ def expected_epoch(context: Context, training: Training | None, firsts: Sequence
     if expected is None:
         return long[-1] if long else None
     shorter = [epoch for epoch in firsts if 0 < (epoch.train_s or 0.0) < (expected.train_s or 0.0)]
-    return shorter[-1] if shorter else expected
+    return _as_later_ones(context, training, shorter[-1]) if shorter else expected
+
+
+def _as_later_ones(context: Context, training: Training, epoch: EpochSummary) -> EpochSummary:
+    """Return a first epoch without what its last batch took longer for being of a size that was new then."""
+    mine = [span for span in training.train_spans if epoch.start_t_s <= span[0] and span[1] <= epoch.end_t_s]
+    images, batch = whole(training.settings.get("images")), whole(training.settings.get("batch"))
+    if context.throughput is None or epoch.train_s is None or not mine or not images or not batch or not images % batch:
+        return epoch
+    return replace(epoch, train_s=epoch.train_s - context.throughput.odd_batch_s(mine[0]))
 
 
 def epoch_as_it_went(context: Context, training: Training) -> EpochSummary | None:

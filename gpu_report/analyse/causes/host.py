@@ -187,8 +187,7 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     text = f"the training used all {cores:g} CPU cores"
     if limited:
         text = f"training may use only {cores:g} of {signals.cores} CPU cores"
-    more = "Give the training more CPU cores"  # nobody else had them
-    advice = _own_affinity(signals) if limited else (Advice(more, short=more),)
+    advice = _own_affinity(signals) or (_more_cores(cores if limited else None),)
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers, advice)
 
 
@@ -220,6 +219,15 @@ def _of_one_rank(signals: IntervalSignals, cores: float) -> Candidate | None:
     place = set_in_words(signals.set_in, AFFINITY)
     short = f"Give the rank that may use only {cores:g} CPU cores more of them{place}"
     return Candidate("cpu-limit", OWN_CORES, text, numbers, (Advice(f"{short}: all others wait for it", short=short),))
+
+
+def _more_cores(of: float | None) -> Advice:
+    """Return to give the training more cores; `of` is how many it may use, None for all: nobody else had them."""
+    short = "Give the training more CPU cores"
+    if of is None:
+        return Advice(short, short=short)
+    allows = "Slurm's `--cpus-per-task`, Docker's `--cpus` or `taskset` allow them"
+    return Advice(f"{short}: {allows}", short=f"{short} than the {of:g} that it may use")
 
 
 def _own_affinity(signals: IntervalSignals) -> tuple[Advice, ...]:

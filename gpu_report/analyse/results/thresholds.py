@@ -2,6 +2,7 @@
 
 COMPUTE_BOUND_PCT = 95.0  # above this: the time is in the model
 SHARED_PCT = 5.0  # of a GPU's work: less of another process's is not worth a word beside it
+HARDLY_PCT = 5.0  # a GPU that reads as much once did something, if only a step that crashed
 
 # What the verdict leads with.
 WORTH_LEADING_SHARE = 0.01  # of the training: what costs less is said later, and is nothing to fix first

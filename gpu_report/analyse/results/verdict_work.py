@@ -250,8 +250,15 @@ def _no_work(context: Context, unseen: float) -> str:
         return f"Too little was recorded to say whether a GPU worked: {held}."
     if not is_whole:
         return f"No GPU worked in the {length(longest_s)} that were measured."
-    if _worked_at_start(context):
-        return "The GPU worked only during start-up."
+    return "The GPU worked only during start-up." if _worked_at_start(context) else _hardly(context)
+
+
+def _hardly(context: Context) -> str:
+    """Return how little the GPUs did that were not others' alone: one step that crashed is some work."""
+    read = (series for series in context.series if len(series.t_s) and series.gpu not in context.gpus_of_others)
+    most_pct = max((float(series.util_pct.max()) for series in read), default=0.0)
+    if most_pct >= th.HARDLY_PCT:
+        return f"The GPU hardly worked: it was {most_pct:.0f} % busy at most."
     return "No GPU worked during this recording."
 
 

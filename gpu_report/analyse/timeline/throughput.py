@@ -14,7 +14,13 @@ from gpu_report.analyse.timeline.thresholds import STRETCH_BATCHES
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
 from gpu_report.model import InsideEpoch, InsideRun, Run
+
+LEAST_REPORTS = 3  # of an epoch: the first, one whose batches tell how long one takes, and the last
+# An odd last batch took 2.3 to 4.2 s at steps of 0.13 to 0.19 s, and 8 s on a slow host; without one the end of a first
+# epoch was within 1.4 steps of the others (21 runs).
+ODD_BATCH_STEPS = 5.0
 
 Point = tuple[float, float, float, float, float]  # a row of Throughput
 
@@ -56,6 +62,22 @@ class Throughput:
         batches, seconds = np.diff(self.batches), np.diff(self.trained_s)
         known = (batches >= STRETCH_BATCHES) & (cover.seconds_in_each(ends) > 0)
         return float((seconds[known] / batches[known]).min()) if known.any() else None
+
+    def odd_batch_s(self, span: Span) -> float:
+        """Return what the last batch of a first epoch took longer than the others (s), 0 where that is not much.
+
+        Of another size, it has its kernels loaded and tuned. `span` is of the training of an epoch that ended: the last
+        report in it comes a few batches before its end, of which the others took as long as those before, beside waits.
+        """
+        rows = np.flatnonzero((self.t_s >= span[0]) & (self.t_s <= span[1] + TOUCHED_S))
+        rows = rows[np.concatenate([[True], np.diff(self.batches[rows]) > 0])[: len(rows)]]
+        if len(rows) < LEAST_REPORTS:
+            return 0.0
+        first, before, last = rows[0], rows[-2], rows[-1]
+        batches, seconds = self.batches, self.trained_s - self.waited_s
+        step_s = (seconds[before] - seconds[first]) / (batches[before] - batches[first])
+        longer_s = float(seconds[last] - seconds[before] - (batches[last] - batches[before]) * step_s)
+        return longer_s if longer_s >= ODD_BATCH_STEPS * step_s else 0.0
 
     def data_wait_share(self, spans: Sequence[Span]) -> float | None:
         """Return the share of training within spans that waited for data, 0 to 1, None where nothing was trained.

@@ -2,12 +2,15 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from support.cut_short import cut_short
 from support.samples import SAMPLES
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.advice.expected_epoch import expected_epoch
+from gpu_report.analyse.timeline.throughput import Throughput
+from gpu_report.analyse.timeline.training_epochs import TrainingEpoch, TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.load import load_run
 from gpu_report.model import EpochSummary
@@ -54,3 +57,35 @@ def test_a_first_epoch_that_was_shorter_than_its_end_foretells_is_what_others_ta
     training = Training(1, (0.0, 100.0), settings={"batches": 80})
     found = expected_epoch(SimpleNamespace(undisturbed=[(30.0, 60.0)], throughput=pace), training, [first])
     assert found.train_s == expected_s
+
+
+def reported(*points):
+    """Return the throughput of these reports: (time, batches done), after a wait of a second for the first batch."""
+    t_s, batches = (np.array(column, dtype=float) for column in zip(*points, strict=True))
+    return Throughput(t_s, batches, 32 * batches, t_s - t_s[0], np.where(batches > 0, 1.0, 0.0))
+
+
+SLOW_END = reported((10, 0), (15, 1), (18, 16), (30, 29))  # a step takes 0.2 s, the last one 9.4 s more
+
+
+@pytest.mark.parametrize(
+    ("throughput", "odd_s"),
+    [
+        (SLOW_END, 9.4),
+        (reported((10, 0), (15, 1), (18, 16), (30, 29), (30, 29)), 9.4),  # said twice
+        (reported((10, 0), (15, 1), (18, 16), (21, 29)), 0.0),
+        (reported((10, 0), (15, 1), (30, 29)), 0.0),  # nothing says how long a step takes
+    ],
+)
+def test_a_last_batch_of_another_size_is_known_by_what_it_took_longer(throughput, odd_s):
+    assert throughput.odd_batch_s((15.0, float(throughput.t_s[-1]))) == pytest.approx(odd_s)
+
+
+@pytest.mark.parametrize(("images", "train_s"), [(900, 5.6), (928, 15.0)])
+def test_a_first_epoch_foretells_others_without_what_its_odd_last_batch_took(images, train_s):
+    first = EpochSummary(1, 1, 1, 10.0, 31.0, None, None, None, {}, None, None, train_s=15.0)
+    phases = TrainingEpochs((TrainingEpoch(1, ((15.0, 30.0),)),))
+    settings = {"batches": 29, "batch": 32, "images": images}
+    training = Training(1, (0.0, 31.0), epochs=phases, settings=settings)
+    found = expected_epoch(SimpleNamespace(undisturbed=[(18.0, 25.0)], throughput=SLOW_END), training, [first])
+    assert found.train_s == pytest.approx(train_s)

@@ -623,6 +623,17 @@ def test_a_training_that_fills_all_cores_needs_more_of_them_and_not_more_workers
     assert [each.short for each in explained.advice] == ["Give the training more CPU cores"]
 
 
+def test_a_training_on_few_cores_is_given_more_unless_its_own_code_chose_them():
+    busy = {"main_cpu_pct": 60, "workers_cpu_pct": 130, "main_cores": 2, "worker_cores": 2, "workers": 8}
+    lasting = signals(busy, is_lasting=True)
+    on_two = dataclasses.replace(lasting, host=signal_table({**FED, "main_cores": 2, "worker_cores": 2}, busy, START))
+    short = "Give the training more CPU cores than the 2 that it may use"
+    assert [each.short for each in explain(on_two).advice] == [short]
+    place = (SetIn("affinity", "/home/me/binding.py", 14),)
+    short = "Let each process use more CPU cores (binding.py:14)"
+    assert [each.short for each in explain(dataclasses.replace(on_two, set_in=place)).advice] == [short]
+
+
 def test_a_rank_on_few_cores_is_given_more_and_the_line_that_binds_it_is_named():
     busy = {"main_cpu_pct": 96, "workers_cpu_pct": 280, "main_cores": 2, "cpu_pressure_pct": 29, "workers": 24}
     place = (SetIn("affinity", "/home/me/binding.py", 14),)

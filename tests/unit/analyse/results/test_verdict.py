@@ -165,6 +165,8 @@ def test_a_few_readings_are_no_proof_that_nothing_worked():
     said = "Too little was recorded to say whether a GPU worked: 1 reading in 0 s, 95 % at most."
     assert analyse(make_run([95.0], duration_s=0.0)).verdict.text == said
     assert analyse(make_run([0.0, 0.0])).verdict.text == "No GPU worked during this recording."
+    crashed = make_run([0.0] * 30 + [17.0] + [0.0] * 30)
+    assert analyse(crashed).verdict.text == "The GPU hardly worked: it was 17 % busy at most."
     nothing = make_run([float("nan")] * 20)
     assert analyse(nothing).verdict.text.startswith("Unknown whether a GPU worked")
 

@@ -72,3 +72,9 @@ LAUNCH_SM_SHARE = 0.5
 LAUNCH_UTIL_PCT = 15.0
 CAUSE_CLOCK_SHARE = 0.8  # of the typical clock: less of a fall explains no utilisation that fell to half
 LOCK_SHOWN_SHARE = 0.02  # of an interval with the lock kept: less is what any training with NumPy has, and says nothing
+
+# --- storage that got slower ---
+
+OTHERS_READ_SHARE = 0.5  # of what a training reads from its disk: with as much of others it gets two thirds of it
+READER_CPU_PCT = 10.0  # of a core: what reads a disk at 100 MiB/s takes as much, and more to do something with it
+READS_ROSE_FACTOR = 3.0  # times as much is read as before: another reader, or a page cache that lost what it held

@@ -1,7 +1,7 @@
 """The rules: each takes the context of a run and returns findings. To add one, write its module and list it here.
 
-No rule asks another. What compares epochs has to leave out what other rules have found in them: compare_epochs comes
-last, and takes those findings as well.
+No rule asks another. Falls of utilisation leave out what holds a training back all the time, and what compares epochs
+all that was found in them: slowdowns and compare_epochs come last, and take those findings as well.
 """
 
 from collections import Counter
@@ -45,7 +45,6 @@ Rule = Callable[[Context], Sequence[Finding]]
 
 RULES: tuple[Rule, ...] = (
     drops,
-    slowdowns,
     slow_epoch_ends,
     held_epoch_ends,
     slow_starts,
@@ -75,7 +74,7 @@ RULES: tuple[Rule, ...] = (
 
 # What is said of a training alone: its drops, its loader, its epochs and its ranks.
 OF_TRAININGS: frozenset[Rule] = frozenset(
-    {drops, slowdowns, slow_epoch_ends, held_epoch_ends, slow_starts, starved_gpus, user_code, waiting_for_peer}
+    {drops, slow_epoch_ends, held_epoch_ends, slow_starts, starved_gpus, user_code, waiting_for_peer}
     | {other_gpu_work}
     | {growing_memory, uneven_gpus}
 )
@@ -88,6 +87,7 @@ def find_all(context: Context) -> list[Finding]:
     """
     rules = [rule for rule in RULES if not (is_inference(context) and rule in OF_TRAININGS)]
     found = [finding for rule in rules for finding in rule(context)]
+    found += [] if is_inference(context) else slowdowns(context, found)
     found += inference_findings(context)
     found += compare_epochs(context, found)
     counts: Counter[str] = Counter()

@@ -237,8 +237,3 @@ HOLDER_SHARE = 0.3
 # --- larger batches ---
 
 LARGER_BATCH_FROM = 20  # batches of an epoch: of twice the size 10 are left, and fewer are a poor epoch (advice)
-
-# --- storage that got slower ---
-
-OTHERS_READ_SHARE = 0.5  # of what a training reads from its disk: with as much of others it gets two thirds of it
-READS_ROSE_FACTOR = 3.0  # times as much is read as before: another reader, or a page cache that lost what it held

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -135,6 +135,26 @@ class GpuSeries:
             seconds += float(weight_s.sum())
             busy += float(np.multiply(self.util_pct[chosen], weight_s, out=weight_s).sum())
         return (busy / seconds, seconds) if seconds > 0 else (float("nan"), 0.0)
+
+
+def in_blocks(series: GpuSeries, seconds: float, *masks: Bools) -> tuple[GpuSeries, list[Bools]]:
+    """Return the series in blocks of about so many seconds, each the mean of its readings, and masks that hold in all.
+
+    A block ends where readings are missing, or where one of the masks changes.
+    """
+    if series.interval_s >= seconds or not len(series.t_s):
+        return series, list(masks)
+    changes = np.logical_or.reduce([np.diff(mask, prepend=mask[:1]) for mask in masks]) | series.after_gap
+    begins = np.flatnonzero(changes | (np.diff(series.t_s // seconds, prepend=-1.0) != 0))
+    weight_s, busy_s = (np.add.reduceat(values, begins) for values in (series.weight_s[:], _busy_s(series)))
+    util_pct = np.divide(busy_s, weight_s, out=series.util_pct[begins].astype(float), where=weight_s > 0)
+    blocks = replace(series, t_s=series.t_s[begins], util_pct=util_pct, weight_s=weight_s, interval_s=seconds)
+    return blocks, [mask[begins] for mask in masks]
+
+
+def _busy_s(series: GpuSeries) -> Floats:
+    busy: Floats = series.util_pct * series.weight_s[:]
+    return busy
 
 
 def running_total(seconds: Floats, some: Bools | None = None) -> Floats:

@@ -16,6 +16,7 @@ STEP_SHARE = 0.5  # of a rise, in one step: most of it came at once
 # Of 1000 drawn series of 20 that scatter by a tenth of their rise one step is told as a line, and no line as a step; by
 # a fifth 12 % and 0.4 %.
 LEVELS_LEAVE = 0.75
+STEP_AFTER = 3  # values, at least: one or two low ones to begin with are outliers
 TREND_MOST = 300  # values compared in pairs; more are taken together in blocks
 
 
@@ -23,13 +24,15 @@ TREND_MOST = 300  # values compared in pairs; more are taken together in blocks
 class Trend:
     """What `count` values came to in the first and in the last third of them (medians), in their unit.
 
-    `is_gradual` says that they went on rising, and did not change once.
+    `is_gradual` says that they went on rising, and did not change once. Where it is plain to see that they changed
+    once, `step` is the first value after it, and the medians are of those before and since.
     """
 
     first: float
     last: float
     count: int
     is_gradual: bool = True
+    step: int | None = None
 
     @property
     def grown(self) -> float:
@@ -47,11 +50,30 @@ def mann_kendall_rise(values: Sequence[float]) -> Trend | None:
     if len(values) < TREND_EPOCHS:
         return None
     series = np.array(values, dtype=float)
-    third = len(series) // 3
+    step, third = _step_up(series), len(series) // 3
+    if step is not None:
+        return Trend(
+            float(np.median(series[:step])), float(np.median(series[step:])), len(series), is_gradual=False, step=step
+        )
     first, last, blocks = float(np.median(series[:third])), float(np.median(series[-third:])), _blocks(series)
     if last <= first or p_of_no_rise(blocks) > TREND_P:
         return None
     return Trend(first, last, len(series), _is_gradual(blocks, last - first))
+
+
+def _step_up(values: Floats) -> int | None:
+    """Return the first value after a step in the first half that parts all values in two levels, None without one.
+
+    No value since may come as near to those before as the values of either side lie apart. In any order of two levels,
+    chance puts all low ones first once in so many: TREND_P at most. The test of Mann and Kendall misses a step far from
+    the middle, for most pairs lie on one side of it; in the second half it leaves outliers, which are told apart.
+    """
+    lowest, highest = np.minimum.accumulate, np.maximum.accumulate
+    least, most = lowest(values[::-1])[::-1][1:], highest(values[::-1])[::-1][1:]  # of the values since
+    gap, before = least - highest(values)[:-1], (highest(values) - lowest(values))[:-1]
+    apart = (gap > before) & (gap > most - least)
+    found = (int(at) + 1 for at in np.flatnonzero(apart[: len(values) // 2]))
+    return next((at for at in found if at >= STEP_AFTER and math.comb(len(values), at) * TREND_P >= 1), None)
 
 
 def _is_gradual(values: Floats, grown: float) -> bool:

@@ -6,21 +6,15 @@ from statistics import mean
 
 from gpu_report.analyse.causes import Explanation, explain_waiting
 from gpu_report.analyse.causes.confidence import LIKELY
-from gpu_report.analyse.causes.thresholds import READ_MIB_S
+from gpu_report.analyse.causes.slower_storage import advice_on_storage
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
 from gpu_report.analyse.rules.epochs.growth import advice_on_growth, evidence_of_growth, risen, risen_since, thirds
-from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.model import Advice, Finding
-from gpu_report.wording import amount, epoch_length
-
-SLOWER_STORAGE = Advice(
-    "Find what changed for the storage: another program that uses that disk, or memory that no longer holds the images",
-    short="Find what changed for the storage of the images",
-)
+from gpu_report.wording import epoch_length
 
 
 def data_wait_growing(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
@@ -42,7 +36,10 @@ def waits_grow(epochs: Sequence[TrainedEpoch]) -> Trend | None:
 
 def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     lost_s = sum((epoch.data_wait_s or 0.0) - grown.first for epoch in epochs)
-    why, since = _why(context, epochs), risen_since(epochs, [epoch.data_wait_s or 0.0 for epoch in epochs], grown)
+    why, since = (
+        _why(context, epochs, grown),
+        risen_since(epochs, [epoch.data_wait_s or 0.0 for epoch in epochs], grown),
+    )
     on = "" if since is epochs[0] else f", from epoch {since.epoch} on"
     because = f": {why.cause.explanation}" if why is not None else ""
     return context.finding(
@@ -51,9 +48,7 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         (since.span[0], epochs[-1].span[1]),
         f"Waiting for data grew from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch{on}{because}",
         evidence=(
-            *evidence_of_growth(
-                context, epochs, grown, "waited for data in an epoch of the first third (median)", lost_s
-            ),
+            *evidence_of_growth(context, epochs, grown, "waited for data in an epoch of", lost_s),
             *(why.evidence if why is not None else ()),
         ),
         cause=None if why is None else why.cause,
@@ -63,9 +58,9 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
     )
 
 
-def _why(context: Context, epochs: Sequence[TrainedEpoch]) -> Explanation | None:
+def _why(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Explanation | None:
     """Return why the loader did not keep up in an epoch that waited as the last ones did, None where it is a guess."""
-    first, last = thirds(epochs)
+    first, last = thirds(epochs, grown)
     return why_waited(context, last, first)
 
 
@@ -85,33 +80,7 @@ def why_waited(context: Context, waiting: Sequence[TrainedEpoch], usual: Sequenc
     if found is None or found.cause.confidence < LIKELY:
         return None
     of_storage = found.cause.name == "input-storage" and not found.advice
-    return replace(found, advice=(_on_storage(alike),)) if of_storage else found
-
-
-def _on_storage(signals: IntervalSignals) -> Advice:
-    """Return what to do about storage that is needed more, or answers less: whoever reads it, the memory, or both.
-
-    Which of several disks others read from is not recorded; that they read far more than before is.
-    """
-    disk, own = signals.within("disk_read_mib_s"), signals.within("trainer_read_mib_s")
-    disk_before, before = signals.typical("disk_read_mib_s"), signals.typical("trainer_read_mib_s")
-    if disk is None or own is None or disk_before is None or before is None:
-        return SLOWER_STORAGE
-    others, others_before = disk - own, disk_before - before
-    if others >= th.OTHERS_READ_SHARE * own and _rose(others, others_before):
-        theirs, ours = amount(others, "MiB/s"), amount(own, "MiB/s")
-        short = f"Keep other programs off the disk of the images: others read {theirs} from disks, the training {ours}"
-        return Advice(f"{short}. `sudo iotop -o` shows who reads, and `df` where", short=short)
-    if _rose(own, before):
-        grew = f"reads from the disk grew from {before:.0f} to {amount(own, 'MiB/s')}"
-        short = f"Leave memory for the images: {grew}"
-        why = "The page cache no longer holds them; `free -h` shows what it has"
-        return Advice(f"{short}. {why}", short=short)
-    return SLOWER_STORAGE
-
-
-def _rose(now_mib_s: float, before_mib_s: float) -> bool:
-    return now_mib_s >= th.READS_ROSE_FACTOR * max(before_mib_s, READ_MIB_S)
+    return replace(found, advice=(advice_on_storage(alike),)) if of_storage else found
 
 
 def advice_on_wait(why: Explanation | None) -> tuple[Advice, ...]:

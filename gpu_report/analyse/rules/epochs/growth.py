@@ -23,8 +23,12 @@ class _Function(NamedTuple):
     function: str
 
 
-def thirds(epochs: Sequence[TrainedEpoch]) -> tuple[Sequence[TrainedEpoch], Sequence[TrainedEpoch]]:
-    """Return the first and the last third of some epochs: what rose is told by them."""
+def thirds(
+    epochs: Sequence[TrainedEpoch], grown: Trend | None = None
+) -> tuple[Sequence[TrainedEpoch], Sequence[TrainedEpoch]]:
+    """Return the first and the last third of some epochs, or those before and since a step: they tell what rose."""
+    if grown is not None and grown.step is not None:
+        return epochs[: grown.step], epochs[grown.step :]
     third = len(epochs) // 3
     return epochs[:third], epochs[-third:]
 
@@ -45,6 +49,8 @@ def risen(epochs: Sequence[TrainedEpoch], held_up: HeldUp, rise: Rise) -> tuple[
 def risen_since(epochs: Sequence[TrainedEpoch], values: Sequence[float], grown: Trend) -> TrainedEpoch:
     """Return the epoch from which on all values are over what they were; the first where they rise all along."""
     line = grown.first + th.RISEN_SHARE * grown.grown
+    if grown.step is not None:
+        return epochs[grown.step]
     usual = [place for place, value in enumerate(values) if value < line]
     since = usual[-1] + 1 if usual else 0
     return epochs[since] if len(epochs) // 3 < since < len(epochs) else epochs[0]
@@ -53,13 +59,14 @@ def risen_since(epochs: Sequence[TrainedEpoch], values: Sequence[float], grown: 
 def evidence_of_growth(
     context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, what: str, lost_s: float
 ) -> tuple[Evidence, ...]:
-    """Return the numbers of a rise: `what` the first third had, what it cost in all, and what else changed."""
+    """Return the numbers of a rise: `what` the first epochs had, what it cost in all, and what else changed."""
+    first, last = ("the first third", "in the last third") if grown.step is None else ("those before", "since then")
     return (
-        Evidence(what, grown.first, "s"),
-        Evidence("in the last third", grown.last, "s"),
-        Evidence("lost against the first third", lost_s, "s"),
+        Evidence(f"{what} {first} (median)", grown.first, "s"),
+        Evidence(last, grown.last, "s"),
+        Evidence(f"lost against {first}", lost_s, "s"),
         Evidence("more than at the beginning, by the end", grown.by_the_end, "s", key=GROWTH_KEY),
-        *changed(context, *thirds(epochs), ("at first", "at last")),
+        *changed(context, *thirds(epochs, grown), ("at first", "at last")),
     )
 
 
@@ -68,7 +75,7 @@ def advice_on_growth(context: Context, epochs: Sequence[TrainedEpoch], grown: Tr
 
     What changed once, at one epoch, is no growth: then it is to look at what changed there.
     """
-    found = _grown_most(context, epochs, grown.grown)
+    found = _grown_most(context, epochs, grown)
     if found is not None:
         at, first_s, last_s = found
         waits = f"the GPU waited {epoch_length(first_s)} an epoch for it at first, {epoch_length(last_s)} at last"
@@ -102,15 +109,15 @@ def _short(text: str) -> Advice:
     return Advice(text, short=text)
 
 
-def _grown_most(context: Context, epochs: Sequence[TrainedEpoch], grown_s: float) -> tuple[Frame, float, float] | None:
+def _grown_most(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> tuple[Frame, float, float] | None:
     """Return the function that made GROWN_IN_ONE_SHARE of a rise, at its worst line, and its seconds before and after.
 
     They are those that a GPU was idle meanwhile in an epoch (mean of the GPUs, and of the epochs).
     """
-    first, last = (_idle_s(context, part) for part in thirds(epochs))
+    first, last = (_idle_s(context, part) for part in thirds(epochs, grown))
     sums = {of: (sum(first.get(of, {}).values()), sum(lines.values())) for of, lines in last.items()}
     most = max(sums, key=lambda of: sums[of][1] - sums[of][0], default=None)
-    if most is None or sums[most][1] - sums[most][0] < th.GROWN_IN_ONE_SHARE * grown_s:
+    if most is None or sums[most][1] - sums[most][0] < th.GROWN_IN_ONE_SHARE * grown.grown:
         return None
     worst = max(last[most], key=lambda line: last[most][line])
     return Frame(most.file, worst, most.function), *sums[most]

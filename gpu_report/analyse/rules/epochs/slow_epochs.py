@@ -185,7 +185,7 @@ def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
 
 def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     percent, lost_s = 100 * grown.grown / grown.first, sum(epoch.train_s - grown.first for epoch in epochs)
-    clock = advice_on_clock(context, *thirds(epochs), slower=grown.first / grown.last)
+    clock = advice_on_clock(context, *thirds(epochs, grown), slower=grown.first / grown.last)
     since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
     return context.finding(
         "epochs-slowing",
@@ -193,7 +193,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         (since.span[0], epochs[-1].span[1]),
         f"Epochs got slower: training went from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch "
         f"({percent:.0f} % more){'' if since is epochs[0] else f', from epoch {since.epoch} on'}",
-        evidence=evidence_of_growth(context, epochs, grown, "training of an epoch in the first third (median)", lost_s),
+        evidence=evidence_of_growth(context, epochs, grown, "training of an epoch in", lost_s),
         advice=(clock or advice_on_growth(context, epochs, grown, _look(context, epochs, grown)),),
         kernel_events=() if since is epochs[0] else _kernel(context, since),
         epoch=None,
@@ -203,7 +203,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
 
 def _look(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> str:
     """Return where to look for what grows: on the GPU where that was busy for longer, else in the main process."""
-    first_s, last_s = (busy_s(context, part) for part in thirds(epochs))
+    first_s, last_s = (busy_s(context, part) for part in thirds(epochs, grown))
     least_s = th.EXPLAINED_SHARE * grown.grown
     on_gpu = first_s is not None and last_s is not None and last_s - first_s >= least_s
     return "Find what makes the GPU's work longer" if on_gpu else "Find what grows in the main process"

@@ -90,3 +90,27 @@ def test_thousands_of_values_are_compared_in_blocks():
     many = np.linspace(10, 12, 20_000) + np.random.default_rng(2).normal(0, 1, 20_000)
     found = mann_kendall_rise(many.tolist())
     assert (found.first, found.last) == (pytest.approx(10.33, abs=0.05), pytest.approx(11.67, abs=0.05))
+
+
+# Epochs of a training whose GPU memory was full from the fifth epoch on, in seconds (played).
+EARLY_STEP = [575.0, 573.0, 572.0, 1539.0, 1983.0, 1974.0, 1969.0, 1981.0, 1968.0, 1980.0]
+
+
+def test_a_step_far_from_the_middle_is_a_rise_though_most_pairs_lie_on_one_side_of_it():
+    assert p_of_no_rise(np.array(EARLY_STEP)) > TREND_P
+    found = mann_kendall_rise(EARLY_STEP)
+    assert (found.step, found.first, found.last, found.is_gradual) == (3, 573.0, 1974.0, False)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        EARLY_STEP[1:],  # two low ones
+        [*EARLY_STEP[:3], *EARLY_STEP[4:8]],  # chance puts 3 of 7 first once in 35 times
+        [*EARLY_STEP[:3], *EARLY_STEP[4:], 573.0],  # and back
+        [100.0, 101.0, 102.0, 104.0, 105.0, 103.5, 106.0, 103.0, 104.0, 103.2, 104.4, 103.1],  # no gap
+    ],
+)
+def test_low_values_to_begin_with_are_no_step_where_chance_or_scatter_may_put_them_there(values):
+    found = mann_kendall_rise(values)
+    assert found is None or found.step is None

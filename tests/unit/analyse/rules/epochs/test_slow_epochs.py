@@ -9,7 +9,7 @@ from support.runs import PROCESSES, make_run
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.analyse.rules.epochs import data_wait
+from gpu_report.analyse.causes.slower_storage import advice_on_storage
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, KernelLog, Phase, RecordedEvent, YoloRun
@@ -329,7 +329,7 @@ def test_who_made_the_storage_slow_is_told_by_who_reads(disk, own, before, words
     rows, then = np.arange(40.0), np.arange(40) >= 20
     columns = {"disk_read_mib_s": np.where(then, disk, before), "trainer_read_mib_s": np.where(then, own, before)}
     host = SignalTable(rows, columns, ~then)
-    assert data_wait._on_storage(IntervalSignals(0, 20.0, 40.0, host, host)).short == words
+    assert advice_on_storage(IntervalSignals(0, 20.0, 40.0, host, host)).short == words
 
 
 def test_slow_epochs_that_waited_for_storage_say_so():

@@ -1,0 +1,40 @@
+"""What to do about storage that answers a loader more slowly than before, or that is needed more."""
+
+from gpu_report.analyse.causes import thresholds as th
+from gpu_report.analyse.causes.cores_takers import newcomers
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.model import Advice
+from gpu_report.wording import amount
+
+SLOWER_STORAGE = Advice(
+    "Find what changed for the storage: another program that uses that disk, or memory that no longer holds the images",
+    short="Find what changed for the storage of the images",
+)
+
+
+def advice_on_storage(signals: IntervalSignals) -> Advice:
+    """Return what to do about storage that is needed more, or answers less: whoever reads it, the memory, or both.
+
+    Which of several disks others read from is not recorded; that they read far more than before is.
+    """
+    disk, own = signals.within("disk_read_mib_s"), signals.within("trainer_read_mib_s")
+    disk_before, before = signals.typical("disk_read_mib_s"), signals.typical("trainer_read_mib_s")
+    if disk is None or own is None or disk_before is None or before is None:
+        return SLOWER_STORAGE
+    others, others_before = disk - own, disk_before - before
+    if others >= th.OTHERS_READ_SHARE * own and _rose(others, others_before):
+        theirs, ours = amount(others, "MiB/s"), amount(own, "MiB/s")
+        short = f"Keep other programs off the disk of the images: others read {theirs} from disks, the training {ours}"
+        came = " and ".join(f"{use.most.who} (pid {use.most.pid})" for use in newcomers(signals, th.READER_CPU_PCT))
+        who = f"{came} used the CPU then, and hardly before" if came else "`sudo iotop -o` shows who reads"
+        return Advice(f"{short}. {who}; `df` shows what lies on that disk", short=short)
+    if _rose(own, before):
+        grew = f"reads from the disk grew from {before:.0f} to {amount(own, 'MiB/s')}"
+        short = f"Leave memory for the images: {grew}"
+        why = "The page cache no longer holds them; `free -h` shows what it has"
+        return Advice(f"{short}. {why}", short=short)
+    return SLOWER_STORAGE
+
+
+def _rose(now_mib_s: float, before_mib_s: float) -> bool:
+    return now_mib_s >= th.READS_ROSE_FACTOR * max(before_mib_s, th.READ_MIB_S)

@@ -191,6 +191,30 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers, advice)
 
 
+def held_by_limit(signals: IntervalSignals) -> Candidate | None:
+    """Find that a limit which nobody recorded gives the training no more CPU, on a machine that has more of it.
+
+    Nobody waits for a core where most are free, unless he may not have it. A quota (of cgroup v1, or of a group that a
+    container does not show) gives a process the same amount of CPU in each period, whatever it asks for.
+    """
+    name = _own_pressure(signals)
+    pressure, cpu = signals.within(name), signals.within("cpu_pct")
+    top, there = signals.cpu_ceiling(th.CEILING_NEAR)
+    cores = usable_cores(signals)
+    if pressure is None or cpu is None or not cores or there < th.CEILING_SHARE or pressure < th.CPU_PRESSURE_PCT:
+        return None
+    if cpu > th.CORES_FREE_PCT or not th.CEILING_LEAST_PCT <= top <= th.CORES_FREE_PCT * cores:
+        return None
+    numbers = evidence(
+        ("CPU of the trainer and its workers, hardly ever more", top, "% of a core"),
+        ("of this time it was just that", 100 * there, "%"),
+        ("time with a process waiting for a CPU core", pressure, "%"),
+        ("CPU, all cores", cpu, "%"),
+    )
+    text = f"something limited the training to {top / 100:.1f} of {cores:g} CPU cores, though others were free"
+    return Candidate("cpu-limit", STRONG if name.startswith("cgroup") else LIKELY, text, numbers)
+
+
 def _fills(signals: IntervalSignals, used_pct: float) -> bool:
     """Tell whether the training filled its cores: nearly, or mostly while its processes waited for one another's."""
     waits = (signals.within(_own_pressure(signals)) or 0.0) >= th.CPU_PRESSURE_PCT

@@ -38,6 +38,11 @@ PRESENT_SHARE = 0.5  # of the interval
 FEW_CORES_SHARE = 0.5  # of the cores that a process had: with less than half little else explains what follows
 # Of time, on a machine whose other cores are free: 19 with one rank of two on 3 cores, under 2 with enough (H100).
 RANK_PRESSURE_PCT = 10.0
+# A quota gives the same CPU in each of its periods of 0.1 s: of 4 cores 386 to 406 % of a core in six of ten seconds,
+# and 52 % pressure, on a machine that was 26 % busy (H200). So near that, for so much of the time:
+CEILING_NEAR, CEILING_SHARE = 0.06, 0.5
+CEILING_LEAST_PCT = 50.0  # of a core: a training that takes less waits for something else
+CORES_FREE_PCT = 60.0  # of all cores: with more of them busy a process may wait for one without a limit
 MOST_OF_CORES_PCT = 108.0  # of each core: more is used on other cores, too (ticks of 10 ms read up to 107)
 OWN_CORES_PCT = 90.0  # of each core that the training may use: 97 to 100 with 8 workers under a quota of 4 cores (H200)
 # Of the cores that a training may use, which are mostly two threads of one core each: with more of them busy, the main

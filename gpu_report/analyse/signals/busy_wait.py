@@ -40,7 +40,7 @@ def busy_waits(series: GpuSeries, usable: Bools, *, on_other_nodes: bool = False
     """
     if (power := _of_typical(series, usable, "power_w")) is None:
         return []
-    no_work = _idles(series) | (power <= th.BUSY_WAIT_POWER_SHARE)
+    no_work = _idles(series) | (power <= th.BUSY_WAIT_POWER_SHARE * _of_clock(series, usable))
     if (tensor := _of_typical(series, usable, "tensor_active_pct")) is not None:
         no_work |= (tensor <= th.BUSY_WAIT_TENSOR_SHARE) & (power <= th.BUSY_WAIT_POWER_SHARE_WITHOUT_TENSOR)
     if on_other_nodes:
@@ -131,6 +131,16 @@ def _in_next_row(series: GpuSeries, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     next_row = np.minimum(rows_before(series.samples["t_s"].to_numpy(dtype=float), series.t_s), len(rows) - 1)
     found: npt.NDArray[Any] = rows[next_row]
     return found
+
+
+def _of_clock(series: GpuSeries, usable: Bools) -> Floats | float:
+    """Return the least share of its typical power (0 to 1) that a GPU draws at its clock, for the work that it does.
+
+    Heat or a power limit lowers the clock, and with it the power of any work. That of transistors goes with frequency
+    and the square of voltage, which falls with it, and what a GPU draws at rest stays. One that waits keeps its clock.
+    """
+    clock = _of_typical(series, usable, "sm_clock_mhz")
+    return 1.0 if clock is None else np.minimum(clock, 1.0) ** 3
 
 
 def _of_typical(series: GpuSeries, usable: Bools, name: str) -> Floats | None:

@@ -120,6 +120,10 @@ class IntervalSignals:
         """Return the share (0 to 1) of the interval in which a host column was at a line or above."""
         return self.host.share_above(name, line, *self._inner)
 
+    def cpu_ceiling(self, near: float) -> tuple[float, float]:
+        """Return what CPU the training hardly exceeds (% of a core), and in what share of rows (0 to 1) it has that."""
+        return self.host.ceiling(("main_cpu_pct", "workers_cpu_pct"), near, *self._inner)
+
     def typical(self, name: str) -> float | None:
         """Return what a host column is in the steady state."""
         return self.host.typical(name)

@@ -45,6 +45,20 @@ class SignalTable:
         values = self._part(name, start_t_s, end_t_s)
         return float((values >= line).mean()) if len(values) else None
 
+    def ceiling(self, names: Sequence[str], near: float, start_t_s: float, end_t_s: float) -> tuple[float, float]:
+        """Return what the sum of columns hardly exceeds in (start, end], and in what share of rows it is near that.
+
+        It is the upper quartile, and `near` a share of it. NaN and 0 where not all of the columns were recorded.
+        """
+        columns = [self.columns[name] for name in names if name in self.columns]
+        first, last = np.searchsorted(self.t_s, [start_t_s, end_t_s], side="right")
+        values = sum((column[first:last].astype(np.float64) for column in columns), np.zeros(last - first))
+        values = values[np.isfinite(values)]
+        if len(columns) < len(names) or not len(values):
+            return float("nan"), 0.0
+        top = float(np.quantile(values, 0.75))
+        return top, float((np.abs(values - top) <= near * top).mean())
+
     def typical(self, name: str) -> float | None:
         """Return the median of a column in the steady state, None where there is none."""
         if self.against is not None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpu_report.analyse.causes import CAUSES, explain, host, main_process
+from gpu_report.analyse.causes.confidence import LIKELY, STRONG
 from gpu_report.analyse.causes.slow_modes import SLOW_MODES
 from gpu_report.analyse.signals.busy_thread import BusyThread
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
@@ -143,7 +144,7 @@ def test_a_cause_is_named_by_its_signals(name, given):
 
 @pytest.mark.parametrize(("name", "workers"), [("input-stalled", IDLE), ("input-latency", SLOW_IMAGES)])
 def test_on_a_machine_that_others_keep_busy_a_wait_for_data_is_one(name, workers):
-    given = signals({**workers, "cpu_pressure_pct": 40}, stood=IN_LOADER, loader_workers=12)
+    given = signals({**workers, "cpu_pct": 70, "cpu_pressure_pct": 40}, stood=IN_LOADER, loader_workers=12)
     cause = explain(given).cause
     assert (cause.name, cause.confidence) == (name, 0.5)
     assert explain(dataclasses.replace(given, data_wait_share=0.01)).cause.confidence == 0.0
@@ -516,6 +517,38 @@ def test_workers_of_the_validation_that_stay_neither_hide_nor_feign_several_thre
     full = signals(host_of, is_lasting=True)
     found = host.own_cores_full(dataclasses.replace(full, cores=64, usable_cores=16.0, loader_workers=14))
     assert bool(found and found.explanation.startswith("14 multi-threaded data-loader workers")) == threads
+
+
+QUOTA = {"main_cpu_pct": 52, "busiest_worker_cpu_pct": 49, "workers_cpu_pct": 353, "workers": 8, "cpu_pct": 26}
+
+
+@pytest.mark.parametrize(
+    ("pressures", "more", "sure"),
+    [
+        ((60,), {}, LIKELY),
+        ((60, 60), {}, STRONG),
+        ((60, 2), {}, None),  # others wait, not the training
+        ((5,), {}, None),
+        ((60,), {"cpu_pct": 90}, None),  # no core is free
+        ((60,), {"workers_cpu_pct": 1100}, None),  # most cores are its own
+    ],
+)
+def test_a_limit_that_nobody_recorded_shows_where_processes_wait_for_cores_that_are_free(pressures, more, sure):
+    given = signals({**QUOTA, "cpu_pressure_pct": pressures[0], **more})
+    own = np.full(SECONDS, float(pressures[1]) if len(pressures) > 1 else np.nan)
+    given = dataclasses.replace(given, host=given.host.with_column("cgroup_cpu_pressure_pct", own))
+    found = host.held_by_limit(given)
+    assert (found and found.confidence) == sure
+    if found:
+        words = "something limited the training to 4.0 of 16 CPU cores, though others were free"
+        assert (found.name, found.explanation) == ("cpu-limit", words)
+
+
+def test_a_training_whose_cpu_comes_and_goes_is_held_by_no_quota():
+    steady = signals({**QUOTA, "cpu_pressure_pct": 60})
+    workers = steady.host.columns["workers_cpu_pct"] * np.resize([1.0, 0.5, 0.75], SECONDS)
+    varying = dataclasses.replace(steady, host=steady.host.with_column("workers_cpu_pct", workers))
+    assert host.held_by_limit(varying) is None
 
 
 def test_a_process_that_was_held_on_few_cores_lacks_them():

@@ -159,6 +159,17 @@ def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():
     assert findings(without_power, "waiting-for-peer") == []
 
 
+def test_a_rank_whose_clock_heat_lowers_draws_less_for_the_same_work_and_waits_for_nobody():
+    util = readings((0, 10), (95, 110))
+    power, clock = (np.full(SECONDS, v) for v in (500.0, 1980.0))
+    power[60:90], clock[60:90] = 190.0, 1120.0
+    quantities = {"power_w": power.tolist(), "sm_clock_mhz": clock.tolist()}
+    run = make_run([util, util], rows=[(1, 40), (2, 115)], quantities=quantities)
+    assert findings(run, "waiting-for-peer") == []
+    spins = make_run([util, util], rows=[(1, 40), (2, 115)], quantities={"power_w": power.tolist()})
+    assert findings(spins, "waiting-for-peer") != []
+
+
 def test_a_lone_node_that_hardly_works_in_each_short_epoch_waits_for_a_rank_elsewhere():
     """SMs and power as measured on two-nodes-0: a short step between two waits, in epochs under ten seconds."""
     epochs = 6

@@ -5,6 +5,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import DropPart, drop_parts
 from gpu_report.analyse.rules.drops.cause_at_epoch_end import EpochEndCause, epoch_end_cause
+from gpu_report.analyse.rules.drops.late_first_batches import with_late_first_batch
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.model import Advice, Evidence, Finding
@@ -29,6 +30,7 @@ def _finding(context: Context, part: DropPart) -> Finding:
     signals = context.signals.of(drop.gpu, *drop.span)
     kernel_was_read = context.run.kernel.status == "read"
     explained = explain(signals, expected=at_end.cause if at_end else None, kernel_was_read=kernel_was_read)
+    explained = with_late_first_batch(context, drop, explained)
     cause = explained.cause
     expected = (
         at_end is not None and cause == at_end.cause

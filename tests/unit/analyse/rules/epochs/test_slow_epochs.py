@@ -396,3 +396,33 @@ def test_waits_for_data_that_grow_lead():
 def test_what_changed_once_is_no_growth():
     text = grown([40.0, *[20.0] * 6, *[50.0] * 6]).verdict.text
     assert "Find what grows" not in text
+
+
+def began_without(lengths, first_s):
+    """Return a run whose epochs, but the first, each begin with seconds without data, in which its workers compute."""
+    starts = [start_of(number, lengths) for number in range(1, len(lengths) + 1)]
+    busy = [(start, start + first_s, 2.0) for start in starts[1:]]
+    t_s = np.arange(round(sum(lengths) + VALIDATION_S * len(lengths) + 10) + 5)
+    late = np.any([(t_s >= a) & (t_s < b) for a, b, _ in busy], axis=0)
+    columns = {"main_cpu_pct": np.where(late, 1.0, 100.0), "workers_cpu_pct": np.where(late, 790.0, 200.0)}
+    columns |= {"busiest_worker_cpu_pct": np.where(late, 100.0, 30.0), "workers": 8.0, "cpu_pct": 60.0}
+    run = trained(lengths, busy=busy, host=columns)
+    (process,) = run.inside
+    firsts = [0.1, *[first_s] * (len(lengths) - 1)]
+    epochs = [
+        dataclasses.replace(epoch, data_wait_s=first + 0.2, first_wait_s=first, longest_wait_s=first)
+        for epoch, first in zip(process.epochs, firsts, strict=True)
+    ]
+    return dataclasses.replace(run, inside=(dataclasses.replace(process, epochs=tuple(epochs)),))
+
+
+def test_epochs_that_each_begin_without_data_lack_workers_that_stay():
+    (finding,) = findings(began_without([60.0] * 8, 14.0), "drop")
+    assert (finding.cause.name, len(finding.occurrences)) == ("input-stalled", 7)
+    assert finding.cause.explanation.startswith("epochs began without data")
+    assert finding.advice[0].short == "Keep the data-loader workers alive from epoch to epoch"
+
+
+def test_few_epochs_that_begin_without_data_are_stalls_like_any_other():
+    falls = findings(began_without([60.0] * 3, 14.0), "drop")  # two of them
+    assert falls and all("began without data" not in each.cause.explanation for each in falls)

@@ -149,6 +149,7 @@ WAIT_GROWS_SHARE = 0.05  # ... and of its training
 WAIT_COSTS_S = 10.0  # in all
 RISEN_SHARE = 0.1  # of a rise: an epoch with less of it is as they were before
 GROWN_IN_ONE_SHARE = 0.5  # of what an epoch takes longer, in one function: most of it
+PAGING_POWER_SHARE = 0.75  # of the power before: a GPU that waits for pages of the host draws less, though it is busy
 CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
 
 # --- how a training ended ---

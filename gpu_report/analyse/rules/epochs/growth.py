@@ -105,6 +105,27 @@ def advice_on_clock(
     return Advice(f"{short}: `nvidia-smi -q -d CLOCK,PERFORMANCE` shows limits that somebody set", short=short)
 
 
+def advice_on_full_memory(
+    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch]
+) -> Advice | None:
+    """Return to take less GPU memory, where the card was full and its GPU as busy as before, at far less power.
+
+    That is what paging to host memory looks like, which drivers do on Windows and in WSL instead of failing.
+    """
+    used, power = of_gpus("memory_used_mib"), of_gpus("power_w")
+    then_mib, before_w, then_w = used(context, after), power(context, before), power(context, after)
+    was_pct, is_pct = utilisation(context, before), utilisation(context, after)
+    known = [context.run.gpu(series.gpu).memory_total_mib for series in context.used_series]
+    total_mib = min((mib for mib in known if mib), default=None)
+    if not total_mib or then_mib is None or not before_w or then_w is None or was_pct is None or is_pct is None:
+        return None
+    is_full, as_busy = then_mib >= th.NEAR_LIMIT_PCT / 100 * total_mib, is_pct >= (1 - th.CHANGED_SHARE) * was_pct
+    if not is_full or not as_busy or then_w > th.PAGING_POWER_SHARE * before_w:
+        return None
+    short = f"Lower `batch`: GPU memory is full, and the busy GPU draws {then_w:.0f} W instead of {before_w:.0f}"
+    return Advice(f"{short}. On Windows and in WSL the driver then pages to host memory, which is slow", short=short)
+
+
 def _short(text: str) -> Advice:
     return Advice(text, short=text)
 

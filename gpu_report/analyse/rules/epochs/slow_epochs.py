@@ -16,6 +16,7 @@ from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpo
 from gpu_report.analyse.rules.epochs.data_wait import advice_on_wait, waits_grow, why_waited
 from gpu_report.analyse.rules.epochs.growth import (
     advice_on_clock,
+    advice_on_full_memory,
     advice_on_growth,
     evidence_of_growth,
     risen,
@@ -99,7 +100,9 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
     cost_s = sum(epoch.train_s - typical_s for epoch in slow)
     which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of the epochs {slow[0].epoch} to {slow[-1].epoch}"
     rest = _nearest(siblings, slow)
-    clock = advice_on_clock(context, rest, slow, slower=typical_s / took_s)
+    on_gpu = advice_on_clock(context, rest, slow, slower=typical_s / took_s) or advice_on_full_memory(
+        context, rest, slow
+    )
     why = _waited_longer(context, slow, rest)
     return context.finding(
         "slow-epoch",
@@ -116,7 +119,7 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
             *(why.evidence if why is not None else ()),
         ),
         cause=_something_else(context, slow, rest) if why is None else why.cause,
-        advice=advice_on_wait(why) if clock is None else (clock,),
+        advice=advice_on_wait(why) if on_gpu is None else (on_gpu,),
         kernel_events=_kernel(context, slow[0]),
     )
 
@@ -185,7 +188,9 @@ def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
 
 def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     percent, lost_s = 100 * grown.grown / grown.first, sum(epoch.train_s - grown.first for epoch in epochs)
-    clock = advice_on_clock(context, *thirds(epochs, grown), slower=grown.first / grown.last)
+    first, last = thirds(epochs, grown)
+    on_gpu = advice_on_clock(context, first, last, slower=grown.first / grown.last)
+    on_gpu = on_gpu or advice_on_full_memory(context, first, last)
     since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
     return context.finding(
         "epochs-slowing",
@@ -194,7 +199,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         f"Epochs got slower: training went from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch "
         f"({percent:.0f} % more){'' if since is epochs[0] else f', from epoch {since.epoch} on'}",
         evidence=evidence_of_growth(context, epochs, grown, "training of an epoch in", lost_s),
-        advice=(clock or advice_on_growth(context, epochs, grown, _look(context, epochs, grown)),),
+        advice=(on_gpu or advice_on_growth(context, epochs, grown, _look(context, epochs, grown)),),
         kernel_events=() if since is epochs[0] else _kernel(context, since),
         epoch=None,
         phase=None,

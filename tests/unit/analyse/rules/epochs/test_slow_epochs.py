@@ -425,4 +425,32 @@ def test_epochs_that_each_begin_without_data_lack_workers_that_stay():
 
 def test_few_epochs_that_begin_without_data_are_stalls_like_any_other():
     falls = findings(began_without([60.0] * 3, 14.0), "drop")  # two of them
-    assert falls and all("began without data" not in each.cause.explanation for each in falls)
+    assert falls
+    assert all("began without data" not in each.cause.explanation for each in falls)
+
+
+def paged(power_w, memory_mib=24_100.0):
+    """Return epochs that take three times as long from the fifth on, with the power and the memory of the GPU then."""
+    lengths = [40.0] * 4 + [120.0] * 8
+    slow_s = start_of(5, lengths)
+    run = trained(
+        lengths,
+        quantities={
+            "power_w": lambda t_s: np.where(t_s < slow_s, 300.0, power_w),
+            "memory_used_mib": lambda t_s: np.where(t_s < slow_s, 20_000.0, memory_mib),
+        },
+    )
+    gpus = tuple(dataclasses.replace(gpu, memory_total_mib=24_564.0) for gpu in run.gpus)
+    return dataclasses.replace(run, gpus=gpus)
+
+
+def test_a_full_card_whose_busy_gpu_draws_less_is_paged_to_host_memory():
+    (finding,) = findings(paged(110.0), "epochs-slowing")
+    assert finding.advice[0].short == "Lower `batch`: GPU memory is full, and the busy GPU draws 110 W instead of 300"
+    assert finding.summary.endswith("(200 % more), from epoch 5 on")
+
+
+@pytest.mark.parametrize("run", [paged(290.0), paged(110.0, memory_mib=20_500.0)])
+def test_a_card_that_is_full_or_draws_less_alone_is_not_paged(run):
+    (finding,) = findings(run, "epochs-slowing")
+    assert finding.advice[0].short == "Find what changed between epochs"

@@ -85,6 +85,7 @@ def _advice(limit: SpeedupLimit, found: Fix) -> Advice:
         to_value=found.to_value,
         gain_at_most=1 - limit.epoch_s_at_best / limit.epoch_s_now,
         gain_estimate=None if found.epoch_s is None else 1 - found.epoch_s / limit.epoch_s_now,
+        short=found.short,
     )
 
 

@@ -16,14 +16,16 @@ from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.model import SpeedupLimit
-from gpu_report.wording import counted
+from gpu_report.wording import MIB_PER_GIB, counted
+
+IN_MEMORY = frozenset({"ram", "True", "true"})  # values of `cache`
 
 
 @dataclass(frozen=True)
 class Fix:
     """An argument, its value now and the one to try, why in one sentence, and the epoch that it is likely to reach.
 
-    `epoch_s` is the training part in seconds, None where it cannot be worked out.
+    `epoch_s` is the training part in seconds, None where it cannot be worked out. Then `short` may say it all.
     """
 
     argument: str
@@ -31,6 +33,7 @@ class Fix:
     to_value: str
     reason: str
     epoch_s: float | None = None
+    short: str = ""
 
 
 def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
@@ -85,6 +88,20 @@ def cache_in_memory(settings: RunSettings, limit: SpeedupLimit, signals: Interva
     return Fix("cache", str(settings.args.get("cache")), "ram", held, _without_reading_s(settings, limit, signals))
 
 
+def no_cache_in_memory(settings: RunSettings, _: SpeedupLimit, __: IntervalSignals) -> Fix | None:
+    """Offer to keep no decoded images in memory that is short; what that reaches depends on what decodes them then.
+
+    Ultralytics asks only whether they fit as the training begins: others may take that memory later. On a disk they are
+    several times as large as the files that they come from.
+    """
+    now = str(settings.args.get("cache"))
+    if now not in IN_MEMORY or settings.images_mib is None:
+        return None
+    needed = settings.images_mib * settings.ranks / MIB_PER_GIB
+    reason = f"up to {needed:.1f} GiB of decoded images are kept in host memory, which is short"
+    return Fix("cache", now, "False", reason, short=f"Set `cache=False` (now {now}): host memory is short")
+
+
 def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
     """Offer a larger batch: fewer, larger kernels for the same images, which the main process launches as fast.
 
@@ -131,6 +148,7 @@ FIXES: Mapping[str, tuple[Offer, ...]] = {
     "input-storage": (cache_in_memory,),
     "input-latency": (more_workers, cache_in_memory),
     "cpu-limit": (cache_in_memory,),
+    "memory-pressure": (no_cache_in_memory,),
     "launch-bound": (larger_batch,),
     "main-process": (larger_batch,),
 }

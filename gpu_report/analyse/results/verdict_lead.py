@@ -213,7 +213,7 @@ def _lasting(
             continue
         limit = next((limit for limit in limits if limit.cause == cause.name and not limit.at_epoch_ends), None)
         at_most_s = limit.saves_at_most_s * max(_epochs(context), 1) if limit else _waited_s(context, finding)
-        do = next((each.short for each in finding.advice if each.short and not each.argument), "")
+        do = next((each.short for each in finding.advice if each.short and not _is_setting(each)), "")
         looks = own is not None and (
             own.is_most or not do
         )  # what is known to help comes before a line of some of the time

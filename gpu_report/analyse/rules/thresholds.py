@@ -138,6 +138,7 @@ BUSIER_FACTOR = 1.5
 # kept them back. Epochs of one kind differ by 1 to 3 % (H200), and less than this hides no slow one.
 FASTER_SHARE = 0.1
 UNDISTURBED_QUANTILE = 0.25  # of the lengths of epochs, of which most may have been held up
+FIRST_SHARE = 0.01  # of all other epochs: a first one that loses less is what any training has
 LASTING_EPOCHS = 3  # in a row: chance makes one or two of many stand out by little
 COMPARED_EPOCHS = 50  # on either side of slow ones: those far away tell less of what was typical just then
 EXPLAINED_SHARE = 0.5  # of what it took longer: so much in drops, waits or with another process, and those say it all

@@ -10,11 +10,12 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops import fall_evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import drop_parts
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import LOW_READINGS
+from gpu_report.analyse.signals.thresholds import LEVEL_OVER_S, LOW_READINGS
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.trainings import begun_later
-from gpu_report.analyse.timeseries.gpu_series import in_blocks
+from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, in_blocks
 from gpu_report.analyse.timeseries.intervals import IntervalIndex
+from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.model import Advice, Cause, Finding
 from gpu_report.wording import fall_words
 
@@ -54,12 +55,23 @@ def _falls(context: Context) -> list[Drop]:
         for each, *masks in zip(context.series, context.usable, context.trains, strict=True)
         for series, (usable, trains) in [in_blocks(each, options.drop_seconds / LOW_READINGS, *masks)]
         for fall in find_drops(series, usable, trains, options, begun_later(context.trainings, series.gpu))
+        if _stands_out(series, trains, fall)
     ]
     near = IntervalIndex([*context.drops, *context.between_bursts], lambda drop: drop.span)
     own = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(*fall.span))]
     return [
         part.drop for part in drop_parts(context, own, options.line_share, options.drop_seconds) if not part.explained
     ]
+
+
+def _stands_out(series: GpuSeries, trains: Bools, fall: Drop) -> bool:
+    """Tell whether a fall is far from the means before it, by their spread: where a GPU waits, they scatter a lot."""
+    before = series.between(fall.start_t_s - LEVEL_OVER_S, fall.start_t_s)
+    means = series.util_pct[before][trains[before]].astype(float)
+    if not len(means):
+        return True
+    typical, far = tolerance(means, 0.0, 0.0)
+    return fall.mean_pct <= typical - far
 
 
 def _meet(fall: Drop, drop: Drop) -> bool:
@@ -87,5 +99,9 @@ def _finding(context: Context, fall: Drop) -> Finding | None:
 
 
 def _advice(signals: IntervalSignals, cause: Cause) -> tuple[Advice, ...]:
-    """Return what to do about storage that kept up before: a faster disk may not be what it takes."""
-    return (advice_on_storage(signals),) if cause.name == "input-storage" else ()
+    """Return what to do about storage that kept up before, and in later epochs: a faster disk may not be what it takes.
+
+    In the first epoch files come from the disk for the first time.
+    """
+    slower = cause.name == "input-storage" and not signals.in_first_epoch
+    return (advice_on_storage(signals),) if slower else ()

@@ -20,7 +20,7 @@ class TrainedEpoch:
 
     `validation_s` and `checkpoint_s` are what came after it, 0 where there was none. `from_callbacks` says that all of
     it was reported, not worked out of readings. `validated` has the parts of the validation, None where not known.
-    `batches` is how many it trained.
+    `batches` is how many it trained, `later_wait_s` what it waited for data after the first of them.
     `group` is what its epochs have in common that may be compared with each other: one process, one way to load images.
     `alike` is False for those that take longer by their nature: the first of a process, the one that closes the mosaic
     and makes its loader anew, one that was begun again, and one in which a profiler ran.
@@ -37,6 +37,7 @@ class TrainedEpoch:
     from_callbacks: bool = False
     validated: Validation | None = None
     batches: int | None = None
+    later_wait_s: float | None = None
 
 
 def length_of(parts: Sequence[Phase], name: str) -> float | None:
@@ -67,6 +68,7 @@ def trained_epochs(context: Context) -> list[TrainedEpoch]:
                 checkpoint_s=length_of(parts, "checkpoint") or 0.0,
                 from_callbacks=epoch_end.from_callbacks,
                 batches=reported.batches if reported else None,
+                later_wait_s=reported.data_wait_s - reported.first_wait_s if reported else None,
                 validated=next((phase.validated for phase in parts if phase.validated), None),
             )
         )
@@ -80,6 +82,13 @@ def groups(epochs: Sequence[TrainedEpoch]) -> Iterator[list[TrainedEpoch]]:
         if epoch.alike:
             found.setdefault(epoch.group, []).append(epoch)
     yield from (siblings for siblings in _joined(found) if len(siblings) >= OUTLIER_SIBLINGS)
+
+
+def first_of(epochs: Sequence[TrainedEpoch], siblings: Sequence[TrainedEpoch]) -> TrainedEpoch | None:
+    """Return the epoch that its process began with, before those that may be compared; None where it is one of them."""
+    of = siblings[0].group[:2]
+    begun = next(epoch for epoch in epochs if epoch.group[:2] == of)
+    return None if begun.alike else begun
 
 
 def _joined(found: Mapping[tuple[int, int, bool], list[TrainedEpoch]]) -> Iterator[list[TrainedEpoch]]:

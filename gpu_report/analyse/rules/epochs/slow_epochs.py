@@ -3,6 +3,7 @@
 import itertools
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -12,7 +13,7 @@ from gpu_report.analyse.causes.confidence import HINTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import busy_s, changed, data_wait_s, of_gpus
-from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
+from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, first_of, groups
 from gpu_report.analyse.rules.epochs.data_wait import advice_on_wait, waits_grow, why_waited
 from gpu_report.analyse.rules.epochs.growth import (
     advice_on_clock,
@@ -53,6 +54,27 @@ def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldU
             parts = [part for part in some if len(part) >= th.LASTING_EPOCHS]
         found += [(part, siblings) for part in parts]
     return [_slow(context, *each) for each in sorted(found, key=_begin)]
+
+
+def slow_first_epochs(context: Context, epochs: Sequence[TrainedEpoch], _: HeldUp) -> list[Finding]:
+    """Report the first epoch of a process that waited for data far longer than the others, its first batch apart.
+
+    Files come from the disk for the first time, and later from memory: that is a note, and nothing got worse.
+    """
+    pairs = ((first_of(epochs, siblings), siblings) for siblings in groups(epochs))
+    slow = [(first, siblings) for first, siblings in pairs if first is not None and _waited_first(first, siblings)]
+    return [replace(_slow(context, [first], siblings), severity="info", advice=()) for first, siblings in slow]
+
+
+def _waited_first(first: TrainedEpoch, siblings: Sequence[TrainedEpoch]) -> bool:
+    """Tell whether a first epoch took SLOW_SHARE longer than typical, most of it by waiting, and FIRST_SHARE of all."""
+    longer_s = first.train_s - median(epoch.train_s for epoch in siblings)
+    waits = [epoch.later_wait_s for epoch in siblings if epoch.later_wait_s is not None]
+    if first.later_wait_s is None or not waits:
+        return False
+    least_s = max(th.SLOW_AT_LEAST_S, th.FIRST_SHARE * sum(epoch.train_s for epoch in siblings))
+    slow = longer_s >= max(least_s, th.SLOW_SHARE * (first.train_s - longer_s))
+    return slow and first.later_wait_s - median(waits) >= th.EXPLAINED_SHARE * longer_s
 
 
 def epochs_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:

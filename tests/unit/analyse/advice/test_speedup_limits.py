@@ -478,3 +478,16 @@ def test_what_unsetting_a_debugging_mode_wins_has_no_limit():
     assert [f.cause.name for f in analysis.findings if f.rule == "starved"] == ["main-process"]
     assert analysis.speedup_limits == ()
     assert "Unset `CUDA_LAUNCH_BLOCKING`" in analysis.verdict.text
+
+
+SWAPS = {**STARVED, "workers_cpu_pct": 60.0, "busiest_worker_cpu_pct": 40.0, "memory_pressure_pct": 30.0}
+SWAPS |= {"swap_in_mib_s": 80.0, "io_pressure_pct": 60.0, "memory_available_mib": 500.0}
+
+
+@pytest.mark.parametrize(
+    ("cache", "begins"),
+    [("ram", "Set `cache=False` (now ram): host memory is short"), (False, "Free host memory"), ("disk", "Free host")],
+)
+def test_images_that_are_kept_in_memory_that_is_short_are_named(cache, begins):
+    run = starved_run(args={**ARGS, "cache": cache}, settings={**SETTINGS, "cache": cache or None}, host=SWAPS)
+    assert analyse(run).verdict.text.startswith(begins)

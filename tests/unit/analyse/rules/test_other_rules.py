@@ -312,6 +312,13 @@ def test_a_gpu_that_waits_between_batches_for_a_while_is_slowed_though_it_is_bus
     assert finding.low_pct == pytest.approx(36.0, abs=4.0)
 
 
+def test_means_that_scatter_as_much_before_are_no_fall():
+    run = slowed_run(percent=50, seconds=20)
+    util = run.samples["gpu_util_pct"].to_numpy(copy=True)
+    util[10:70] = np.resize([100.0, 100.0, 100.0, 100.0, 55.0, 55.0, 55.0, 55.0], 60)
+    assert findings(dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=util)), "slowdown") == []
+
+
 def test_a_drop_is_no_slowdown_as_well():
     run = slowed_run(percent=30)
     assert (len(findings(run, "drop")), findings(run, "slowdown")) == (1, [])

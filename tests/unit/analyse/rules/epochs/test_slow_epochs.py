@@ -454,3 +454,31 @@ def test_a_full_card_whose_busy_gpu_draws_less_is_paged_to_host_memory():
 def test_a_card_that_is_full_or_draws_less_alone_is_not_paged(run):
     (finding,) = findings(run, "epochs-slowing")
     assert finding.advice[0].short == "Find what changed between epochs"
+
+
+def first_waits(lengths, later_s):
+    """Return a run whose first epoch waited for its first batch for 2 s, and so long for later ones."""
+    run = trained(lengths, [2.0 + later_s, *[0.5] * (len(lengths) - 1)])
+    (process,) = run.inside
+    first, *rest = process.epochs
+    epochs = (dataclasses.replace(first, first_wait_s=2.0), *rest)
+    return dataclasses.replace(run, inside=(dataclasses.replace(process, epochs=epochs),))
+
+
+def test_a_first_epoch_that_waited_for_data_is_a_note():
+    (finding,) = findings(first_waits([100.0, *[40.0] * 6], later_s=55.0), "slow-epoch")
+    summary = "Training in epoch 1 took 1 min 40 s (typical: 40.0 s): 1 min 0 s lost"
+    assert (finding.severity, finding.summary, finding.advice) == ("info", summary, ())
+
+
+@pytest.mark.parametrize(
+    ("lengths", "later_s"),
+    [
+        ([100.0, *[40.0] * 6], 1.0),  # kernels were searched for, or the like
+        ([55.0, *[40.0] * 6], 14.0),  # not half as long again
+        ([62.0, *[40.0] * 60], 20.0),  # under a hundredth of all
+        ([100.0, *[40.0] * 3], 55.0),  # too few others
+    ],
+)
+def test_a_first_epoch_is_longer_by_its_nature_where_it_did_not_wait_or_lost_little(lengths, later_s):
+    assert findings(first_waits(lengths, later_s), "slow-epoch") == []

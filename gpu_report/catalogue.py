@@ -19,6 +19,7 @@ ENLARGED_KEY = "enlarged_pixels"  # of evidence: how many times the pixels of th
 NPY_WAIT_KEY = "waited_for_npy_s"  # of evidence: how long training waited for .npy images on slow storage
 ENDS_EPOCHS_KEY = "epochs_compared"  # of evidence: how many epochs tell what their ends take
 SLOW_COST_KEY = "slow_cost_s"  # of evidence: what slow epochs took longer in all
+GREW_COST_KEY = "grew_cost_s"  # of evidence: what epochs took longer in all since they grew
 GROWTH_KEY = "grown_by_the_end_s"  # of evidence: what an epoch takes longer by the end than at the beginning
 # Of evidence: what a function of the user's cost a batch at first and in the end, and what it adds to each epoch.
 GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY = "grown_from_s", "grown_to_s", "grows_on_s"
@@ -81,8 +82,8 @@ class CauseRow:
     """What GPU time can go to: the cause of a finding, or another row of the ledger (`of_findings` False).
 
     `step` is what to do about it, where that depends on nothing else. `once` and `always` are the same as the verdict
-    leads with it, where it took time at moments (`{took}`, `{probably}` and `{gpu}` are filled in) and where it lasts;
-    without their full stop, empty where nothing can be said. `coloured` rows have a look of their own on the
+    leads with it, where it took time at moments (`{took}`, `{cost}`, `{probably}`, `{gpu}` are filled in) and where it
+    lasts; without their full stop, empty where nothing can be said. `coloured` rows have a look of their own on the
     page (templates/report.css, `fill-...`, `over-...`). `untold` is its name where nobody knows of a training. `phase`
     says that it is what YOLO does besides training, `expected` that it is no loss, `paid_once` that a training pays it
     once, however long it is, `is_input` that it is felt as waiting for data, `has_line` that a line of code is to
@@ -344,13 +345,13 @@ _CAUSES = (
         "power-cap",
         "Power limit",
         "`nvidia-smi -q -d POWER` shows the limit, and how far an administrator may raise it.",
-        "Raise the power limit of {gpu}, if you may: it slowed the training",
+        "Raise the power limit of {gpu}, if you may: it cost at most {cost} of training",
     ),
     CauseRow(
         "thermal",
         "Throttled by heat",
         "look at the cooling: fans, dust, the air around the machine.",
-        "Improve the cooling of {gpu}: heat slowed the training",
+        "Improve the cooling of {gpu}: heat cost at most {cost} of training",
     ),
     CauseRow("gpu-fault", "GPU fault", once="Check {gpu}: a fault of it {probably}cost {took}"),
     CauseRow(

@@ -75,6 +75,7 @@ class FindingDetails(TypedDict, total=False):
     waited_for: str
     where: tuple[CodeLocation, ...]
     occurrences: tuple[Occurrence, ...]
+    lost_gpu_s: float | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,7 +134,15 @@ class Gap(Stretch):
 
 
 Reference = Literal[
-    "", "typical", "typical of next", "under less load", "limit", "capacity", "allowance", "before the end"
+    "",
+    "typical",
+    "typical of next",
+    "first of next",
+    "under less load",
+    "limit",
+    "capacity",
+    "allowance",
+    "before the end",
 ]
 
 
@@ -143,7 +151,7 @@ class Evidence:
     """A number from the run that supports a finding.
 
     `key` names the number where code asks for it. `reference` says what the number before it is compared with by this
-    one (the next, with "typical of next"), empty where it stands by itself.
+    one (the next, with "typical of next", or what that was at first, "first of next"), empty where it stands by itself.
     """
 
     text: str
@@ -200,8 +208,9 @@ class SpeedupLimit:
     the advice (`fix`, as it is typed) is likely to reach, None where that cannot be worked out. `basis` says what
     the best rests on, `now_is` which epochs the epoch now is of, and `is_mean` that it is their mean. `rest_s`
     is what an epoch takes besides training (validation, checkpoint): it stays. `at_epoch_ends` says that it is of whole
-    epochs, whose ends the cause makes longer. `function` is the user's own that it is of, with its line; empty where it
-    is of none, or of several.
+    epochs, whose ends the cause makes longer, `in_epochs` the first and the last that
+    it made longer, where it is of some of them, None of a last one where it lasts to the end. `function` is the user's
+    own that it is of, with its line; empty where it is of none, or of several.
     """
 
     cause: str
@@ -215,6 +224,7 @@ class SpeedupLimit:
     at_epoch_ends: bool = False
     is_mean: bool = False
     function: str = ""
+    in_epochs: tuple[int, int | None] | None = None
 
     @property
     def saves_at_most_s(self) -> float:
@@ -307,13 +317,13 @@ class Projection:
 class Occurrence(Stretch):
     """One time that something happened, which is found again and again: when, on which GPUs, and what it took of them.
 
-    `lost_gpu_s` are GPU seconds of work at the level before it.
+    `lost_gpu_s` are GPU seconds of work at the level before it, None where that is not known.
     """
 
     start_t_s: float
     end_t_s: float
     gpus: tuple[int, ...]
-    lost_gpu_s: float
+    lost_gpu_s: float | None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from gpu_report.wording import MIB_PER_GIB, counted, lower_first
 MISSING = "n/a"
 SHOWN_SECONDS = 0.05  # a row of the ledger with less would read 0.0 s
 JOULE_PER_WATT_HOUR = 3600
+DAYS_FROM_H = 100
 
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=[%a-zA-Z°])")
 
@@ -148,7 +149,10 @@ def energy(joules: float | None) -> str:
 
 
 def duration(seconds: float | None, *, aligned: bool = False) -> str:
-    """Return a length of time in its two largest units, or n/a; `aligned` keeps the tenths of whole seconds."""
+    """Return a length of time in its two largest units, or n/a; `aligned` keeps a second one that is nothing.
+
+    Of under DAYS_FROM_H hours nobody says how many days they are.
+    """
     seconds = known(seconds)
     if seconds is None:
         return MISSING
@@ -157,10 +161,10 @@ def duration(seconds: float | None, *, aligned: bool = False) -> str:
         return (tenths if aligned else tenths.removesuffix(".0")) + "\u00a0s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
+    days, hours = divmod(hours, 24) if hours >= DAYS_FROM_H else (0, hours)
     parts = [(days, "d"), (hours, "h"), (minutes, "min"), (rest, "s")]
     first = next(i for i, (count, _) in enumerate(parts) if count)
-    return " ".join(f"{count}\u00a0{unit}" for count, unit in parts[first : first + 2] if count)
+    return " ".join(f"{count}\u00a0{unit}" for count, unit in parts[first : first + 2] if count or aligned)
 
 
 def elapsed(seconds: float) -> str:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from gpu_report.catalogue import row_words
+from gpu_report.catalogue import UNEXPLAINED, row_words
 from gpu_report.model import Analysis, SpeedupLimit, epoch_now_s
 from gpu_report.wording import shown_ratio
 
 RATIO_FROM = 1.2  # times as fast; less is said in percent
+SLOWER_EPOCHS = "Slower epochs (unknown cause)"
 GAPS = "short gaps"  # what is left where nothing explains it: nobody can act on it
 
 
@@ -26,9 +27,15 @@ class SpeedupRow:
 
     @property
     def name(self) -> str:
-        """Return the cause, or the user's function, and that it lies in the ends of epochs where it does."""
-        what = f"Your {self.limit.function}" if self.limit.function else row_words(self.limit.cause)
-        return what + (", at the ends of epochs" if self.limit.at_epoch_ends else "")
+        """Return the cause or the user's function, and where in the training it lies; slower epochs say so."""
+        limit = self.limit
+        what = f"Your {limit.function}" if limit.function else row_words(limit.cause)
+        if limit.at_epoch_ends:
+            return f"{what}, at the ends of epochs"
+        if limit.in_epochs is None:
+            return what
+        of_epochs = SLOWER_EPOCHS if limit.cause == UNEXPLAINED else what
+        return f"{of_epochs}, {_in_epochs(*limit.in_epochs)}"
 
     @property
     def why_not_expected(self) -> str:
@@ -37,6 +44,12 @@ class SpeedupRow:
         shorter = f"{100 * (1 - self.limit_s / self.now_s):.0f} % shorter"  # 1.0 times as fast would read as nothing
         most = f"{ratio:.1f}\u00d7 faster" if ratio >= RATIO_FROM else shorter
         return "no fix known" if self.has_no_fix else f"up to {most}"
+
+
+def _in_epochs(first: int, last: int | None) -> str:
+    if last is None:
+        return f"from epoch {first} on"
+    return f"in epoch {first}" if first == last else f"in epochs {first} to {last}"
 
 
 def speedup_rows(analysis: Analysis) -> list[SpeedupRow]:

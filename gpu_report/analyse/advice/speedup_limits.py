@@ -20,12 +20,21 @@ from gpu_report.analyse.timeline.trainings import Training, longest_run
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
 from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
-from gpu_report.catalogue import CAUSES, RULES, USER_CODE_KEY, WAITING_FOR_PEER
+from gpu_report.catalogue import (
+    CAUSES,
+    GREW_COST_KEY,
+    RULES,
+    SLOW_COST_KEY,
+    UNEXPLAINED,
+    USER_CODE_KEY,
+    WAITING_FOR_PEER,
+)
 from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 from gpu_report.wording import where_it_is
 
 GAPS = "short gaps"
 OTHER_PROCESS = "other-process"  # a rule and its cause
+COST_KEYS = (GREW_COST_KEY, SLOW_COST_KEY)  # of evidence: what epochs took longer in all (s)
 # Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
 ALL, STEADY = "all epochs", "the steady-state epochs"
 EXPECTED = "estimate from the batches that it trained"
@@ -68,7 +77,8 @@ def find_speedup_limits(
         return tuple(_by_expected_epoch(context, epochs, findings))
     training = training_of_limits(context, epochs)
     took = _disturbing(findings)
-    disturbing, held_up = IntervalIndex(took, _span), interval_cover(map(_span, took))
+    slower = [finding for finding in findings if _cost_s(finding) is not None]
+    disturbing, held_up = IntervalIndex(took, _span), interval_cover(map(_span, (*took, *slower)))
     steady = [epoch for epoch in mine if not held_up.touches(epoch.span)]
     left_out = left_out_words(epochs)
     which = f"median of {STEADY if 0 < len(steady) < len(mine) else ALL}{left_out}"
@@ -78,7 +88,7 @@ def find_speedup_limits(
         *(replace(limit, now_is=which, rest_s=_rest_s(mine, median)) for limit in lasting),
         *(
             replace(limit, now_is=mean, rest_s=_rest_s(mine, fmean), is_mean=True)
-            for limit in _momentary(mine, steady, disturbing)
+            for limit in (*_momentary(mine, steady, disturbing), *_of_slower_epochs(mine, slower))
         ),
         *(replace(limit, now_is=mean, is_mean=True) for limit in _at_epoch_ends(mine, findings)),
         *(
@@ -308,6 +318,27 @@ def _momentary(
         for cause, lost_s in _lost_s(epochs, typical_s, findings).items()
         if lost_s > 0
     ]
+
+
+def _cost_s(finding: Finding) -> float | None:
+    """Return what epochs took longer in all (s), of a finding of epochs that got slower, or of some slow ones."""
+    return next((cost_s for cost_s in map(finding.number, COST_KEYS) if cost_s is not None), None)
+
+
+def _of_slower_epochs(epochs: Sequence[_Epoch], slower: Sequence[Finding]) -> Iterator[SpeedupLimit]:
+    """Yield a limit for each cause of slower epochs: without what it cost, which all epochs share in their mean."""
+    now_s, shortest_s = fmean(epoch.train_s for epoch in epochs), min(epoch.train_s for epoch in epochs)
+    of: dict[str, list[Finding]] = {}
+    for finding in slower:
+        of.setdefault(finding.cause.name if finding.cause else UNEXPLAINED, []).append(finding)
+    for cause, mine in of.items():
+        touched = interval_cover(map(_span, mine)).seconds_in_each([epoch.span for epoch in epochs]) > TOUCHED_S
+        numbers = [epoch.summary.epoch for epoch, is_mine in zip(epochs, touched.tolist(), strict=True) if is_mine]
+        if numbers:
+            best_s = max(now_s - sum(_cost_s(each) or 0.0 for each in mine) / len(epochs), shortest_s)
+            to = None if numbers[-1] == epochs[-1].summary.epoch else numbers[-1]
+            limit = SpeedupLimit(cause, now_s, best_s, "without the time it took")
+            yield replace(limit, in_epochs=(numbers[0], to))
 
 
 def _lost_s(epochs: Sequence[_Epoch], typical_s: float, findings: IntervalIndex[Finding]) -> Mapping[str, float]:

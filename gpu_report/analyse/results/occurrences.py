@@ -40,12 +40,22 @@ def joined(context: Context, group: Group) -> Finding:
     first = min(group, key=lambda finding: finding.start_t_s)
     gpus = tuple(sorted({finding.gpu for finding in group if finding.gpu is not None}))
     if not _may_recur(first):
-        return replace(first, gpus=gpus)
+        return _with_share(context, replace(first, gpus=gpus))
     occurrences = tuple(_occurrence(event) for event in _events(group))
-    lost_s, trained_s = sum(one.lost_gpu_s for one in occurrences), _trained_gpu_s(context)
-    share = lost_s / trained_s if trained_s else None
-    known = replace(first, gpus=gpus, lost_gpu_s=lost_s, share_of_training=share)
+    known = _with_share(context, replace(first, gpus=gpus, lost_gpu_s=_lost_in_all(occurrences)))
     return known if len(group) == 1 else _of_several(known, group, occurrences)
+
+
+def _with_share(context: Context, finding: Finding) -> Finding:
+    """Return a finding with the share of the training's GPU time that it took, where both are known."""
+    trained_s = _trained_gpu_s(context)
+    if finding.lost_gpu_s is None or not trained_s:
+        return finding
+    return replace(finding, share_of_training=finding.lost_gpu_s / trained_s)
+
+
+def _lost_in_all(occurrences: Sequence[Occurrence]) -> float:
+    return sum(one.lost_gpu_s or 0.0 for one in occurrences)
 
 
 def _of_several(first: Finding, group: Group, occurrences: tuple[Occurrence, ...]) -> Finding:
@@ -155,26 +165,40 @@ def _occurrence(event: Group) -> Occurrence:
 
 
 def _lost_s(finding: Finding) -> float:
-    """Return the seconds of work at the level before it that a finding took of its GPU."""
+    """Return the seconds of work that a finding took of its GPU: as its rule knows, else at the level before it."""
+    if finding.lost_gpu_s is not None:
+        return finding.lost_gpu_s
     low, level = finding.low_pct, finding.level_pct
     return finding.duration_s * (1 - low / level if level and low is not None else 1.0)
 
 
 def _graded(context: Context, group: Group) -> Group:
     """Return a group with the severity of what it took, where that is what its rule goes by."""
+    trained_s = _trained_gpu_s(context)
     if not _may_recur(group[0]):
-        return group
-    severity = _severity(sum(f.duration_s for f in group), _trained_gpu_s(context), context.run.duration_s)
+        return [_raised(finding, trained_s) for finding in group]
+    severity = _severity(sum(f.duration_s for f in group), trained_s, context.run.duration_s)
     return [replace(finding, severity=severity) for finding in group]
+
+
+def _raised(finding: Finding, trained_s: float) -> Finding:
+    """Return a finding whose rule knows what it took, as critical where that was so much; its rule knows the rest."""
+    if finding.severity != "warning" or finding.lost_gpu_s is None:
+        return finding
+    return replace(finding, severity="critical") if _is_critical(finding.lost_gpu_s, trained_s) else finding
 
 
 def _severity(took_s: float, trained_s: float, run_s: float) -> Severity:
     """Return how bad it is that something took so many GPU seconds, of those of the training, in a run of a length."""
-    share = took_s / trained_s if trained_s else 1.0
-    if share >= th.CRITICAL_SHARE and took_s >= th.CRITICAL_S:
+    if _is_critical(took_s, trained_s):
         return "critical"
+    share = took_s / trained_s if trained_s else 1.0
     is_short = run_s < th.SHORT_RUN_S and took_s >= th.WARNING_SHORT_S
     return "warning" if share >= th.WARNING_SHARE or took_s >= th.WARNING_S or is_short else "info"
+
+
+def _is_critical(took_s: float, trained_s: float) -> bool:
+    return took_s >= th.CRITICAL_S and took_s >= th.CRITICAL_SHARE * trained_s
 
 
 def _trained_gpu_s(context: Context) -> float:
@@ -211,4 +235,4 @@ def _how_often(longest: Finding, occurrences: Sequence[Occurrence]) -> tuple[Evi
 
 
 def _lost(occurrences: Sequence[Occurrence]) -> Evidence:
-    return Evidence("GPU time lost in all, compared with before", sum(one.lost_gpu_s for one in occurrences), "s")
+    return Evidence("GPU time lost in all, compared with before", _lost_in_all(occurrences), "s")

@@ -27,11 +27,9 @@ from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
 from gpu_report.catalogue import (
     CAUSES,
-    GROWTH_KEY,
     LAUNCH_BOUND,
     OTHER_NODE,
     RULES,
-    SLOW_COST_KEY,
     UNEXPLAINED,
     WAITING_FOR_PEER,
     cause_words,
@@ -51,9 +49,6 @@ from gpu_report.model import (
     epoch_now_s,
 )
 from gpu_report.wording import about_length, epoch_length, length, lower_first, money_words, upper_first
-
-# Of evidence: a finding with it leads with its own summary, which need not be said again.
-SAYS_ALL = frozenset({GROWTH_KEY, SLOW_COST_KEY})
 
 SEVERAL = 2  # epochs: of fewer the epoch itself says all
 
@@ -150,9 +145,8 @@ def _of_all_nodes(findings: Sequence[Finding]) -> Iterator[Sentence]:
 
 
 def _is_said(finding: Finding, lead: Lead | None) -> bool:
-    """Tell whether the lead has said of a wait for another node, or of what grows, what there is to say."""
-    says_all = finding.waited_for == OTHER_NODE or any(each.key in SAYS_ALL for each in finding.evidence)
-    return lead is not None and says_all and finding.id in lead.sentence.findings
+    """Tell whether the lead has said of a wait for another node what there is to say."""
+    return lead is not None and finding.waited_for == OTHER_NODE and finding.id in lead.sentence.findings
 
 
 def _without_lasting(findings: Sequence[Finding], lead: Lead | None) -> Sequence[Finding]:

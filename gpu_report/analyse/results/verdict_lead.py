@@ -78,9 +78,9 @@ def leads(
         *_beside_setting(context, findings, limits, projection),
         *_lasting(context, findings, limits, projection),
         *_user_code(context, findings),
-        *_growing(findings, _epochs(context)),
-        *_slow_epochs(findings),
-        *_momentary(findings, limits, _epochs(context)),
+        *_growing(context, findings, _epochs(context)),
+        *_slow_epochs(context, findings),
+        *_momentary(context, findings, limits, _epochs(context)),
         *_long_epoch_ends(findings),
         *_in_steps(context, findings),
         *_slow_starts(findings, context.run.duration_s, _epochs(context)),
@@ -269,21 +269,41 @@ def _user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
     yield from told.values()
 
 
-def _growing(findings: Sequence[Finding], epochs: int) -> Iterator[Lead]:
+def _growing(context: Context, findings: Sequence[Finding], epochs: int) -> Iterator[Lead]:
     """Yield where to look for what makes epochs longer and longer: it saves what it takes by the end, in each."""
     for finding in findings:
         more_s = finding.number(GROWTH_KEY)
         if more_s is not None:
-            text = f"{finding.advice[0].short}. {finding.summary}"
+            text = f"{finding.advice[0].short}. {_that_cost(context, finding)}"
             yield Lead(_of(finding, LOOK, text), more_s * epochs)
 
 
-def _slow_epochs(findings: Sequence[Finding]) -> Iterator[Lead]:
+def _slow_epochs(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
     """Yield where to look for what slowed some epochs, where that is known."""
     for finding in findings:
         cost_s, advice = finding.number(SLOW_COST_KEY), next((each for each in finding.advice if each.short), None)
         if cost_s is not None and advice is not None:
-            yield Lead(_of(finding, LOOK, f"{advice.short}. {finding.summary}", advice), cost_s)
+            text = f"{advice.short}. {_that_cost(context, finding)}"
+            yield Lead(_of(finding, LOOK, text, advice), cost_s)
+
+
+def _that_cost(context: Context, finding: Finding) -> str:
+    """Return what a finding that knows it cost, as a sentence of its own, without its full stop."""
+    return f"That cost about {about_length(_cost_s(context, [finding]) or 0.0)} of training"
+
+
+def _cost_s(context: Context, findings: Sequence[Finding]) -> float | None:
+    """Return what findings cost on the clock (s), None where none of them knows it.
+
+    What one GPU lost its training lost; what is of no GPU alone all GPUs of the training lost.
+    """
+    known = [(finding, finding.lost_gpu_s) for finding in findings if finding.lost_gpu_s is not None]
+    return sum(lost_s / _gpus_of(context, finding) for finding, lost_s in known) if known else None
+
+
+def _gpus_of(context: Context, finding: Finding) -> int:
+    training = context.training_at(finding.start_t_s)
+    return 1 if finding.gpu is not None or training is None else max(len(training.gpus), 1)
 
 
 def _grown(finding: Finding) -> str:
@@ -337,7 +357,9 @@ def _is_own(at: CodeLocation) -> bool:
     return kind_of(Frame(at.file, at.line, at.function)) == "own"
 
 
-def _momentary(findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int) -> Iterator[Lead]:
+def _momentary(
+    context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int
+) -> Iterator[Lead]:
     """Yield what to look at for each cause that took time at moments: all of its findings together."""
     of: dict[tuple[str, bool], list[Finding]] = {}
     for finding in findings:
@@ -353,7 +375,8 @@ def _momentary(findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epoc
         saves_s = took_s if limit is None else min(took_s, limit.saves_at_most_s * max(epochs, 1))
         saves_s *= th.UNSURE if cause == UNEXPLAINED else 1.0
         if cause not in waited_for | lasting:
-            yield Lead(_look(cause, mine, took_s, _faster_without(limit, epoch_now_s(limits))), saves_s)
+            cost_s, faster = _cost_s(context, mine), _faster_without(limit, epoch_now_s(limits))
+            yield Lead(_look(cause, mine, took_s, cost_s, faster), saves_s)
 
 
 def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
@@ -486,10 +509,11 @@ def _took_s(findings: Sequence[Finding]) -> float:
     return length_s(union([one.span for finding in findings for one in finding.each]))
 
 
-def _look(cause: str, findings: Sequence[Finding], took_s: float, faster: str) -> Sentence:
+def _look(cause: str, findings: Sequence[Finding], took_s: float, cost_s: float | None, faster: str) -> Sentence:
     """Return where to look for what took time at moments: the line of code, the process, else what its cause says.
 
-    `faster` is how much faster epochs would be without a line of the user's, empty where that is not known.
+    `cost_s` is what they cost on the clock, None where that is not known, `faster` how much faster epochs would be
+    without a line of the user's, empty where that is not known.
     """
     worst = max(findings, key=lambda finding: finding.duration_s)
     ids = tuple(finding.id for finding in findings)
@@ -506,7 +530,8 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float, faster: str) -
     elif names_own and at is not None:
         text = f"Look at {place_words(at)}: {felt} for {took} there{faster}"
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
-        text = f"{advice.short}: it was on the GPU for {took}{faster}"
+        lost = f"it cost about {about_length(cost_s)} of training" if cost_s else f"it was on the GPU for {took}"
+        text = f"{advice.short}: {lost}{faster}"
     elif advice is not None:
         text = f"{advice.short}: {felt} for {took}{_stood(at, row)}"
     elif _was_paused(worst):
@@ -516,7 +541,7 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float, faster: str) -
         times = counted(count, lower_first(rule_words(worst.rule)), "drops in GPU utilisation")
         text = f"{times} took {took}; the cause is unknown"
     else:
-        text = row.once.format(took=took, probably=sure, gpu=_gpu(worst))
+        text = row.once.format(took=took, probably=sure, gpu=_gpu(worst), cost=about_length(cost_s or took_s))
         text += _stood(at, row)
     return Sentence(LOOK, f"{text}.", ids, cause, advice, names_own)
 

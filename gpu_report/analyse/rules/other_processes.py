@@ -8,11 +8,12 @@ from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.shared_gpu_speed import lost_to_others_s, speed_left, typical_per_s
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.other_processes import OtherProcess, share_of_others
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, as_array, intersect, length_s, mask_in_any, rows_before
+from gpu_report.analyse.timeseries.intervals import Span, as_array, intersect, length_s, mask_in_any, rows_before, union
 from gpu_report.model import Advice, Cause, Evidence, Finding, Occurrence
 from gpu_report.wording import length
 
@@ -34,8 +35,25 @@ def others_work(context: Context) -> dict[int, Floats]:
     """Return the share of each reading's work that was other processes', by GPU of the training that had any."""
     shared = {other.gpu for other in context.used_by_others}
     mine = [series for series in context.used_series if series.gpu in shared]
-    shares = {series.gpu: share_of_others(context.run, series, context.used_by_others) for series in mine}
+    shares = {series.gpu: _others_share(context, series) for series in mine}
     return {gpu: share for gpu, share in shares.items() if share.any()}
+
+
+def _others_share(context: Context, series: GpuSeries) -> Floats:
+    """Return the share of each reading's work that was others': what the driver says, or more where training lost more.
+
+    A GPU that two share is slower for each than their shares of its time say.
+    """
+    share = share_of_others(context.run, series, context.used_by_others)
+    stays = union([other.span for other in context.used_by_others if other.gpu == series.gpu])
+    lost = lost_to_others_s(context, series.gpu, stays)
+    trained = intersect(stays, [phase.span for phase in context.phases if phase.name == "train"])
+    there = np.zeros(len(series.t_s))
+    there[mask_in_any(series.t_s, trained)] = 1.0
+    theirs_s = float((series.weight_s[:] * series.util_pct.astype(float) / 100 * share * there).sum())
+    if not theirs_s or lost is None or lost <= theirs_s:
+        return share
+    return np.where(there > 0, np.minimum(share * lost / theirs_s, 1.0), share)
 
 
 def lost_to_others(context: Context) -> dict[int, Floats]:
@@ -79,52 +97,33 @@ def _finding(context: Context, stays: Sequence[OtherProcess]) -> Finding:
     spans = [stay.span for stay in stays]
     keep = f"Keep {other.who.replace('`', chr(39))} off GPU {other.gpu}"
     signals = context.signals.of(other.gpu, *other.span)
-    typical_per_s = _typical_per_s(context, other)
     times = f" ({len(spans)} times)" if len(spans) > 1 else ""
-    took = f"for {length(length_s(spans))}{times}{_at_speed(context, spans, typical_per_s)}"
+    took = f"for {length(length_s(spans))}{times}{_at_speed(context, other.gpu, spans)}"
     return context.finding(
         "other-process",
         "warning",
         (spans[0][0], spans[-1][1]),
         f"{other.who} shared GPU {other.gpu} with the training {took}",
         gpu=other.gpu,
-        evidence=_evidence(context, other, signals, spans, typical_per_s),
+        evidence=_evidence(context, other, signals, spans),
         cause=Cause("other-process", STRONG, f"{other.who} shared the GPU with the training"),
         advice=(Advice(f"{keep} while it trains", short=keep),),
         kernel_events=tuple(signals.kernel),
-        occurrences=_occurrences(context, stays, typical_per_s) if len(spans) > 1 else (),
+        occurrences=_occurrences(context, stays) if len(spans) > 1 else (),
+        lost_gpu_s=lost_to_others_s(context, other.gpu, spans),
     )
 
 
-def _occurrences(
-    context: Context, stays: Sequence[OtherProcess], typical_per_s: float | None
-) -> tuple[Occurrence, ...]:
-    return tuple(Occurrence(*stay.span, (stay.gpu,), _lost_s(context, stay, typical_per_s)) for stay in stays)
+def _occurrences(context: Context, stays: Sequence[OtherProcess]) -> tuple[Occurrence, ...]:
+    return tuple(
+        Occurrence(*stay.span, (stay.gpu,), lost_to_others_s(context, stay.gpu, [stay.span])) for stay in stays
+    )
 
 
-def _lost_s(context: Context, stay: OtherProcess, typical_per_s: float | None) -> float:
-    """Return the seconds of training that a stay cost, 0 where callbacks told no throughput."""
-    left = _speed_left(context, [stay.span], typical_per_s)
-    return 0.0 if left is None else max(1 - left, 0.0) * (stay.span[1] - stay.span[0])
-
-
-def _speed_left(context: Context, spans: Sequence[Span], typical_per_s: float | None) -> float | None:
-    """Return what a process left of the training's throughput (a share), None where callbacks did not tell it."""
-    then = context.throughput.images_per_s(spans) if context.throughput else None
-    return then / typical_per_s if then is not None and typical_per_s else None
-
-
-def _at_speed(context: Context, spans: Sequence[Span], typical_per_s: float | None) -> str:
+def _at_speed(context: Context, gpu: int, spans: Sequence[Span]) -> str:
     """Return what a process left of the training's throughput in words, empty where that is not known."""
-    left = _speed_left(context, spans, typical_per_s)
+    left = speed_left(context, gpu, spans)
     return "" if left is None else f": training speed was {100 * left:.0f} % of typical"
-
-
-def _typical_per_s(context: Context, other: OtherProcess) -> float | None:
-    """Return images a second in the steady state of the training that another process came to."""
-    training = context.training_at(other.span[0], other.gpu)
-    steady = context.signals.steady_of(training) if training else context.signals.steady
-    return context.throughput.images_per_s(steady) if context.throughput else None
 
 
 def _evidence(
@@ -132,12 +131,11 @@ def _evidence(
     other: OtherProcess,
     signals: IntervalSignals,
     spans: Sequence[Span],
-    typical_per_s: float | None,
 ) -> tuple[Evidence, ...]:
     throughput = context.throughput
     return evidence(
         ("training speed meanwhile", throughput.images_per_s(spans) if throughput else None, "images/s"),
-        usually(typical_per_s, "images/s"),
+        usually(typical_per_s(context, other.gpu, spans[0][0]), "images/s"),
         ("its share of the GPU time, at most", other.util_pct, "%"),
         ("its memory", other.memory_mib, "MiB"),
         ("utilisation meanwhile", signals.gpu_within("gpu_util_pct"), "%"),

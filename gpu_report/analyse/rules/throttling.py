@@ -43,6 +43,7 @@ def _finding(context: Context, throttle: Throttle) -> Finding:
         evidence=_evidence(context, throttle, series),
         cause=_cause(throttle, others),
         kernel_events=tuple(context.signals.of(throttle.gpu, start_s, end_s).kernel),
+        lost_gpu_s=throttle.lost_s if throttle.lost.any() and not throttle.by_design else None,
     )
 
 

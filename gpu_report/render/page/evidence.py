@@ -5,9 +5,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from gpu_report.model import Evidence, Finding, Reference
-from gpu_report.render.formatting import duration, known, number, step_time
+from gpu_report.render.formatting import duration, known, number, step_time, tied
 from gpu_report.render.page.view import Fact
-from gpu_report.wording import upper_first
+from gpu_report.wording import memory_words, upper_first
+
+MS_UNDER_S = 0.1  # shorter times are said in milliseconds
 
 # How a number is shown that is no fact of its own: it says what the one before it is to be compared with.
 _COMPARED: Mapping[Reference, str] = {
@@ -21,17 +23,24 @@ _COMPARED: Mapping[Reference, str] = {
 
 
 def evidence(finding: Finding) -> tuple[Fact, ...]:
-    """Return the evidence of a finding, without what stands among its facts already."""
+    """Return the evidence of a finding, each number once, without what stands among its facts already."""
     facts: list[Fact] = []
+    first: Evidence | None = None
     for each in _typical_last([each for each in finding.evidence if not _is_fact(each, finding)]):
         label, value = upper_first(each.text), _value(each)
-        if facts and each.reference in _COMPARED:
+        if each.reference == "first of next":
+            first = each
+            continue
+        if first is not None and first.key == each.key:
+            facts.append(Fact(upper_first(each.key), f"{_value(first)} \u2192 {value}"))
+        elif facts and each.reference in _COMPARED:
             facts[-1] = replace(facts[-1], note=_joined(facts[-1].note, _COMPARED[each.reference].format(value)))
         elif facts and facts[-1].label == label:  # the same in another unit
             facts[-1] = replace(facts[-1], value=_joined(facts[-1].value, value))
         else:
             facts.append(Fact(label, value))
-    return tuple(facts)
+        first = None
+    return tuple(dict.fromkeys(facts))
 
 
 def _typical_last(shown: list[Evidence]) -> list[Evidence]:
@@ -45,8 +54,8 @@ def _typical_last(shown: list[Evidence]) -> list[Evidence]:
 
 def _is_fact(evidence: Evidence, finding: Finding) -> bool:
     """Return whether evidence only repeats a number that stands among the finding's facts."""
-    fact = finding.duration_s if evidence.unit == "s" else None
-    facts = (finding.level_pct, finding.low_pct) if evidence.unit == "%" else (fact,)
+    seconds = (finding.duration_s, finding.lost_gpu_s)
+    facts = (finding.level_pct, finding.low_pct) if evidence.unit == "%" else seconds if evidence.unit == "s" else ()
     return evidence.value is not None and evidence.value in facts
 
 
@@ -56,7 +65,9 @@ def _value(evidence: Evidence) -> str:
     if value is None:
         return ""
     if evidence.unit == "s":
-        return step_time(value) if 0 < value < 1 else duration(value)
+        return step_time(value) if 0 < value < MS_UNDER_S else duration(value)
+    if evidence.unit == "MiB":
+        return tied(memory_words(value))
     shown = number(value, 0 if abs(value) >= 100 or value == round(value) else 1)
     return f"{shown}\u00a0{evidence.unit}".rstrip("\u00a0")
 

@@ -31,6 +31,7 @@ MEDIUM = 0.5
 HIGH = 0.8
 
 UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
+AT_MOST = frozenset({"power-cap", "thermal"})  # a slower clock costs no more than its share: not all work needs it
 TITLES_SHOWN = 3  # of the findings that one step is for
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
 
@@ -230,6 +231,8 @@ def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
     facts = [Fact("Length", duration(finding.took_s))] if finding.duration_s > 0 else []
     if finding.occurrences:
         facts = [Fact("Times", f"{len(finding.occurrences):,}"), Fact("Total", duration(finding.took_s))]
+    if finding.lost_gpu_s is not None and finding.lost_gpu_s >= SHOWN_SECONDS and finding.severity != "info":
+        facts.append(_lost(finding))
     if level is not None or low is not None:
         facts.append(Fact("Utilisation before", quantity(level, "%")))
         facts.append(Fact("During it", quantity(low, "%")))
@@ -237,6 +240,13 @@ def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
         facts.append(Fact("GPU", _gpus(finding)))
     is_placed = (finding.epoch is not None or level is not None) and not finding.occurrences
     return (*facts, _place(finding)) if is_placed else tuple(facts)
+
+
+def _lost(finding: Finding) -> Fact:
+    """Return what a finding took, and of how much that is."""
+    label = "GPU time lost, at most" if finding.rule in AT_MOST else "GPU time lost"
+    part = known(finding.share_of_training)
+    return Fact(label, duration(finding.lost_gpu_s), "" if part is None else f"{share(part)} of training")
 
 
 WHO = {

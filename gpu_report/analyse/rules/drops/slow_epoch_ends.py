@@ -170,4 +170,5 @@ def _finding(  # noqa: PLR0913, PLR0917 - what is slow, where, and by what
         ),
         cause=explained.cause,
         advice=explained.advice,
+        lost_gpu_s=min(max(took_s - usual.typical_s, 0.0), held[1] - held[0]),
     )

@@ -10,7 +10,14 @@ from gpu_report.analyse.causes.slower_storage import advice_on_storage
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
-from gpu_report.analyse.rules.epochs.growth import advice_on_growth, evidence_of_growth, risen, risen_since, thirds
+from gpu_report.analyse.rules.epochs.growth import (
+    advice_on_growth,
+    evidence_of_growth,
+    lost_gpu_s,
+    risen,
+    risen_since,
+    thirds,
+)
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.model import Advice, Finding
@@ -48,13 +55,14 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         (since.span[0], epochs[-1].span[1]),
         f"Waiting for data grew from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch{on}{because}",
         evidence=(
-            *evidence_of_growth(context, epochs, grown, "waited for data in an epoch of", lost_s),
+            *evidence_of_growth(context, epochs, grown, "waiting for data in an epoch (median)", lost_s),
             *(why.evidence if why is not None else ()),
         ),
         cause=None if why is None else why.cause,
         advice=advice_on_wait(why) or (advice_on_growth(context, epochs, grown, "Find what grows in the data loader"),),
         epoch=None,
         phase=None,
+        lost_gpu_s=lost_gpu_s(context, epochs, lost_s),
     )
 
 

@@ -8,7 +8,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch
 from gpu_report.analyse.timeseries.trend import Trend
-from gpu_report.catalogue import GROWTH_KEY
+from gpu_report.catalogue import GREW_COST_KEY, GROWTH_KEY
 from gpu_report.model import Advice, Evidence, Frame
 from gpu_report.wording import epoch_length, place_words
 
@@ -59,15 +59,21 @@ def risen_since(epochs: Sequence[TrainedEpoch], values: Sequence[float], grown: 
 def evidence_of_growth(
     context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, what: str, lost_s: float
 ) -> tuple[Evidence, ...]:
-    """Return the numbers of a rise: `what` the first epochs had, what it cost in all, and what else changed."""
+    """Return the numbers of a rise: `what` rose, what it cost in all, and what else changed."""
     first, last = ("the first third", "in the last third") if grown.step is None else ("those before", "since then")
     return (
-        Evidence(f"{what} {first} (median)", grown.first, "s"),
-        Evidence(last, grown.last, "s"),
-        Evidence(f"lost against {first}", lost_s, "s"),
-        Evidence("more than at the beginning, by the end", grown.by_the_end, "s", key=GROWTH_KEY),
-        *changed(context, *thirds(epochs, grown), ("at first", "at last")),
+        Evidence(f"{what}, {'in ' * (grown.step is None)}{first}", grown.first, "s", what, "first of next"),
+        Evidence(f"{what}, {last}", grown.last, "s", what),
+        Evidence(f"lost, compared with {first}", lost_s, "s", key=GREW_COST_KEY),
+        Evidence("longer in the last epoch than in the first", grown.by_the_end, "s", key=GROWTH_KEY),
+        *changed(context, *thirds(epochs, grown), ("at first", "at last"), reference="first of next"),
     )
+
+
+def lost_gpu_s(context: Context, epochs: Sequence[TrainedEpoch], lost_s: float) -> float:
+    """Return the GPU seconds that epochs lost: all GPUs of a training wait for what makes its epochs longer."""
+    training = context.training_at(epochs[0].span[0])
+    return lost_s * max(len(training.gpus) if training is not None else 0, 1)
 
 
 def advice_on_growth(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, otherwise: str) -> Advice:

@@ -20,6 +20,7 @@ from gpu_report.analyse.rules.epochs.growth import (
     advice_on_full_memory,
     advice_on_growth,
     evidence_of_growth,
+    lost_gpu_s,
     risen,
     risen_since,
     thirds,
@@ -143,6 +144,7 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
         cause=_something_else(context, slow, rest) if why is None else why.cause,
         advice=advice_on_wait(why) if on_gpu is None else (on_gpu,),
         kernel_events=_kernel(context, slow[0]),
+        lost_gpu_s=lost_gpu_s(context, slow, cost_s),
     )
 
 
@@ -220,11 +222,12 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         (since.span[0], epochs[-1].span[1]),
         f"Epochs got slower: training went from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch "
         f"({percent:.0f} % more){'' if since is epochs[0] else f', from epoch {since.epoch} on'}",
-        evidence=evidence_of_growth(context, epochs, grown, "training of an epoch in", lost_s),
+        evidence=evidence_of_growth(context, epochs, grown, "training of an epoch (median)", lost_s),
         advice=(on_gpu or advice_on_growth(context, epochs, grown, _look(context, epochs, grown)),),
         kernel_events=() if since is epochs[0] else _kernel(context, since),
         epoch=None,
         phase=None,
+        lost_gpu_s=lost_gpu_s(context, epochs, lost_s),
     )
 
 

@@ -13,6 +13,7 @@ from gpu_report.analyse.causes.slower_storage import advice_on_storage
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, KernelLog, Phase, RecordedEvent, YoloRun
+from gpu_report.render.speedup_rows import speedup_rows
 
 VALIDATION_S = 2.0
 NAN = float("nan")
@@ -283,7 +284,11 @@ def test_data_waits_that_grow_are_told_instead_of_the_epochs_that_they_slow():
     run = trained(lengths, WAITS)
     (finding,) = findings(run, "data-wait-growing")
     assert finding.summary == "Waiting for data grew from 1.8 s to 5.8 s an epoch"
-    assert texts(finding)["lost against the first third"] == pytest.approx(sum(WAITS[1:]) - 12 * 1.75)
+    assert (
+        texts(finding)["lost, compared with the first third"]
+        == finding.lost_gpu_s
+        == pytest.approx(sum(WAITS[1:]) - 12 * 1.75)
+    )
     assert findings(run, "epochs-slowing") == []
     steep = trained([length + 1.2 * n for n, length in enumerate(lengths)], WAITS)  # and half of it is not waiting
     assert len(findings(steep, "epochs-slowing")) == len(findings(steep, "data-wait-growing")) == 1
@@ -379,17 +384,16 @@ def grown(lengths, waits=None):
 
 def test_what_grows_leads_even_where_the_gpu_falls_below_its_level_in_the_end():
     analysis = grown(GROWING)
-    assert analysis.verdict.text.startswith(
-        "Find what grows in the main process. Epochs got slower: training went from 26.0 s to 58.0 s an epoch"
-    )
-    assert analysis.verdict.text.count("got slower") == 1
+    text = "Find what grows in the main process. That cost about 3.2 min of training."
+    assert analysis.verdict.text.startswith(text)
+    assert analysis.verdict.text.count("Epochs got slower: training went from 26.0 s to 58.0 s an epoch") == 1
     assert "because" not in analysis.verdict.text  # what was as it is from the beginning is not why
 
 
 def test_waits_for_data_that_grow_lead():
     waits = [length - 20.0 for length in GROWING]
     assert grown(GROWING, waits).verdict.text.startswith(
-        "Find what grows in the data loader. Waiting for data grew from"
+        "Find what grows in the data loader. That cost about 3.2 min of training."
     )
 
 
@@ -482,3 +486,22 @@ def test_a_first_epoch_that_waited_for_data_is_a_note():
 )
 def test_a_first_epoch_is_longer_by_its_nature_where_it_did_not_wait_or_lost_little(lengths, later_s):
     assert findings(first_waits(lengths, later_s), "slow-epoch") == []
+
+
+# --- what slower epochs cost
+
+
+def test_epochs_that_are_slower_from_one_on_have_a_row_of_their_possible_speed_up():
+    analysis = analyse(trained([40.0, *[20.0] * 8, *[30.0] * 8]))
+    (row,) = [row for row in speedup_rows(analysis) if row.limit.in_epochs is not None]
+    assert row.name == "Slower epochs (unknown cause), from epoch 10 on"
+    assert (row.limit.epoch_s_now, row.limit.epoch_s_at_best) == (25.0, 20.0)  # without the first
+    (slow,) = [row for row in speedup_rows(analyse(trained([*[20.0] * 8, 60.0, *[20.0] * 8]))) if row.limit.in_epochs]
+    assert slow.name == "Slower epochs (unknown cause), in epoch 9"
+
+
+@pytest.mark.parametrize(("longer_s", "severity"), [(20.0, "warning"), (180.0, "critical")])
+def test_slower_epochs_are_critical_where_they_took_a_twentieth_of_the_training_and_ten_minutes(longer_s, severity):
+    (finding,) = findings(trained([60.0, *[60.0] * 8, *[60.0 + longer_s] * 8]), "epochs-slowing")
+    assert (finding.severity, finding.lost_gpu_s) == (severity, 8 * longer_s)
+    assert finding.share_of_training == pytest.approx(8 * longer_s / (17 * 60 + 8 * longer_s))

@@ -72,7 +72,10 @@ def test_the_page_says_it_in_the_fields_words(path):
 
 
 def test_what_leads_the_verdict_about_a_cause_is_short():
-    filled = (cause.once.format(took="3 h 10 min", probably="probably ", gpu="GPU 0") for cause in CAUSES.values())
+    filled = (
+        cause.once.format(took="3 h 10 min", probably="probably ", gpu="GPU 0", cost="3 h 10 min")
+        for cause in CAUSES.values()
+    )
     said = [*filled, *(cause.always for cause in CAUSES.values())]
     assert [text for text in said if len(text.split()) > MOST_WORDS] == []
 

@@ -8,7 +8,7 @@ from statistics import median
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.catalogue import RULES
+from gpu_report.catalogue import OCCURRED_KEY, RULES
 from gpu_report.model import Evidence, Finding, Occurrence, Severity
 from gpu_report.wording import fall_words, length
 
@@ -227,7 +227,7 @@ def _how_often(longest: Finding, occurrences: Sequence[Occurrence]) -> tuple[Evi
     starts = [one.start_t_s for one in occurrences]
     apart_s = median(later - before for before, later in pairwise(starts))
     return (
-        Evidence("how often it happened", len(occurrences), ""),
+        Evidence("how often it happened", len(occurrences), "", key=OCCURRED_KEY),
         Evidence("from one to the next (median)", apart_s, "s"),
         Evidence("length (median)", median(one.duration_s for one in occurrences), "s"),
         *(() if longest.level_pct is None else (_lost(occurrences),)),  # of another level nothing is known

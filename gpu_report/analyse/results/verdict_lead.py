@@ -275,7 +275,7 @@ def _growing(context: Context, findings: Sequence[Finding], epochs: int) -> Iter
         more_s = finding.number(GROWTH_KEY)
         if more_s is not None:
             text = f"{finding.advice[0].short}. {_that_cost(context, finding)}"
-            yield Lead(_of(finding, LOOK, text), more_s * epochs)
+            yield Lead(_of(finding, LOOK, text, finding.advice[0]), more_s * epochs)
 
 
 def _slow_epochs(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gpu_report.model import HEALTHY_PCT, Analysis, Finding, Run
-from gpu_report.render.formatting import clean
+from gpu_report.render.formatting import clean, duration
 from gpu_report.render.page import (
     code_time,
     epochs,
@@ -44,6 +44,7 @@ def compose(analysis: Analysis) -> ReportView:
         advice=findings.first_advice(unexpected, analysis),
         advice_title=findings.advice_title(analysis),
         subtitle=(*overview.subtitle(analysis), *yolo_run.set_up(analysis)),
+        duration=duration(analysis.run.duration_s),
         start=clock.moment(0.0),
         end=clock.moment(analysis.run.duration_s),
         tiles=overview.tiles(analysis),
@@ -109,7 +110,7 @@ def _finding_views(
     views = [findings.finding_view(finding, clock, analysis, numbers.get(finding.id)) for finding in of]
     charts = [
         None
-        if findings.is_brief(f)
+        if findings.is_brief(f) or f.rule in static_charts.TIMELESS
         else static_charts.surroundings(f, analysis, tracks[static_charts.subject(f)], clock, path)
         for f in of[:in_full]
     ]

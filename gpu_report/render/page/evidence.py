@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
+from gpu_report.catalogue import GROWTH_KEY, OCCURRED_KEY
 from gpu_report.model import Evidence, Finding, Reference
 from gpu_report.render.formatting import duration, known, number, step_time, tied
 from gpu_report.render.page.view import Fact
 from gpu_report.wording import memory_words, upper_first
 
+NOT_SHOWN = frozenset({GROWTH_KEY, OCCURRED_KEY})  # what ranks a finding, or stands among its facts
+OF_THIRDS = "first third of the epochs \u2192 last third"
 MS_UNDER_S = 0.1  # shorter times are said in milliseconds
 
 # How a number is shown that is no fact of its own: it says what the one before it is to be compared with.
@@ -25,6 +28,7 @@ _COMPARED: Mapping[Reference, str] = {
 def evidence(finding: Finding) -> tuple[Fact, ...]:
     """Return the evidence of a finding, each number once, without what stands among its facts already."""
     facts: list[Fact] = []
+    rises: list[Fact] = []
     first: Evidence | None = None
     for each in _typical_last([each for each in finding.evidence if not _is_fact(each, finding)]):
         label, value = upper_first(each.text), _value(each)
@@ -32,7 +36,8 @@ def evidence(finding: Finding) -> tuple[Fact, ...]:
             first = each
             continue
         if first is not None and first.key == each.key:
-            facts.append(Fact(upper_first(each.key), f"{_value(first)} \u2192 {value}"))
+            rises.append(Fact(upper_first(each.key), f"{_value(first)} \u2192 {value}"))
+            facts.append(rises[-1])
         elif facts and each.reference in _COMPARED:
             facts[-1] = replace(facts[-1], note=_joined(facts[-1].note, _COMPARED[each.reference].format(value)))
         elif facts and facts[-1].label == label:  # the same in another unit
@@ -40,7 +45,8 @@ def evidence(finding: Finding) -> tuple[Fact, ...]:
         else:
             facts.append(Fact(label, value))
         first = None
-    return tuple(dict.fromkeys(facts))
+    noted = [replace(fact, note=OF_THIRDS) if fact in rises[:1] else fact for fact in dict.fromkeys(facts)]
+    return tuple(noted)
 
 
 def _typical_last(shown: list[Evidence]) -> list[Evidence]:
@@ -54,6 +60,8 @@ def _typical_last(shown: list[Evidence]) -> list[Evidence]:
 
 def _is_fact(evidence: Evidence, finding: Finding) -> bool:
     """Return whether evidence only repeats a number that stands among the finding's facts."""
+    if evidence.key in NOT_SHOWN:
+        return True
     seconds = (finding.duration_s, finding.lost_gpu_s)
     facts = (finding.level_pct, finding.low_pct) if evidence.unit == "%" else seconds if evidence.unit == "s" else ()
     return evidence.value is not None and evidence.value in facts

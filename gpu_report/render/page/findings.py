@@ -22,6 +22,7 @@ from gpu_report.render.page.next_steps import gaps_step, next_step, own_step
 from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.sentence_kinds import told
+from gpu_report.render.speedup_rows import speedup_rows
 from gpu_report.wording import counted, upper_first, where_words
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
@@ -108,9 +109,11 @@ def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
         return ""
     if finding.rule in {"starved", "user-code", "unused-gpu"}:
         return "all the time" if analysis.is_inference else "all through training"
+    rule = RULES[finding.rule]
+    if _is_costly(finding) and not rule.fall and finding.rule not in AT_MOST:
+        return f"{duration(finding.lost_gpu_s)} of GPU time lost"
     if finding.occurrences:
         return f"{counted(len(finding.occurrences), 'time')}, {duration(finding.took_s)} in all"
-    rule = RULES[finding.rule]
     if not (rule.takes_time or rule.takes_epoch_time) or not finding.duration_s:
         return f"at {clock.moment(finding.start_t_s).elapsed}"
     is_one = rule.takes_time and finding.epoch is not None
@@ -228,11 +231,11 @@ def _badness(finding: Finding) -> tuple[int, float]:
 
 def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
     level, low = known(finding.level_pct), known(finding.low_pct)
-    facts = [Fact("Length", duration(finding.took_s))] if finding.duration_s > 0 else []
+    lost = [_lost(finding)] if _is_costly(finding) else []
+    took = [Fact("Length", duration(finding.took_s))] if finding.duration_s > 0 else []
     if finding.occurrences:
-        facts = [Fact("Times", f"{len(finding.occurrences):,}"), Fact("Total", duration(finding.took_s))]
-    if finding.lost_gpu_s is not None and finding.lost_gpu_s >= SHOWN_SECONDS and finding.severity != "info":
-        facts.append(_lost(finding))
+        took = [Fact("Times", f"{len(finding.occurrences):,}"), Fact("Total", duration(finding.took_s))]
+    facts = [*lost, *took]
     if level is not None or low is not None:
         facts.append(Fact("Utilisation before", quantity(level, "%")))
         facts.append(Fact("During it", quantity(low, "%")))
@@ -240,6 +243,11 @@ def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
         facts.append(Fact("GPU", _gpus(finding)))
     is_placed = (finding.epoch is not None or level is not None) and not finding.occurrences
     return (*facts, _place(finding)) if is_placed else tuple(facts)
+
+
+def _is_costly(finding: Finding) -> bool:
+    """Tell whether a finding knows what it cost, and that is worth a number of its own."""
+    return finding.severity != "info" and (finding.lost_gpu_s or 0.0) >= SHOWN_SECONDS
 
 
 def _lost(finding: Finding) -> Fact:
@@ -324,10 +332,18 @@ def _gain(advice: Advice, analysis: Analysis) -> str:
     whole = "the time" if analysis.is_inference else training
     if likely is None:
         return f"saves at most {share(most)} of {whole}"
+    row = next((row for row in speedup_rows(analysis) if row.limit.fix and row.limit.fix == _change(advice)), None)
+    if row is not None and row.expected_s is not None:  # as the verdict has it, and the table of possible speed-up
+        return f"expected to save {share(1 - row.expected_s / row.now_s)} of each epoch"
     return f"expected to save {share(likely)} of {whole}"
 
 
+def _change(advice: Advice) -> str:
+    """Return an argument as it is typed, empty of advice without one."""
+    return f"{advice.argument}={advice.to_value}" if advice.argument and advice.to_value is not None else ""
+
+
 def _advice(advice: Advice, analysis: Analysis) -> AdviceView:
-    change = f"{advice.argument}={advice.to_value}" if advice.argument and advice.to_value is not None else ""
+    change = _change(advice)
     now = f"now {advice.from_value}" if change and advice.from_value is not None else ""
     return AdviceView(sentence(advice.text), change, now, _gain(advice, analysis))

@@ -1,19 +1,23 @@
 """Possible speed-up: an epoch now and with one cause removed, what a fix is expected to reach, and the limit."""
 
-from gpu_report.model import Analysis, longest_now
-from gpu_report.render.formatting import duration
+from collections.abc import Sequence
+
+from gpu_report.model import Analysis, EpochSummary, longest_now
+from gpu_report.render.formatting import duration, tied
 from gpu_report.render.page.view import Table
 from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows
-from gpu_report.wording import shown_ratio
+from gpu_report.wording import about_length, shown_ratio
 
-COLUMNS = ("If fixed", "Epoch now", "Estimate", "Best case")
-NUMERIC = (False, True, True, False)
+COLUMNS = ("If fixed", "Epoch now", "Estimate", "Best case", "Saves in this run")
+NUMERIC = (False, True, False, False, False)
 
 
 def limits(analysis: Analysis) -> Table:
     """Return one row for each cause (see `speedup_rows`); none where nobody can act on any."""
     rows = speedup_rows(analysis)
-    return Table(COLUMNS, NUMERIC, tuple(map(_row, rows)) if any(not row.has_no_fix for row in rows) else ())
+    if all(row.has_no_fix for row in rows):
+        return Table(COLUMNS, NUMERIC, ())
+    return Table(COLUMNS, NUMERIC, tuple((*_row(row), _saves(row, analysis.epochs)) for row in rows))
 
 
 def note(analysis: Analysis) -> str:
@@ -26,6 +30,19 @@ def note(analysis: Analysis) -> str:
 def _row(row: SpeedupRow) -> tuple[str, ...]:
     now, limit = (duration(seconds, aligned=True) for seconds in (row.now_s, row.limit_s))
     return row.name, now, _expected(row), f"{limit} ({row.limit.basis})"
+
+
+def _saves(row: SpeedupRow, epochs: Sequence[EpochSummary]) -> str:
+    """Return what a fix would have saved in all: in the epochs that a mean is of, else in all that were recorded.
+
+    Empty where nobody can act on it, and of several YOLO runs, of which a limit is of one.
+    """
+    counted = [epoch for epoch in epochs if not (row.limit.is_mean and epoch.is_special)]
+    if row.has_no_fix or len({epoch.run for epoch in counted}) != 1:
+        return ""
+    least_s = row.limit_s if row.expected_s is None else row.expected_s
+    words = "up to" if row.expected_s is None else "about"
+    return tied(f"{words} {about_length((row.now_s - least_s) * len(counted))}")
 
 
 def _expected(row: SpeedupRow) -> str:

@@ -30,13 +30,17 @@ CONTEXT_STEP_S = 5.0
 MOST_STEPS = 30
 SHOWN_TOGETHER = 12  # times that something happened: of more only the longest is shown, for bands would be hairs
 LEAST_BAND = 2.0  # of a chart's width: what is shorter is a line
-MOST_POINTS = 1200  # of a line up to which every sample is drawn; beyond, the lowest and highest of each bucket
+MOST_POINTS = 1200  # of a line up to which every sample is drawn; beyond, mean, lowest and highest of each bucket
+BUCKETS = 300  # of such a line: about three pixels each
+LEAST_SEEN = 5.0  # of a chart's width: where no time that something happened is wider, the longest is shown alone
 GAP_TICKS = 3.5  # readings further apart than this many ticks or median steps are not joined
+TIMELESS = frozenset({"environment", "left-behind"})  # rules whose findings no moment of the run shows
 MOST_LINES = 8  # more lines than GPUs of one machine tell nothing
 STRIP_CELLS = 200
 HEAT_LEVELS = 5
 
-PathOf = Callable[[QuantitySeries, float, float, float], str]
+Line = tuple[str, str]  # the SVG paths of a line and of its band (`ChartLine`)
+PathOf = Callable[[QuantitySeries, float, float, float], Line]
 
 
 def subject(finding: Finding) -> str:
@@ -58,14 +62,14 @@ def surroundings(
 ) -> ChartView | None:
     """Return a quantity in and around a finding, its own GPU's line last and thus on top; None without samples."""
     path = path or _path
-    finding = finding if len(finding.occurrences) <= SHOWN_TOGETHER else finding.longest
+    finding = _shown(finding, analysis.run.duration_s)
     start, end = _window(finding, analysis.run.duration_s)
     scale = WIDTH / (end - start)
     own = [index for index in by_gpu if finding.gpu in (index, None)]
     shown = ([index for index in by_gpu if index not in own] + own)[-MOST_LINES:]
     name, top, top_words = _measure(subject(finding), by_gpu)
     lines = (
-        ChartLine(f"gpu-{list(by_gpu).index(index) % 8}", index in own, path(by_gpu[index], start, end, top))
+        ChartLine(f"gpu-{list(by_gpu).index(index) % 8}", index in own, *path(by_gpu[index], start, end, top))
         for index in shown
     )
     drawn = tuple(line for line in lines if line.path)
@@ -86,7 +90,15 @@ def surroundings(
         start=clock.moment(start),
         end=clock.moment(end),
         has_wide_band=any(one.duration_s * scale > LEAST_BAND for one in finding.each),
+        has_range=any(line.band for line in drawn),
     )
+
+
+def _shown(finding: Finding, duration_s: float) -> Finding:
+    """Return a finding with all the times that it happened, or the longest alone: of many, or where all are hairs."""
+    start, end = _window(finding, duration_s)
+    is_seen = finding.longest.duration_s * WIDTH >= LEAST_SEEN * (end - start)
+    return finding if is_seen and len(finding.occurrences) <= SHOWN_TOGETHER else finding.longest
 
 
 def shared(charts: Sequence[ChartView | None]) -> tuple[ChartView | None, ...]:
@@ -99,7 +111,7 @@ def shared(charts: Sequence[ChartView | None]) -> tuple[ChartView | None, ...]:
             return line
         before = line.path in ids
         name = ids.setdefault(line.path, f"l{len(ids) + 1}")
-        return replace(line, path="" if before else line.path, id=name)
+        return replace(line, path="", band="", id=name) if before else replace(line, id=name)
 
     return tuple(chart and replace(chart, lines=tuple(map(drawn, chart.lines))) for chart in charts)
 
@@ -143,25 +155,55 @@ def strip(track: QuantitySeries | None, duration_s: float) -> tuple[HeatCell, ..
     )
 
 
-def _path(track: QuantitySeries, start: float, end: float, top: float) -> str:
-    """Return a line's samples between two moments as an SVG path, with one beyond either end where there is one."""
+def _path(track: QuantitySeries, start: float, end: float, top: float) -> Line:
+    """Return a line's samples between two moments as an SVG path, with one beyond either end where there is one.
+
+    Of more than MOST_POINTS it is their mean, with the area from the lowest to the highest.
+    """
     first, last = np.searchsorted(track.t_s, [start, end])
     window = slice(max(int(first) - 1, 0), int(last) + 1)
     t_s, values = track.t_s[window], track.values[window]
-    if len(t_s) > MOST_POINTS:
-        kept = _extremes(values, MOST_POINTS // 2)
-        t_s, values = t_s[kept], values[kept]
     if not np.isfinite(values).any():
-        return ""
+        return "", ""
+    if len(t_s) > MOST_POINTS:
+        return _mean_and_range(t_s - start, values, end - start, top)
     steps = np.diff(t_s)
     usual_s = max(float(np.median(steps)) if len(steps) else 0.0, track.tick_s)
     apart = np.append(False, steps > GAP_TICKS * local_intervals_s(t_s, usual_s))
     known = np.isfinite(values)
     # whole numbers (of y hundredths): steps then add up to where a point lies, and are shorter than its place
     x = np.rint((t_s - start) * WIDTH / (end - start)).astype(int)
-    y = np.rint(100 * (100 - np.where(known, values, 0) * (100 / top))).astype(int)
     begins = (known & (apart | ~np.concatenate([[False], known[:-1]])))[known]
-    return _drawn(x[known], y[known], begins)
+    return _drawn(x[known], _height(values[known], top), begins), ""
+
+
+def _height(values: Floats, top: float) -> NDArray[np.int64]:
+    """Return where values lie below a chart's upper edge, in hundredths."""
+    return np.rint(100 * (100 - values * (100 / top))).astype(np.int64)
+
+
+def _mean_and_range(t_s: Floats, values: Floats, length_s: float, top: float) -> Line:
+    """Return the mean of each bucket of time as a path, and the area from the lowest to the highest of each.
+
+    A bucket without readings is a gap, for each holds several.
+    """
+    known = np.isfinite(values)
+    place = np.clip(t_s[known] / length_s * BUCKETS, 0, BUCKETS - 1).astype(int)
+    filled, first, count = np.unique(place, return_index=True, return_counts=True)
+    mean = np.add.reduceat(values[known], first) / count
+    low, high = np.minimum.reduceat(values[known], first), np.maximum.reduceat(values[known], first)
+    x = np.rint((filled + 0.5) * (WIDTH / BUCKETS)).astype(np.int64)
+    begins = np.diff(filled, prepend=-2) > 1
+    runs = np.split(np.arange(len(x)), np.flatnonzero(begins)[1:])
+    bands = (_area(x[run], _height(low[run], top), _height(high[run], top)) for run in runs)
+    return _drawn(x, _height(mean, top), begins), "".join(bands)
+
+
+def _area(x: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> str:
+    """Return the area between two lines (y in hundredths) as a path."""
+    begins = np.zeros(2 * len(x), dtype=bool)
+    begins[0] = True
+    return _drawn(np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]]), begins) + "z"
 
 
 def _drawn(x: NDArray[np.int64], y: NDArray[np.int64], begins: NDArray[np.bool_]) -> str:
@@ -182,11 +224,3 @@ def _each(steps: NDArray[np.int64], words: Callable[[int], str]) -> list[str]:
     different, places = np.unique(steps, return_inverse=True)
     texts = np.array([words(step) for step in different.tolist()], dtype=object)
     return list(texts[places])
-
-
-def _extremes(values: Floats, buckets: int) -> NDArray[np.intp]:
-    """Return the places of the lowest and the highest of each bucket, in order: no single dip is lost."""
-    edges = np.linspace(0, len(values), buckets + 1).astype(int)
-    low, high = np.nan_to_num(values, nan=np.inf), np.nan_to_num(values, nan=-np.inf)
-    pairs = ((a + np.argmin(low[a:b]), a + np.argmax(high[a:b])) for a, b in pairwise(edges))
-    return np.unique(np.fromiter((place for pair in pairs for place in pair), dtype=np.intp))

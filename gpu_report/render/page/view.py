@@ -70,12 +70,14 @@ class AdviceView:
 class ChartLine:
     """A line of a small chart: its colour's class, whether it is what the chart is about, and its SVG path.
 
-    A path that is drawn more than once has an `id`, and stands only where it comes first; elsewhere `path` is empty.
+    Of more readings than can be drawn the line is their mean, and `band` the area from the lowest to the highest.
+    A path that is drawn more than once has an `id`, and stands only where it comes first; elsewhere both are empty.
     """
 
     colour: str
     is_own: bool
     path: str
+    band: str = ""
     id: str = ""
 
 
@@ -84,7 +86,7 @@ class ChartView:
     """What a finding is about in and around it, 1000 wide and 100 high; the bands (x, width) are the finding itself.
 
     `quantity` is what the lines show, `top` the value at the upper edge; the lower edge is 0. `has_wide_band` says that
-    a band is more than a line.
+    a band is more than a line, `has_range` that lines are means, each with the area from the lowest to the highest.
     """
 
     quantity: str
@@ -96,6 +98,7 @@ class ChartView:
     start: Moment
     end: Moment
     has_wide_band: bool = True
+    has_range: bool = False
 
 
 @dataclass(frozen=True)
@@ -457,6 +460,7 @@ class ReportView:
     advice: tuple[AdviceView, ...]
     advice_title: str
     subtitle: tuple[str, ...]
+    duration: str
     start: Moment
     end: Moment
     tiles: tuple[Fact, ...]

@@ -101,7 +101,7 @@ def others_cpu_pct(context: Context, epochs: Sequence[TrainedEpoch]) -> float | 
 
 # Name, unit, signal, and whether it is reported even where it did not change.
 SIGNALS: tuple[tuple[str, str, Signal, bool], ...] = (
-    ("waiting for data", "s", data_wait_s, True),
+    ("waiting for data in an epoch", "s", data_wait_s, True),
     ("utilisation", "%", utilisation, True),
     ("SM activity", "%", of_gpus("sm_active_pct"), False),
     ("tensor activity", "%", of_gpus("tensor_active_pct"), False),

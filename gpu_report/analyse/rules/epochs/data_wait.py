@@ -55,7 +55,7 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         (since.span[0], epochs[-1].span[1]),
         f"Waiting for data grew from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch{on}{because}",
         evidence=(
-            *evidence_of_growth(context, epochs, grown, "waiting for data in an epoch (median)", lost_s),
+            *evidence_of_growth(context, epochs, grown, "waiting for data in an epoch", lost_s),
             *(why.evidence if why is not None else ()),
         ),
         cause=None if why is None else why.cause,

@@ -222,7 +222,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         (since.span[0], epochs[-1].span[1]),
         f"Epochs got slower: training went from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch "
         f"({percent:.0f} % more){'' if since is epochs[0] else f', from epoch {since.epoch} on'}",
-        evidence=evidence_of_growth(context, epochs, grown, "training of an epoch (median)", lost_s),
+        evidence=evidence_of_growth(context, epochs, grown, "training of an epoch", lost_s),
         advice=(on_gpu or advice_on_growth(context, epochs, grown, _look(context, epochs, grown)),),
         kernel_events=() if since is epochs[0] else _kernel(context, since),
         epoch=None,

@@ -128,6 +128,7 @@ def test_ranks_of_the_training_are_no_guests_of_each_other():
 def test_what_a_guest_left_of_the_trainings_pace_is_told_where_callbacks_told_the_pace():
     (other,) = findings(guest_run(), "other-process")
     assert other.summary.endswith(" s")  # nothing told the throughput
+    assert other.lost_gpu_s is None
     ends = (10.0, other.start_t_s, other.end_t_s, 115.0)
     epochs = tuple(
         InsideEpoch(n, 1, a, b, 1000, round((b - a) * (50 if n == 2 else 100)), 0.0, 0.0, 0.0)
@@ -137,6 +138,8 @@ def test_what_a_guest_left_of_the_trainings_pace_is_told_where_callbacks_told_th
     told = dataclasses.replace(guest_run(), inside=(InsideRun(1, 0, 41, "train", {}, phases, epochs),))
     (finding,) = findings(told, "other-process")
     assert finding.summary.endswith(": training speed was 50 % of typical")
+    assert finding.lost_gpu_s == pytest.approx(finding.duration_s / 2)
+    assert analyse(told).verdict.text.startswith("Keep python3 (pid 77) off GPU 0: it cost about 9 s of training.")
 
 
 def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():

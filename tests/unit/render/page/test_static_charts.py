@@ -71,9 +71,32 @@ def test_a_single_dip_in_a_long_finding_is_drawn(analysis: Analysis) -> None:
     track = {0: QuantitySeries(t_s, np.where(t_s == 30_001, 7.0, 90.0))}
     finding = replace(analysis.findings[0], gpu=0, start_t_s=20_000.0, end_t_s=40_000.0)
     run = replace(analysis.run, duration_s=50_000.0)
-    drawn = points(surroundings(finding, replace(analysis, run=run), track, CLOCK).lines[0].path)
-    assert len(drawn) <= MOST_POINTS
-    assert [y for _, _, y in drawn].count(93) == 1
+    (line,) = surroundings(finding, replace(analysis, run=run), track, CLOCK).lines
+    mean, band = points(line.path), points(line.band)
+    assert len(mean) + len(band) <= MOST_POINTS
+    assert [y for _, _, y in band].count(93) == 1
+    assert {y for _, _, y in mean} <= {10.0, 10.5}  # one of a few hundred readings
+
+
+def test_what_is_missing_parts_the_area_from_the_lowest_to_the_highest(analysis: Analysis) -> None:
+    t_s = np.arange(50_000.0)
+    track = {0: QuantitySeries(t_s, np.where((t_s > 10_000) & (t_s < 30_000), np.nan, t_s % 100))}
+    finding = replace(analysis.findings[0], gpu=0, start_t_s=20_000.0, end_t_s=40_000.0)
+    (line,) = surroundings(
+        finding, replace(analysis, run=replace(analysis.run, duration_s=50_000.0)), track, CLOCK
+    ).lines
+    assert line.band.count("M") == line.band.count("z") == 2
+    assert [kind for kind, _, _ in points(line.path)].count("M") == 2
+    assert max(x for _, x, _ in points(line.band.split("z")[0])) == pytest.approx(200, abs=2)
+
+
+def test_of_several_short_times_far_apart_the_longest_is_shown_alone(analysis: Analysis) -> None:
+    times = [Occurrence(start, start + 60.0, (0,), None) for start in (1_000.0, 50_000.0, 90_000.0)]
+    finding = replace(analysis.findings[0], gpu=0, start_t_s=1_000.0, end_t_s=90_060.0, occurrences=tuple(times))
+    track = {0: QuantitySeries(np.arange(100_000.0), np.full(100_000, 90.0))}
+    chart = surroundings(finding, replace(analysis, run=replace(analysis.run, duration_s=100_000.0)), track, CLOCK)
+    assert len(chart.bands) == 1
+    assert chart.bands[0][1] > 200
 
 
 def test_without_samples_there_is_no_chart(analysis: Analysis) -> None:

@@ -7,8 +7,10 @@ from support.samples import analysis_of
 from gpu_report.model import Sentence, Verdict
 from gpu_report.render import render_html
 from gpu_report.render.page import speedup_limits
+from gpu_report.render.page.compose import compose
 from gpu_report.render.page.findings import advice_title, first_advice, ranked
 from gpu_report.render.page.overview import verdict
+from gpu_report.wording import about_length
 
 
 def plain(text):
@@ -43,17 +45,22 @@ def test_what_quotes_somebody_else_becomes_no_code():
 
 def test_all_rows_of_the_table_have_one_baseline_and_those_with_a_fix_stand_first():
     rows = [tuple(map(plain, row)) for row in speedup_limits.limits(analysis_of("m-mixed")).rows]
-    assert len({now for _, now, _, _ in rows}) == 1
+    assert len({now for _, now, *_ in rows}) == 1
     assert rows[-1][0] == "Short idle gaps in training"
     assert rows[-1][2] == "no fix known"
-    assert all(expected.startswith("up to ") for _, _, expected, _ in rows[:-1])
+    assert all(expected.startswith("up to ") for _, _, expected, *_ in rows[:-1])
+    assert [row[-1] for row in rows][-1] == ""  # nobody can act on it
 
 
 def test_the_expected_epoch_stands_before_the_limit():
     (row,) = speedup_limits.limits(analysis_of("n-small-batch")).rows
-    name, now, expected, limit = map(plain, row)
+    name, now, expected, limit, saves = map(plain, row)
     assert (now, expected) == ("23.0 s", "4.0 s with batch=64, 5.8\u00d7 faster")
     assert "faster" not in limit
+    analysis = analysis_of("n-small-batch")
+    assert saves == f"about {about_length((23.0 - 4.0) * len(analysis.epochs))}"
+    (advice,) = [each for view in compose(analysis).findings for each in view.advice if each.change == "batch=64"]
+    assert plain(advice.gain) == "expected to save 82 % of each epoch"  # 4.0 of 23.0 s, as the table has it
     assert speedup_limits.note(analysis_of("n-small-batch")).endswith(
         "Epoch now: median of all epochs, without the first."
     )

@@ -80,7 +80,7 @@ def test_an_epoch_that_takes_far_longer_is_told_with_what_else_was_another_way()
     assert (numbers["SM clock typical"], numbers["SM clock then"]) == (1900, 1000)
     assert (numbers["CPU of others typical"], numbers["CPU of others then"]) == (pytest.approx(5), pytest.approx(65))
     assert (numbers["utilisation typical"], numbers["utilisation then"]) == (90, 90)  # told though it is the same
-    assert (numbers["waiting for data typical"], numbers["waiting for data then"]) == (0, 0)
+    assert tuple(numbers[f"waiting for data in an epoch {when}"] for when in ("typical", "then")) == (0, 0)
     assert "GPU temperature then" not in numbers
 
 

@@ -377,6 +377,8 @@ _CAUSES = (
     CauseRow(UNEXPLAINED, "Unknown cause"),
 )
 
+MEMORY_GROWS = frozenset({"memory-growth", "host-memory-growth"})  # what ends a program sooner or later
+
 RULES: Mapping[str, RuleRow] = {rule.id: rule for rule in _RULES}
 CAUSES: Mapping[str, CauseRow] = {cause.id: cause for cause in _CAUSES}
 

@@ -6,12 +6,11 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import served_models
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate
-from gpu_report.catalogue import RULES
+from gpu_report.catalogue import MEMORY_GROWS, RULES
 from gpu_report.model import Advice, Finding, Sentence, ServedModel, calls_needed
 from gpu_report.wording import counted, money_words, upper_first
 
 FIX, LOOK = "fix", "look"
-GROWTH = frozenset({"memory-growth", "host-memory-growth"})  # ends a service sooner or later: nothing is worth more
 CPU_INFERENCE = "cpu-inference"
 NAMED_MODELS = 2  # of several: the others stand in the report's table
 
@@ -41,7 +40,7 @@ def _lead(findings: Sequence[Finding]) -> Finding | None:
 
     What a GPU wins has no figure before it is tried, and all else is measured anew then.
     """
-    grown = [finding for finding in findings if finding.rule in GROWTH]
+    grown = [finding for finding in findings if finding.rule in MEMORY_GROWS]
     of_calls_only = [f for f in findings if RULES[f.rule].of_calls and f.severity != "info" and f.advice]
     on_cpu = [finding for finding in of_calls_only if finding.rule == CPU_INFERENCE]
     return next(iter((*grown, *on_cpu)), None) or max(of_calls_only, key=_gain, default=None)

@@ -28,6 +28,7 @@ from gpu_report.analyse.timeseries.gpu_series import unsampled_s
 from gpu_report.catalogue import (
     CAUSES,
     LAUNCH_BOUND,
+    MEMORY_GROWS,
     OTHER_NODE,
     RULES,
     UNEXPLAINED,
@@ -247,7 +248,7 @@ def _others(findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> Iterat
 
 
 def _leads_urgently(finding: Finding) -> bool:
-    return finding.rule == "memory-growth" and finding.severity == "critical"
+    return finding.rule in MEMORY_GROWS and finding.severity == "critical"
 
 
 def _why(finding: Finding) -> str:

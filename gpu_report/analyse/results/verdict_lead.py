@@ -25,6 +25,7 @@ from gpu_report.catalogue import (
     GROWS_ON_KEY,
     GROWTH_KEY,
     LAUNCH_BOUND,
+    MEMORY_GROWS,
     NPY_WAIT_KEY,
     OTHER_NODE,
     RULES,
@@ -107,7 +108,7 @@ def _urgent(findings: Sequence[Finding]) -> Iterator[Lead]:
         if finding.rule == "environment" and finding.severity == "critical":
             advice = next((each for each in finding.advice if each.short), None)
             yield Lead(_of(finding, LOOK, _plain(finding.summary), advice), URGENT_S)
-        if finding.rule == "memory-growth" and finding.severity == "critical" and not finding.ran_out:
+        if finding.rule in MEMORY_GROWS and finding.severity == "critical" and not finding.ran_out:
             yield Lead(_of(finding, LOOK, finding.summary, next(iter(finding.advice), None)), URGENT_S)
 
 

@@ -16,6 +16,7 @@ from gpu_report.analyse.rules.drops.slow_epoch_ends import slow_epoch_ends
 from gpu_report.analyse.rules.drops.slowdowns import slowdowns
 from gpu_report.analyse.rules.epochs import compare_epochs
 from gpu_report.analyse.rules.gpu_imbalance import uneven_gpus
+from gpu_report.analyse.rules.host_memory_growth import growing_host_memory
 from gpu_report.analyse.rules.implausible_readings import readings_not_credible
 from gpu_report.analyse.rules.inference import inference_findings
 from gpu_report.analyse.rules.kernel_events import attach_to_their_finding, kernel_faults
@@ -60,6 +61,7 @@ RULES: tuple[Rule, ...] = (
     waiting_for_peer,
     throttling,
     growing_memory,
+    growing_host_memory,
     full_memory,
     uneven_gpus,
     unused_gpus,
@@ -76,7 +78,7 @@ RULES: tuple[Rule, ...] = (
 OF_TRAININGS: frozenset[Rule] = frozenset(
     {drops, slow_epoch_ends, held_epoch_ends, slow_starts, starved_gpus, user_code, waiting_for_peer}
     | {other_gpu_work}
-    | {growing_memory, uneven_gpus}
+    | {growing_memory, growing_host_memory, uneven_gpus}
 )
 
 

@@ -26,10 +26,10 @@ from gpu_report.catalogue import (
     GROWTH_KEY,
     LAUNCH_BOUND,
     MEMORY_GROWS,
-    NPY_WAIT_KEY,
     OTHER_NODE,
     RULES,
     SLOW_COST_KEY,
+    SLOW_IMAGES_KEY,
     START_AGAIN_KEY,
     START_WORK_KEY,
     STEADY_KEY,
@@ -124,7 +124,7 @@ def _set_up(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             gain = advice.gain_at_most or 0.0
             faster = f" (up to {1 / (1 - gain):.0f}\u00d7 faster)" if th.HALF <= gain < 1 else ""
             saves_s = th.UNSURE * gain * _trained_s(context) if 0 < gain < th.HALF else URGENT_S
-            saves_s = finding.number(NPY_WAIT_KEY) or saves_s
+            saves_s = finding.number(SLOW_IMAGES_KEY) or saves_s
             yield Lead(_of(finding, LOOK, f"{advice.short}{faster}: {lower_first(finding.summary)}"), saves_s)
 
 

@@ -65,10 +65,9 @@ def loader_work(processes: Sequence[IdleStacks], spans: Sequence[Span] | None = 
     return LoaderWork(*(part / total for part in parts)) if total >= LEAST_IDLE_S else None
 
 
-def waited_for_npy_s(processes: Sequence[IdleStacks], span: Span) -> float:
-    """Return the idle GPU seconds in which trainers waited for workers that read .npy images."""
-    found = (_sums(each, [span]) for each in processes if each.process.is_worker)
-    return float(sum(sums[WorkKind._fields.index("reads_npy")] for sums in found))
+def waited_for_workers_s(processes: Sequence[IdleStacks], span: Span) -> float:
+    """Return the idle GPU seconds in which trainers waited for workers that were at work."""
+    return float(sum(_sums(each, [span])[0] for each in processes if each.process.is_worker))
 
 
 def _sums(worker: IdleStacks, spans: Sequence[Span] | None) -> np.ndarray:

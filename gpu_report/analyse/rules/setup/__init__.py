@@ -9,7 +9,8 @@ from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
 from gpu_report.analyse.rules.setup.images import enlarged
 from gpu_report.analyse.rules.setup.nccl import transport_off
 from gpu_report.analyse.rules.setup.pcie import pcie_link
-from gpu_report.analyse.rules.setup.storage import data_disk, slow_npy
+from gpu_report.analyse.rules.setup.slow_images import slow_images, slow_npy
+from gpu_report.analyse.rules.setup.storage import data_disk
 from gpu_report.analyse.rules.setup.torch import (
     cudnn_off,
     full_precision,
@@ -41,6 +42,7 @@ CHECKS: tuple[Check, ...] = (
     cores,
     data_disk,
     slow_npy,
+    slow_images,
 )
 
 

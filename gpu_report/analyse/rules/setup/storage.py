@@ -1,19 +1,15 @@
 """Set-up at odds: images on a slow disk while reads are waited for, and where on this machine they would lie faster."""
 
-from collections.abc import Iterator
-
-from gpu_report.analyse.causes.confidence import LIKELY, STRONG
+from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.thresholds import IO_PRESSURE_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SHM, SetupIssue, host_mean
 from gpu_report.analyse.signals.filesystems import is_network, mount_of
-from gpu_report.analyse.signals.loader_work import loader_work, waited_for_npy_s
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.columns import column_mean, column_values
-from gpu_report.catalogue import NPY_WAIT_KEY
-from gpu_report.model import Advice, Cause, Evidence, Mount
+from gpu_report.analyse.timeseries.columns import column_values
+from gpu_report.model import Advice, Cause, Mount
 from gpu_report.wording import MIB_PER_GIB
 
 MEMORY = "tmpfs"
@@ -41,60 +37,9 @@ def data_disk(context: Context, training: Training) -> SetupIssue | None:
             ("training time with processes waiting for reads", 100 * waited_s / trained_s, "%"),
             ("read by the training, mean", host_mean(context, training, "trainer_read_mib_s"), "MiB/s"),
         ),
-        () if place is None else (Advice(_copy_to(place, size)),),
+        () if place is None else (copy_to(place, size),),
         Cause("input-storage", LIKELY, f"reads came from {slow}"),
     )
-
-
-def slow_npy(context: Context, training: Training) -> SetupIssue | None:
-    """Find images that come as .npy from a slow disk: `cache=disk` holds them uncompressed, many times larger.
-
-    The first batch and each validation wait for them where training is slow enough to hide it. Once written they are
-    read with any `cache` (ultralytics 8.4, `load_image`). Workers that use their cores read from memory.
-    """
-    processes, gpus = context.signals.idle_stacks, max(len(training.gpus), 1)
-    work, waited_s = loader_work(processes, [training.span]), waited_for_npy_s(processes, training.span) / gpus
-    cpu_pct = column_mean(context.run.host, "busiest_worker_cpu_pct", [training.span])
-    if work is None or work.npy < th.NPY_SHARE or cpu_pct is None or cpu_pct >= th.NPY_CPU_PCT:
-        return None
-    if waited_s < max(th.NPY_WAITED_S, th.READS_WAITED_SHARE * context.in_epochs_s):
-        return None
-    return SetupIssue(
-        "warning",
-        f"Training waited {waited_s:.0f} s for .npy images on slow storage",
-        (training.text("data_folder"),),
-        (
-            Evidence("waited for workers that read .npy images", waited_s, "s", key=NPY_WAIT_KEY),
-            *evidence(
-                ("of the time waited for workers they read .npy images", 100 * work.npy, "%"),
-                ("CPU of the busiest worker", cpu_pct, "% of a core"),
-                ("size of the .npy images, against the images", _times_larger(training), "times"),
-            ),
-        ),
-        tuple(_without_npy(context, training)),
-        Cause("input-storage", STRONG, "workers read .npy images from slow storage"),
-    )
-
-
-def _times_larger(training: Training) -> float | None:
-    npy_mib, data_mib = training.quantity("npy_mib"), training.quantity("data_mib")
-    return npy_mib / data_mib if npy_mib and data_mib else None
-
-
-def _without_npy(context: Context, training: Training) -> Iterator[Advice]:
-    """Yield to do without .npy images, and which filesystem here would answer faster."""
-    is_set = str(training.settings.get("cache", training.args.get("cache"))) == "disk"
-    also = " (`cache=False`)" if is_set else ""
-    short = f"Delete the .npy images{also}, or use a local disk"
-    why = "Uncompressed, they are several times larger than JPEGs. YOLO reads those that exist with any `cache`"
-    text = f"{short}. {why}"
-    is_argument = is_set and "cache" in training.args
-    yield Advice(text, "cache", "disk", "False", short=short) if is_argument else Advice(text, short=short)
-    folder, size = training.text("data_folder"), training.quantity("data_mib")
-    mount = None if folder is None else mount_of(folder, context.run.recording.mounts)
-    place = None if mount is None else faster_place(mount, context.run.recording.mounts, size)
-    if place is not None:
-        yield Advice(_copy_to(place, size))
 
 
 def faster_place(slow: Mount, mounts: tuple[Mount, ...], size_mib: float | None) -> Mount | None:
@@ -133,8 +78,9 @@ def _waited_for_reads_s(context: Context, training: Training) -> float:
     return float((waits >= IO_PRESSURE_PCT).sum()) * tick_s
 
 
-def _copy_to(place: Mount, size_mib: float | None) -> str:
+def copy_to(place: Mount, size_mib: float | None) -> Advice:
+    """Return to copy the images to another filesystem of this machine."""
     where = "memory" if place.type == MEMORY else f"{place.type} on {place.device}"
     what = "the images" if size_mib is None else f"the images ({size_mib / MIB_PER_GIB:.1f} GiB)"
     free = "" if place.free_mib is None else f", {place.free_mib / MIB_PER_GIB:.0f} GiB free"
-    return f"Copy {what} to {place.point} ({where}{free}) and name that folder in the data set's YAML file"
+    return Advice(f"Copy {what} to {place.point} ({where}{free}) and name that folder in the data set's YAML file")

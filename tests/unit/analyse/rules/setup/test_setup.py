@@ -12,7 +12,7 @@ from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.rules.setup.storage import faster_place
 from gpu_report.analyse.signals.filesystems import mount_of
-from gpu_report.catalogue import NPY_WAIT_KEY
+from gpu_report.catalogue import SLOW_IMAGES_KEY
 from gpu_report.model import Frame, InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, SetIn, YoloRun
 
 SECONDS = 120
@@ -458,17 +458,29 @@ LOAD = Frame("/venv/lib/python3.11/site-packages/ultralytics/data/base.py", 278,
 FROM_NPY, FROM_JPEG = (NUMPY, LOAD, LOOP, TRAINER), (LOAD, LOOP, TRAINER)
 
 
-def waited_for_images(stack, *, seconds=20, cpu_pct=15, settings=None, args=None, **more):
+def waited_for_images(stack, *, seconds=20, cpu_pct=15, cpu_pressure_pct=0.0, settings=None, args=None, **more):
     """Return a training that waited for a worker in this stack, from 20 s on, and computed after it."""
     end_s = 20 + seconds
     settings = {**FITTING, "cache": "disk", "data_folder": "/data/x", **(settings or {})}
-    run = trained(settings, util=5.0, args=args, host={"busiest_worker_cpu_pct": cpu_pct}, **more)
+    run = trained(
+        settings,
+        util=5.0,
+        args=args,
+        host={"busiest_worker_cpu_pct": cpu_pct, "cpu_pressure_pct": cpu_pressure_pct},
+        **more,
+    )
     main = process((10, 20, TRAINS), (20, end_s, WAITS), (end_s, 110, TRAINS), pid=41)
     return dataclasses.replace(run, stacks=(main, process((20, end_s, stack), role="worker 0", pid=2)))
 
 
+def with_steps(run, waited_s):
+    """Return the run as one whose callbacks reported batches, of which so many seconds waited for data."""
+    epochs = (InsideEpoch(1, 1, 10.0, 110.0, 3200, 100, waited_s, 1.0, 1.0),)
+    return dataclasses.replace(run, inside=tuple(dataclasses.replace(each, epochs=epochs) for each in run.inside))
+
+
 def npy_finding(run):
-    return next((finding for finding in odds(run) if finding.number(NPY_WAIT_KEY)), None)
+    return next((finding for finding in odds(run) if finding.number(SLOW_IMAGES_KEY)), None)
 
 
 def test_npy_images_on_slow_storage():
@@ -501,6 +513,30 @@ def test_npy_images_of_an_earlier_run_are_read_with_any_cache():
 )
 def test_npy_images_are_no_finding_where_they_are_not_what_is_waited_for(stack, more):
     assert npy_finding(waited_for_images(stack, **more)) is None
+
+
+@pytest.mark.parametrize(
+    ("mount", "do"),
+    [(NFS, "Copy the data set to a local disk"), (DISK, "Move the data set to a faster disk")],
+)
+def test_images_that_come_slowly_to_what_is_not_hidden_by_steps(mount, do):
+    run = with_steps(waited_for_images(FROM_JPEG, settings={"cache": False}, mounts=(ROOT, mount)), waited_s=5.0)
+    found = npy_finding(run)
+    assert found.summary == "Training waited 19 s for images on slow storage"
+    assert analyse(run).verdict.text.startswith(f"{do}: training waited 19 s for images on slow storage.")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        with_steps(waited_for_images(FROM_JPEG), waited_s=50.0),  # the steady state says why
+        with_steps(waited_for_images(FROM_JPEG, cpu_pct=80), waited_s=5.0),  # they decode
+        with_steps(waited_for_images(FROM_JPEG, cpu_pressure_pct=40.0), waited_s=5.0),  # cores are short
+        with_steps(waited_for_images((LOOP, TRAINER)), waited_s=5.0),
+    ],
+)
+def test_images_are_not_slow_where_they_are_not_what_is_waited_for(run):
+    assert npy_finding(run) is None
 
 
 def test_a_folder_lies_on_the_filesystem_that_is_mounted_nearest_above_it():

@@ -1,0 +1,125 @@
+"""Set-up at odds: images that come so slowly that the first batch and each validation wait for them.
+
+Training steps may be slow enough to hide it: then no cause of the steady state says so.
+"""
+
+from collections.abc import Iterator
+
+from gpu_report.analyse.causes.confidence import STRONG
+from gpu_report.analyse.causes.thresholds import LATENCY_WAIT_SHARE
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.setup.check import SetupIssue, host_mean
+from gpu_report.analyse.rules.setup.storage import copy_to, faster_place
+from gpu_report.analyse.signals.filesystems import mount_of
+from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work, waited_for_workers_s
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.columns import column_mean
+from gpu_report.catalogue import SLOW_IMAGES_KEY
+from gpu_report.model import Advice, Cause, Evidence, Mount
+
+LOCAL, FASTER = "Copy the data set to a local disk", "Move the data set to a faster disk"
+
+
+def slow_npy(context: Context, training: Training) -> SetupIssue | None:
+    """Find images that come as .npy from a slow disk: `cache=disk` holds them uncompressed, many times larger.
+
+    Once written they are read with any `cache` (ultralytics 8.4, `load_image`).
+    """
+    work = _slow_work(context, training)
+    if work is None or work.npy < th.NPY_SHARE:
+        return None
+    times = evidence(("size of the .npy images, against the images", _times_larger(training), "times"))
+    advice = (*_without_npy(training), *_places(context, training))
+    return _issue(context, training, work.npy, ".npy images", advice, times)
+
+
+def slow_images(context: Context, training: Training) -> SetupIssue | None:
+    """Find images that come slowly to the first batch and to validations, whose steps mostly do not wait."""
+    work = _slow_work(context, training)
+    if work is None or work.npy >= th.NPY_SHARE or work.reading < th.READING_SHARE or _steps_wait(context, training):
+        return None
+    mount = _mount(context, training)
+    short = FASTER if mount is not None and mount.device is not None else LOCAL
+    hidden = "most steps hide the wait, the first batch and validations do not"
+    advice = (Advice(f"{short}: {hidden}", short=short), *_places(context, training))
+    return _issue(context, training, work.reading, "images", advice)
+
+
+def _slow_work(context: Context, training: Training) -> LoaderWork | None:
+    """Return what workers did that were waited for, where they used little CPU, and had the cores for more.
+
+    What reads from memory, or decodes, computes.
+    """
+    cpu_pct = column_mean(context.run.host, "busiest_worker_cpu_pct", [training.span])
+    crowded = (host_mean(context, training, "cpu_pressure_pct") or 0.0) >= th.CORES_WAITED_PCT
+    if cpu_pct is None or cpu_pct >= th.SLOW_IMAGES_CPU_PCT or crowded:
+        return None
+    return loader_work(context.signals.idle_stacks, [training.span])
+
+
+def _steps_wait(context: Context, training: Training) -> bool:
+    """Tell whether most steps wait for data, too: then what is said of the steady state says why."""
+    steady = context.signals.steady_of(training)
+    share = context.throughput.data_wait_share(steady) if context.throughput and steady else None
+    return share is None or share >= LATENCY_WAIT_SHARE
+
+
+def _issue(  # noqa: PLR0913, PLR0917 - what is said of two kinds of images
+    context: Context,
+    training: Training,
+    share: float,
+    what: str,
+    advice: tuple[Advice, ...],
+    more: tuple[Evidence, ...] = (),
+) -> SetupIssue | None:
+    """Return what was waited for, of which workers read for a `share` (0 to 1), None where it was not long."""
+    gpus = max(len(training.gpus), 1)
+    waited_s = share * waited_for_workers_s(context.signals.idle_stacks, training.span) / gpus
+    if waited_s < max(th.SLOW_IMAGES_S, th.READS_WAITED_SHARE * context.in_epochs_s):
+        return None
+    numbers = evidence(
+        (f"of the time waited for workers they read {what}", 100 * share, "%"),
+        (
+            "CPU of the busiest worker",
+            column_mean(context.run.host, "busiest_worker_cpu_pct", [training.span]),
+            "% of a core",
+        ),
+    )
+    return SetupIssue(
+        "warning",
+        f"Training waited {waited_s:.0f} s for {what} on slow storage",
+        (training.text("data_folder"),),
+        (Evidence(f"waited for workers that read {what}", waited_s, "s", key=SLOW_IMAGES_KEY), *numbers, *more),
+        advice,
+        Cause("input-storage", STRONG, f"workers read {what} from slow storage"),
+    )
+
+
+def _times_larger(training: Training) -> float | None:
+    npy_mib, data_mib = training.quantity("npy_mib"), training.quantity("data_mib")
+    return npy_mib / data_mib if npy_mib and data_mib else None
+
+
+def _without_npy(training: Training) -> Iterator[Advice]:
+    is_set = str(training.settings.get("cache", training.args.get("cache"))) == "disk"
+    also = " (`cache=False`)" if is_set else ""
+    short = f"Delete the .npy images{also}, or use a local disk"
+    why = "Uncompressed, they are several times larger than JPEGs. YOLO reads those that exist with any `cache`"
+    text = f"{short}. {why}"
+    is_argument = is_set and "cache" in training.args
+    yield Advice(text, "cache", "disk", "False", short=short) if is_argument else Advice(text, short=short)
+
+
+def _places(context: Context, training: Training) -> Iterator[Advice]:
+    """Yield which filesystem here would answer faster, where one is known."""
+    mount, size = _mount(context, training), training.quantity("data_mib")
+    place = None if mount is None else faster_place(mount, context.run.recording.mounts, size)
+    if place is not None:
+        yield copy_to(place, size)
+
+
+def _mount(context: Context, training: Training) -> Mount | None:
+    folder = training.text("data_folder")
+    return None if folder is None else mount_of(folder, context.run.recording.mounts)

@@ -52,6 +52,23 @@ def test_a_disk_that_hangs_blocks_nobody_and_what_waits_comes_in_order(folder, s
     assert max(line["wall_s"] for line in written(folder)) < told_s - 0.8  # stamped when it happened
 
 
+def test_what_is_looked_for_is_looked_for_by_the_thread_and_may_fail(folder):
+    ours, threads = Lines(), []
+
+    def find():
+        threads.append(threading.current_thread())
+        return [{"name": "tf32", "file": "/a/train.py", "line": 7}, {"name": "p2p", "file": "/a/train.py", "line": 8}]
+
+    ours.write("run", {"task": "train"})
+    ours.write_found("set_in", find)
+    ours.write_found("set_in", lambda: 1 / 0)
+    ours.write("ended", {"how": "finished"})
+    ours.drain()
+    assert threads[0] is not threading.current_thread()
+    found = [(line["kind"], line.get("line")) for line in written(folder) if line["kind"] != "error"]
+    assert found == [("run", None), ("set_in", 7), ("set_in", 8), ("ended", None)]
+
+
 def test_what_the_disk_does_not_take_is_dropped_and_counted_in_one_line(folder, stuck, monkeypatch):
     monkeypatch.setattr(writer, "MOST_WAITING", 5)
     ours = Lines()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .secrets.hide import hide_and_cut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from .writer import Writer
 
@@ -42,9 +42,21 @@ class Lines:
         wall_s, mono_s = self.last = at or now()
         folder = os.environ.get(RUN_FOLDER_VARIABLE)
         if folder:
-            safe = {name: value if name in AS_THEY_ARE else _safe(value) for name, value in fields.items()}
-            stamped = {"wall_s": round(wall_s, 6), "mono_s": round(mono_s, 6), "kind": kind, **safe}
-            self._writer().put(folder, (json.dumps(stamped, default=_text) + "\n").encode("ascii"))
+            self._writer().put(folder, _line(kind, fields, (wall_s, mono_s)))
+
+    def write_found(self, kind: str, find: Callable[[], Sequence[dict[str, Any]]]) -> None:
+        """Have lines written of what is found, stamped now: the thread that writes looks for it, not the training."""
+        at, folder = now(), os.environ.get(RUN_FOLDER_VARIABLE)
+
+        def lines() -> bytes:
+            try:
+                return b"".join(_line(kind, fields, at) for fields in find())
+            except Exception as error:  # noqa: BLE001 - the thread must go on
+                report(f"write_found {kind}", error)
+                return b""
+
+        if folder:
+            self._writer().put(folder, lines)
 
     def drain(self) -> None:
         """Wait for this process's own lines to be written, a second at most."""
@@ -88,6 +100,12 @@ def guarded(function: Function) -> Function:
             report(function.__name__, error)
 
     return call
+
+
+def _line(kind: str, fields: dict[str, Any], at: tuple[float, float]) -> bytes:
+    safe = {name: value if name in AS_THEY_ARE else _safe(value) for name, value in fields.items()}
+    stamped = {"wall_s": round(at[0], 6), "mono_s": round(at[1], 6), "kind": kind, **safe}
+    return (json.dumps(stamped, default=_text) + "\n").encode("ascii")
 
 
 def _safe(value: Any) -> Any:

@@ -77,6 +77,11 @@ def _affinity() -> list[str]:
     return ["affinity"] if 0 < usable < (os.cpu_count() or 1) else []
 
 
+def found(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return `places` as the fields of lines."""
+    return [{"name": name, "file": file, "line": line} for name, file, line in places(names)]
+
+
 def places(names: Sequence[str]) -> list[tuple[str, str, int]]:
     """Return which lines switch on what is on: (name, file, line), in order; never more than MOST_PLACES of a name."""
     wanted = {name: SETTERS[name] for name in names if name in SETTERS}
@@ -85,13 +90,13 @@ def places(names: Sequence[str]) -> list[tuple[str, str, int]]:
     above = _ancestors()
     given = {name: Setter(variable=each.variable) for name, each in wanted.items() if _is_given(os.getpid(), each)}
     mine = {name: each._replace(variable="") if name in given else each for name, each in wanted.items()}
-    found = _in_files(_own_files([os.path.dirname(script) for _, script in above if script]), mine)  # noqa: PTH120
+    told = _in_files(_own_files([os.path.dirname(script) for _, script in above if script]), mine)  # noqa: PTH120
     for pid, script in above:  # who was not started with a variable that this process was is where it was set
         theirs = {name: each for name, each in given.items() if not _is_given(pid, each)}
-        found += _in_files([script] if script else [], theirs)
+        told += _in_files([script] if script else [], theirs)
         given = {name: each for name, each in given.items() if name not in theirs}
-    count = Counter(name for name, _, _ in found)
-    return [each for each in found if count[each[0]] <= MOST_PLACES]
+    count = Counter(name for name, _, _ in told)
+    return [each for each in told if count[each[0]] <= MOST_PLACES]
 
 
 def _in_files(files: Sequence[str], wanted: Mapping[str, Setter]) -> list[tuple[str, str, int]]:

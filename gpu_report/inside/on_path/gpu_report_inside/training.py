@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import exceptions, facts, set_in
 from .batches import PROGRESS_EVERY_S, PROGRESS_SHARE, TOTALS_EVERY_S, Batches
-from .lines import LINES, now, report
+from .lines import LINES, now
 from .memory.watch import MemoryWatch
 from .runs import ReportedRun
 from .startup import MOSAIC, PARTS, GflopsListener, unwrap, wrap
@@ -225,14 +225,11 @@ class ReportedTraining(ReportedRun):
             LINES.write("settings", {"memory_retries": retries})
 
     def _tell_places(self, names: Sequence[str]) -> None:
-        """Say which lines of the user's code switched something on, once of each; to read them must harm nobody."""
+        """Have it said which lines of the user's code switched something on, once of each."""
         asked = [name for name in names if name not in self._placed]
         self._placed.update(asked)
-        try:
-            for name, file, line in set_in.places(asked):
-                LINES.write("set_in", {"name": name, "file": file, "line": line})
-        except Exception as error:  # noqa: BLE001 - it is worth no more than a line
-            report("places", error)
+        if asked:
+            LINES.write_found("set_in", partial(set_in.found, asked))
 
     def _totals(self) -> None:
         begun = {"start_wall_s": round(self._begun[0], 6), "start_mono_s": round(self._begun[1], 6)}

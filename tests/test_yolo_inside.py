@@ -15,6 +15,7 @@ from support.yolo import IMAGES, MODEL, SMALL_MODEL, version
 from gpu_report.analyse import analyse
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.load import load_run
+from gpu_report.model import SetIn
 from tests.conftest import REPOSITORY, clean_environment, wait_for
 
 pytestmark = pytest.mark.yolo
@@ -30,8 +31,13 @@ args = dict(data="data.yaml", imgsz=64, batch=8, workers=0, device="cpu", plots=
 def model():
     return YOLO("{SMALL_MODEL}")
 """
+FREQUENT_GC = "gc.set_threshold(500, 10, 10)"
 MANY = (
     PREAMBLE
+    + f"""
+import gc
+{FREQUENT_GC}
+"""
     + """
 sleep_s, waited = 0.0, []
 get = dataset.YOLODataset.__getitem__
@@ -258,6 +264,8 @@ def test_a_script_with_everything_that_can_happen(run_cli, yolo_home, offline, t
     assert min(epoch.data_wait_s for epoch in slow0.epochs) >= 0.03 * IMAGES
     assert [epoch.data_wait_s for epoch in slow2.epochs] == pytest.approx(truth["slow2"], rel=0.1, abs=0.15)
     assert slow2.settings["workers"] == 2
+    sets = SetIn("frequent_gc", str(yolo_home / "many.py"), 1 + MANY.splitlines().index(FREQUENT_GC))
+    assert slow0.set_in == slow2.set_in == (sets,)
     assert (slow0.ended, raised.ended, stopped.ended) == ("finished", "exception", "early stop")
     assert names(raised)[-1] in [("checkpoint", 1), ("train", 2)]
     assert (raised.error, raised.raised.message) in [("KeyError", "'theirs'"), (None, "")]  # told from some 8.4 on

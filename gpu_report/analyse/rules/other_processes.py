@@ -12,7 +12,7 @@ from gpu_report.analyse.shared_gpu_speed import lost_to_others_s, speed_left, ty
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.other_processes import OtherProcess, share_of_others
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, as_array, intersect, length_s, mask_in_any, rows_before, union
 from gpu_report.model import Advice, Cause, Evidence, Finding, Occurrence
 from gpu_report.wording import length
@@ -80,15 +80,16 @@ def _at(series: GpuSeries, other: GpuSeries, values: Floats) -> Floats:
 
 def taken_by_others(context: Context, training: Training) -> float:
     """Return the share (0 to 1) of a training's time that other processes took: of the GPU on which it was most."""
-    found, spans = [0.0], as_array(training.train_spans)
-    for series in context.used_series:
-        share = context.cached(others_work).get(series.gpu)
-        if share is not None and series.gpu in training.gpus:
-            there = mask_in_any(series.t_s, spans)
-            seconds = series.weight_s[there]
-            took_s = float((seconds * share[there] * series.util_pct[there].astype(float) / 100).sum())
-            found.append(took_s / float(seconds.sum()) if len(seconds) and seconds.sum() > 0 else 0.0)
-    return max(found)
+    spans, work = as_array(training.train_spans), context.cached(others_work)
+    mine = [series for series in context.used_series if series.gpu in training.gpus and series.gpu in work]
+    return max((_taken(each, work[each.gpu], mask_in_any(each.t_s, spans)) for each in mine), default=0.0)
+
+
+def _taken(series: GpuSeries, share: Floats, there: Bools) -> float:
+    """Return which share (0 to 1) of a GPU's time in some readings went to others, by their `share` of its work."""
+    seconds = series.weight_s[there]
+    took_s = float((seconds * share[there] * series.util_pct[there].astype(float) / 100).sum())
+    return took_s / float(seconds.sum()) if seconds.sum() > 0 else 0.0
 
 
 def _finding(context: Context, stays: Sequence[OtherProcess]) -> Finding:
@@ -98,7 +99,7 @@ def _finding(context: Context, stays: Sequence[OtherProcess]) -> Finding:
     keep = f"Keep {other.who.replace('`', chr(39))} off GPU {other.gpu}"
     signals = context.signals.of(other.gpu, *other.span)
     times = f" ({len(spans)} times)" if len(spans) > 1 else ""
-    took = f"for {length(length_s(spans))}{times}{_at_speed(context, other.gpu, spans)}"
+    took = f"for {length(length_s(spans))}{times}{_cost(context, stays)}"
     return context.finding(
         "other-process",
         "warning",
@@ -120,10 +121,18 @@ def _occurrences(context: Context, stays: Sequence[OtherProcess]) -> tuple[Occur
     )
 
 
-def _at_speed(context: Context, gpu: int, spans: Sequence[Span]) -> str:
-    """Return what a process left of the training's throughput in words, empty where that is not known."""
-    left = speed_left(context, gpu, spans)
-    return "" if left is None else f": training speed was {100 * left:.0f} % of typical"
+def _cost(context: Context, stays: Sequence[OtherProcess]) -> str:
+    """Return what a process left of the training's throughput in words, else what it took of the GPU's time.
+
+    That is known where nothing shows how fast the training is without it; empty where neither is.
+    """
+    left = speed_left(context, stays[0].gpu, [stay.span for stay in stays])
+    if left is not None:
+        return f": training speed was {100 * left:.0f} % of typical"
+    series = context.series_of(stays[0].gpu)
+    trained = [phase.span for phase in context.phases if phase.name == "train"]
+    taken = _taken(series, share_of_others(context.run, series, stays), mask_in_any(series.t_s, as_array(trained)))
+    return f": it took {100 * taken:.0f} % of training time" if taken >= th.TAKEN_SHARE else ""
 
 
 def _evidence(

@@ -74,6 +74,7 @@ LAST_MINUTE_S = 60.0  # what led to the end of a training that ran out of memory
 
 # --- readings and GPUs ---
 
+TAKEN_SHARE = 0.01  # of a GPU's time in training: what another process took less of is not worth a number
 OTHER_PROCESS_AT_LEAST_S = 5.0  # shorter ones are looks (nvidia-smi, a notebook's first cell)
 # Some drivers read 100 % for good once a process was killed in the middle of a kernel (reference/nvml.md, section 2.5).
 IMPLAUSIBLE_PCT = 95.0

@@ -127,6 +127,8 @@ def test_another_process_in_each_epoch_costs_what_it_took_of_the_gpu():
     (limit,) = [limit for limit in analysis.speedup_limits if limit.cause == "other-process"]
     assert limit.epoch_s_at_best == pytest.approx(limit.epoch_s_now * (1 - 0.6), rel=0.05)
     assert "(up to 2.5\u00d7 faster without)" in analysis.verdict.text
+    (finding,) = [finding for finding in analysis.findings if finding.rule == "other-process"]
+    assert finding.summary.endswith(": it took 60 % of training time")
 
 
 def test_what_a_gpu_spins_for_a_late_one_is_no_work_that_an_epoch_is_bound_to():

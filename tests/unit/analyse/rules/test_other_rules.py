@@ -60,7 +60,10 @@ def back_again():
 def test_a_guest_that_leaves_and_comes_back_is_told_by_stay():
     run = back_again()
     (finding,) = findings(run, "other-process")
-    assert finding.summary == "python3 (pid 77) shared GPU 0 with the training for 34 s (2 times)"
+    assert (
+        finding.summary
+        == "python3 (pid 77) shared GPU 0 with the training for 34 s (2 times): it took 25 % of training time"
+    )
     text = analyse(run).verdict.text
     assert "it was on the GPU for 34 s" in text
     assert [each.span for each in finding.occurrences] == [(50.0, pytest.approx(69.0)), (90.0, pytest.approx(105.0))]
@@ -127,7 +130,7 @@ def test_ranks_of_the_training_are_no_guests_of_each_other():
 
 def test_what_a_guest_left_of_the_trainings_pace_is_told_where_callbacks_told_the_pace():
     (other,) = findings(guest_run(), "other-process")
-    assert other.summary.endswith(" s")  # nothing told the throughput
+    assert other.summary.endswith(" 19 s: it took 13 % of training time")  # nothing told the throughput
     assert other.lost_gpu_s is None
     ends = (10.0, other.start_t_s, other.end_t_s, 115.0)
     epochs = tuple(

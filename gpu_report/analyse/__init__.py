@@ -62,6 +62,8 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
     said = _renamed(verdict(context, located, ledger, limits, ending, projection), ids)
     first = said.sentences[0].findings if said.sentences else ()
     reported.sort(key=lambda finding: (finding.id not in first, *_badness(finding)))
+    if any(finding.rule == "slow-start" and finding.id in first for finding in reported):
+        where = tuple(replace(time, with_startup=True) for time in where)  # what leads is to be found in it
     used = context.activity.used_gpus
     by_gpu = {series.gpu: series for series in context.series}
     return Analysis(

@@ -79,6 +79,7 @@ class CodeTime:
     `role` is `main`, `rank N`, or `workers` for all of the loaders'. Each stack has its outermost frame first. Row i is
     of stack `stack[i]` in stretch number `bucket[i]`, each `bucket_s` seconds long, within phases of the name
     `phases[phase[i]]`, empty outside all: `seconds[i]` of processes, `idle_gpu_s[i]` GPU seconds.
+    `with_startup` says that start-up counts as all other time does, as where the report begins with it.
     """
 
     role: str
@@ -90,13 +91,14 @@ class CodeTime:
     stack: npt.NDArray[np.int64]
     seconds: npt.NDArray[np.float64]
     idle_gpu_s: npt.NDArray[np.float64]
+    with_startup: bool = False
 
     @property
     def after_startup(self) -> npt.NDArray[np.bool_]:
-        """Return which rows are not of start-up; all where the processes came no further."""
+        """Return which rows are not of start-up; all where that counts, too, or the processes came no further."""
         every: npt.NDArray[np.bool_] = self.phase >= 0
         later: npt.NDArray[np.bool_] = self.phase != (self.phases.index("startup") if "startup" in self.phases else -1)
-        return later if later.any() else every
+        return later if later.any() and not self.with_startup else every
 
 
 @dataclass(frozen=True)

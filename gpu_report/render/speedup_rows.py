@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gpu_report.catalogue import UNEXPLAINED, row_words
+from gpu_report.catalogue import LAUNCH_BOUND, UNEXPLAINED, row_words
 from gpu_report.model import Analysis, SpeedupLimit, epoch_now_s
 from gpu_report.wording import shown_ratio
 
@@ -13,17 +13,16 @@ GAPS = "short gaps"  # what is left where nothing explains it: nobody can act on
 
 @dataclass(frozen=True)
 class SpeedupRow:
-    """A whole epoch in seconds: now, expected (None where that is not estimated), and the limit."""
+    """A whole epoch in seconds: now, expected (None where that is not estimated), and the limit.
+
+    `has_no_fix` says that nobody can act on it.
+    """
 
     limit: SpeedupLimit
     now_s: float
     expected_s: float | None
     limit_s: float
-
-    @property
-    def has_no_fix(self) -> bool:
-        """Tell whether nobody can act on it."""
-        return self.limit.cause == GAPS
+    has_no_fix: bool = False
 
     @property
     def name(self) -> str:
@@ -59,11 +58,22 @@ def speedup_rows(analysis: Analysis) -> list[SpeedupRow]:
         return []
     return [
         SpeedupRow(
-            limit, now_s, None if limit.saves_s is None else now_s - limit.saves_s, now_s - limit.saves_at_most_s
+            limit,
+            now_s,
+            None if limit.saves_s is None else now_s - limit.saves_s,
+            now_s - limit.saves_at_most_s,
+            _has_no_fix(limit, analysis),
         )
-        for limit in sorted(analysis.speedup_limits, key=_place)
+        for limit in sorted(analysis.speedup_limits, key=lambda limit: _place(limit, analysis))
     ]
 
 
-def _place(limit: SpeedupLimit) -> tuple[bool, bool, float]:
-    return limit.cause == GAPS, limit.saves_s is None, -(limit.saves_s or limit.saves_at_most_s)
+def _has_no_fix(limit: SpeedupLimit, analysis: Analysis) -> bool:
+    """Tell whether nobody can act on what holds training back: gaps, or small steps without a larger batch to try."""
+    mine = [finding for finding in analysis.findings if finding.cause and finding.cause.name == limit.cause]
+    is_stuck = limit.cause == LAUNCH_BOUND and not limit.fix and not any(finding.advice for finding in mine)
+    return limit.cause == GAPS or is_stuck
+
+
+def _place(limit: SpeedupLimit, analysis: Analysis) -> tuple[bool, bool, float]:
+    return _has_no_fix(limit, analysis), limit.saves_s is None, -(limit.saves_s or limit.saves_at_most_s)

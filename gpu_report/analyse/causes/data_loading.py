@@ -263,9 +263,7 @@ def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:
         (f"CPU of all {there:.0f} workers while the trainer waited", waiting, "% of a core"),
         ("of that time a process waited for input or output", signals.within("io_pressure_pct"), "%"),
     )
-    text = (
-        "again and again the loader's workers stood still, using no CPU and no disk (a network drive, a lock, a sleep)"
-    )
+    text = "data-loader workers were blocked again and again, with no CPU or disk in use"
     return Candidate("input-stalled", SUPPORTED if _stand_still(signals) else POSSIBLE, text, numbers)
 
 

@@ -24,15 +24,15 @@ def advice_on_storage(signals: IntervalSignals) -> Advice:
     others, others_before = disk - own, disk_before - before
     if others >= th.OTHERS_READ_SHARE * own and _rose(others, others_before):
         theirs, ours = amount(others, "MiB/s"), amount(own, "MiB/s")
-        short = f"Keep other programs off the disk of the images: others read {theirs} from disks, the training {ours}"
+        short, read = "Keep other programs off the disk of the images", f"others read {theirs}, the training {ours}"
         came = " and ".join(f"{use.most.who} (pid {use.most.pid})" for use in newcomers(signals, th.READER_CPU_PCT))
         who = f"{came} used the CPU then, and hardly before" if came else "`sudo iotop -o` shows who reads"
-        return Advice(f"{short}. {who}; `df` shows what lies on that disk", short=short)
+        return Advice(f"{short}: {read}. {who}; `df` shows what lies on that disk", short=short)
     if _rose(own, before):
-        grew = f"reads from the disk grew from {before:.0f} to {amount(own, 'MiB/s')}"
-        short = f"Leave memory for the images: {grew}"
+        grew = f"reads grew from {before:.0f} to {own:.0f} MiB/s"
+        short = "Leave memory for the images, which are read from disk again"
         why = "The page cache no longer holds them; `free -h` shows what it has"
-        return Advice(f"{short}. {why}", short=short)
+        return Advice(f"{short}: {grew}. {why}", short=short)
     return SLOWER_STORAGE
 
 

@@ -82,6 +82,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     sentences = (
         *first,
         *([lead.sentence] if lead else ()),
+        *_then(lead),
         *_against(lead),
         *_of_all_nodes(findings),
         *work_sentences(
@@ -116,6 +117,12 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     return Verdict(sentences, trained[0] if trained and is_judged(trained, findings) else None, is_healthy)
 
 
+def _then(lead: Lead | None) -> Iterator[Sentence]:
+    """Yield in which line a process was, where the lead says what to do and not where."""
+    if lead is not None and lead.then:
+        yield Sentence("where", lead.then, lead.sentence.findings, lead.sentence.about)
+
+
 def _against(lead: Lead | None) -> Iterator[Sentence]:
     """Yield what to do where something urgent leads, which says what it is."""
     if lead is None or lead.saves_s < URGENT_S:
@@ -132,7 +139,7 @@ def _unnamed(context: Context, lead: Lead | None, findings: Sequence[Finding]) -
     led = lead.sentence.findings if lead is not None else ()
     is_named = any(finding.where for finding in findings if finding.id in led)  # by a few dumps
     if not context.run.stacks and not is_named and about in CAUSES and CAUSES[about].has_line:
-        text = "No line of code was noted: let `gpu-report record -- COMMAND` start the training."
+        text = "To see which line of code, start the training with `gpu-report record -- COMMAND`."
         yield Sentence("record", text, (), about)
 
 

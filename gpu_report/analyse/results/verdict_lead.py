@@ -61,10 +61,14 @@ OUTGROWS_S = 1e12  # of what makes each epoch longer than the one before: in tim
 
 @dataclass(frozen=True)
 class Lead:
-    """A sentence that may lead the verdict, and the seconds of the recorded training that it is about."""
+    """A sentence that may lead the verdict, and the seconds of the recorded training that it is about.
+
+    `then` is in which line a process was meanwhile, as a sentence that follows, empty where the lead says it.
+    """
 
     sentence: Sentence
     saves_s: float
+    then: str = ""
 
 
 def leads(
@@ -218,9 +222,10 @@ def _lasting(
         looks = own is not None and (
             own.is_most or not do
         )  # what is known to help comes before a line of some of the time
-        stood = _stood_in(cause.name, at, finding) if at else ""
-        text = (stood if looks else do) or stood
-        text = text or CAUSES[cause.name].always
+        stood, then = _stood_in(cause.name, at, finding) if at else ("", "")
+        if do and not looks:
+            stood, then = do, ""
+        text = stood or CAUSES[cause.name].always
         if text and (looks or do or cause.name != LAUNCH_BOUND or not no_larger_batch(context, finding, findings)):
             sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
             least_s = th.WORTH_LEADING_SHARE * _trained_s(context)
@@ -229,7 +234,7 @@ def _lasting(
             saves_s = least_s if is_vague else max(sure * at_most_s, least_s)
             grown = _grown(finding) if looks else ""
             saves_s = OUTGROWS_S if grown and finding.number(GROWS_ON_KEY) else saves_s
-            yield Lead(Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name, names_own=looks), saves_s)
+            yield Lead(Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name, names_own=looks), saves_s, then)
 
 
 def _waited_s(context: Context, finding: Finding) -> float:
@@ -275,7 +280,7 @@ def _growing(context: Context, findings: Sequence[Finding], epochs: int) -> Iter
     for finding in findings:
         more_s = finding.number(GROWTH_KEY)
         if more_s is not None:
-            text = f"{finding.advice[0].short}. {_that_cost(context, finding)}"
+            text = f"{finding.advice[0].short}: {_it_cost(context, finding)}"
             yield Lead(_of(finding, LOOK, text, finding.advice[0]), more_s * epochs)
 
 
@@ -284,13 +289,13 @@ def _slow_epochs(context: Context, findings: Sequence[Finding]) -> Iterator[Lead
     for finding in findings:
         cost_s, advice = finding.number(SLOW_COST_KEY), next((each for each in finding.advice if each.short), None)
         if cost_s is not None and advice is not None:
-            text = f"{advice.short}. {_that_cost(context, finding)}"
+            text = f"{advice.short}: {_it_cost(context, finding)}"
             yield Lead(_of(finding, LOOK, text, advice), cost_s)
 
 
-def _that_cost(context: Context, finding: Finding) -> str:
-    """Return what a finding that knows it cost, as a sentence of its own, without its full stop."""
-    return f"That cost about {about_length(_cost_s(context, [finding]) or 0.0)} of training"
+def _it_cost(context: Context, finding: Finding) -> str:
+    """Return what a finding that knows it cost, as the end of a sentence."""
+    return f"it cost about {about_length(_cost_s(context, [finding]) or 0.0)} of training"
 
 
 def _cost_s(context: Context, findings: Sequence[Finding]) -> float | None:
@@ -318,8 +323,8 @@ def _grown(finding: Finding) -> str:
     return f"{grown}. If it goes on so, each epoch takes at least {about_length(more_s)} longer than the one before"
 
 
-def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> str:
-    """Return the line of code to look at; where it is YOLO's own, what helps against the cause, empty if nothing.
+def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> tuple[str, str]:
+    """Return the line of code to look at; where it is YOLO's own, what helps against the cause, and then the line.
 
     Several lines of a function, or several functions of one name, are told by the worst line, and that there are more.
     """
@@ -328,10 +333,10 @@ def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> str:
     who = "data-loader workers were" if at.process == WORKERS else "the training was"
     share, always = f"{100 * at.share:.0f} % of the time that the GPU waited", CAUSES[cause].always
     if at.process == THREAD:
-        return f"Look at {place}: this background thread kept Python busy {100 * at.share:.0f} % of the time"
+        return f"Look at {place}: this background thread kept Python busy {100 * at.share:.0f} % of the time", ""
     if at.is_yolo:
-        return always and f"{always}. {upper_first(who)} in {place} {share}"
-    return f"Look at {place}: {f'{who} in it' if at.process == WORKERS else 'it took'} {share}"
+        return (always, f"{upper_first(who)} in {place} {share}.") if always else ("", "")
+    return f"Look at {place}: {f'{who} in it' if at.process == WORKERS else 'it took'} {share}", ""
 
 
 def _most(finding: Finding, own_share: float = STOOD_SHARE) -> CodeLocation | None:
@@ -377,7 +382,8 @@ def _momentary(
         saves_s *= th.UNSURE if cause == UNEXPLAINED else 1.0
         if cause not in waited_for | lasting:
             cost_s, faster = _cost_s(context, mine), _faster_without(limit, epoch_now_s(limits))
-            yield Lead(_look(cause, mine, took_s, cost_s, faster), saves_s)
+            sentence, then = _look(cause, mine, took_s, cost_s, faster)
+            yield Lead(sentence, saves_s, then)
 
 
 def _long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
@@ -510,11 +516,14 @@ def _took_s(findings: Sequence[Finding]) -> float:
     return length_s(union([one.span for finding in findings for one in finding.each]))
 
 
-def _look(cause: str, findings: Sequence[Finding], took_s: float, cost_s: float | None, faster: str) -> Sentence:
+def _look(
+    cause: str, findings: Sequence[Finding], took_s: float, cost_s: float | None, faster: str
+) -> tuple[Sentence, str]:
     """Return where to look for what took time at moments: the line of code, the process, else what its cause says.
 
-    `cost_s` is what they cost on the clock, None where that is not known, `faster` how much faster epochs would be
-    without a line of the user's, empty where that is not known.
+    With it comes in which line a process was meanwhile, empty where that is said or not known. `cost_s` is what they
+    cost on the clock, None where that is not known, `faster` how much faster epochs would be without a line of the
+    user's, empty where that is not known.
     """
     worst = max(findings, key=lambda finding: finding.duration_s)
     ids = tuple(finding.id for finding in findings)
@@ -526,6 +535,7 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float, cost_s: float 
     rule = RULES[worst.rule]
     felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
     names_own = worst.waited_for != OTHER_NODE and at is not None and not at.is_yolo
+    then = ""
     if worst.waited_for == OTHER_NODE:  # what this rank did meanwhile was to wait
         text = f"{upper_first(_gpu(worst))} waited {took} for {OTHER_NODE}, which nvidia-smi shows as busy"
     elif names_own and at is not None:
@@ -534,7 +544,7 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float, cost_s: float 
         lost = f"it cost about {about_length(cost_s)} of training" if cost_s else f"it was on the GPU for {took}"
         text = f"{advice.short}: {lost}{faster}"
     elif advice is not None:
-        text = f"{advice.short}: {felt} for {took}{_stood(at, row)}"
+        text, then = f"{advice.short}: {felt} for {took}", _stood(at, row)
     elif _was_paused(worst):
         text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {felt} for {took}"
     elif cause == UNEXPLAINED or not row.once:
@@ -543,8 +553,8 @@ def _look(cause: str, findings: Sequence[Finding], took_s: float, cost_s: float 
         text = f"{times} took {took}; the cause is unknown"
     else:
         text = row.once.format(took=took, probably=sure, gpu=_gpu(worst), cost=about_length(cost_s or took_s))
-        text += _stood(at, row)
-    return Sentence(LOOK, f"{text}.", ids, cause, advice, names_own)
+        then = _stood(at, row)
+    return Sentence(LOOK, f"{text}.", ids, cause, advice, names_own), then
 
 
 def _faster_without(limit: SpeedupLimit | None, now_s: float | None) -> str:
@@ -564,7 +574,7 @@ def _stood(at: CodeLocation | None, row: CauseRow) -> str:
     if at is None or not (row.is_input or not row.once):
         return ""
     who = "Data-loader workers were" if at.process == WORKERS else "The training was"
-    return f". {who} in {place_words(at)}"
+    return f"{who} in {place_words(at)}."
 
 
 def _gpu(finding: Finding) -> str:

@@ -23,7 +23,7 @@ from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.catalogue import ENDS_EPOCHS_KEY, LAUNCH_BOUND, RULES, STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Cause, Finding, Sentence
-from gpu_report.wording import counted, length, lower_first
+from gpu_report.wording import counted, length, lower_first, upper_first
 
 BOUND_WORDS = {
     "launch": ": launch-bound, the CPU is the limit",
@@ -76,15 +76,18 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT:
         busy = f"{busy} ({GOOD})"
     (sure, cause), ids = _because(findings)
-    steady = steady_words(util, _steady_pct(findings)) if cause else ""
+    steady_pct = _steady_pct(findings) if cause else None
     joined = ", and" if util < HEALTHY_PCT else ", but"
     ends = _at_epoch_ends(context, findings, seconds)
     more = ends or ("" if cause else _shared(context))
     is_limit = util > th.COMPUTE_BOUND_PCT and not any(each.severity != "info" for each in findings)
     compute = f"{joined} {more}" if more else LIMIT if is_limit else ""
-    if cause and (before or steady):  # in one it were too long
-        yield Sentence("work", f"{busy}{steady}{compute}.")
-        yield Sentence("starved", f"Cause: {sure}{cause}.", ids)
+    if cause and steady_words(util, steady_pct):  # in one it were too long
+        yield Sentence("work", f"{busy}{compute}.")
+        yield Sentence("starved", f"Without drops it was {steady_pct:.0f} %, {sure}because {cause}.", ids)
+    elif cause and before:
+        yield Sentence("work", f"{busy}{compute}.")
+        yield Sentence("starved", f"{upper_first(sure + cause)}.", ids)
     else:
         yield Sentence("work", f"{busy}{compute or (cause and f', {sure}because {cause}')}.", ids)
 
@@ -112,9 +115,7 @@ def _no_fault(
         why = no_larger_batch(context, starved[0], findings)
         judged = "Little found to fix" if marred else "Nothing found to fix" if why else "No fault found"
         yield Sentence("work", f"{judged}: {busy}.")
-        yield Sentence(
-            "starved", "Each batch has too little work for this GPU: the CPU launches kernels too slowly.", ids
-        )
+        yield Sentence("starved", "The CPU launches kernels more slowly than this GPU runs them (launch-bound).", ids)
         but = f", but {why}" if why else ": try one twice as large"
         yield Sentence("starved", f"A larger batch would keep it busier{but}.", ids)
 

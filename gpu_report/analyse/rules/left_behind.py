@@ -7,7 +7,8 @@ from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.model import Advice, Finding, RecordedEvent
 from gpu_report.wording import counted
 
-PIDS_NAMED = 8  # in a sentence: a rank, and some workers
+PIDS_NAMED = 8  # in a command: the ranks, and some workers
+PIDS_SAID = 3  # in a sentence: of more only how many
 PIDS = range(2, 2**22 + 1)  # what Linux gives (proc(5), pid_max): `kill -1` and `kill 1` would end far more
 
 
@@ -32,15 +33,15 @@ def _whole_numbers(event: RecordedEvent, name: str) -> list[int]:
 def _finding(context: Context, event: RecordedEvent) -> Finding:
     pids, gpus = _pids(event), sorted(set(_whole_numbers(event, "gpus")))
     on = f" on GPU{'s' if len(gpus) > 1 else ''} {_listed(gpus)}" if gpus else ""
-    who = f"{counted(len(pids), 'process', 'processes')} of the command still ran{on}"
+    held = f", and held GPU{'s' if len(gpus) > 1 else ''} {_listed(gpus)}" if gpus else ""
     named = [str(pid) for pid in pids[:PIDS_NAMED]]
-    more = f" and {len(pids) - PIDS_NAMED} more" if len(pids) > PIDS_NAMED else ""
+    which = f" (pid {', '.join(named)})" if len(pids) <= PIDS_SAID else ""
     short = f"Stop what still runs{on} (`ps -p {','.join(named)}` shows it)"
     return context.finding(
         "left-behind",
         "warning" if gpus else "info",
         (event.t_s, event.t_s),
-        f"{who} after the command had ended (pid {', '.join(named)}{more})",
+        f"{counted(len(pids), 'process', 'processes')}{which} kept running after the command ended{held}",
         gpu=gpus[0] if len(gpus) == 1 else None,
         epoch=None,
         phase=None,

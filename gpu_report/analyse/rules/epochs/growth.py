@@ -84,8 +84,9 @@ def advice_on_growth(context: Context, epochs: Sequence[TrainedEpoch], grown: Tr
     found = _grown_most(context, epochs, grown)
     if found is not None:
         at, first_s, last_s = found
+        short = f"Look at {place_words(at)}"
         waits = f"the GPU waited {epoch_length(first_s)} an epoch for it at first, {epoch_length(last_s)} at last"
-        return _short(f"Look at {place_words(at)}: {waits}")
+        return Advice(f"{short}: {waits}", short=short)
     if not grown.is_gradual:
         return _short("Find what changed between epochs")
     why = "a list that is kept, a file that is read again, memory that is not given back"

@@ -94,6 +94,7 @@ def test_lines_are_of_the_time_after_start_up_unless_there_is_none():
     assert sum(line.idle_gpu_s for line in analysis.code_lines) == pytest.approx(later, abs=0.2)
     only = dataclasses.replace(time, phase=np.full(len(time.phase), time.phases.index("startup")))
     assert only.after_startup.all()
+    assert dataclasses.replace(time, with_startup=True).after_startup.all()  # where the report begins with it
 
 
 def test_rare_stacks_count_for_what_they_have_in_common_with_common_ones(monkeypatch):

@@ -153,7 +153,7 @@ def test_a_model_with_small_steps_is_no_fault_and_why_its_batch_stays_is_said():
     nominal = analyse(dataclasses.replace(run, inside=inside))  # beyond `nbs` the optimiser would see a difference
     assert [each.text for each in nominal.verdict.sentences[:3]] == [
         "No fault found: the GPU was busy 55 % of training time.",
-        "Each batch has too little work for this GPU: the CPU launches kernels too slowly.",
+        "The CPU launches kernels more slowly than this GPU runs them (launch-bound).",
         "A larger batch would keep it busier: try one twice as large.",
     ]
     run = run_of("n-healthy-disk")

@@ -15,16 +15,14 @@ def found(**fields):
 def test_ranks_that_go_on_are_a_warning_and_how_to_end_them_is_said():
     (finding,) = found(pids=[9749, 9750], gpus=[0, 1])
     assert (finding.severity, finding.gpu, finding.span) == ("warning", None, (58.0, 58.0))
-    assert finding.summary.startswith(
-        "2 processes of the command still ran on GPUs 0 and 1 after the command had ended (pid 9749"
-    )
+    assert finding.summary == "2 processes (pid 9749, 9750) kept running after the command ended, and held GPUs 0 and 1"
     assert finding.advice[0].short == "Stop what still runs on GPUs 0 and 1 (`ps -p 9749,9750` shows it)"
 
 
 def test_one_on_no_gpu_is_a_note():
     (finding,) = found(pids=[7], gpus=[])
     assert (finding.severity, finding.advice) == ("info", ())
-    assert "1 process of the command still ran after" in finding.summary
+    assert finding.summary == "1 process (pid 7) kept running after the command ended"
 
 
 @pytest.mark.parametrize("fields", [{}, {"pids": []}, {"pids": "1 2"}, {"pids": [True, "x", None, -1, 0, 1]}])

@@ -78,7 +78,7 @@ def find_speedup_limits(
     training = training_of_limits(context, epochs)
     took = _disturbing(findings)
     slower = [finding for finding in findings if _cost_s(finding) is not None]
-    disturbing, held_up = IntervalIndex(took, _span), interval_cover(map(_span, (*took, *slower)))
+    disturbing, held_up = IntervalIndex(took, _span), interval_cover([*map(_span, took), *_times(slower)])
     steady = [epoch for epoch in mine if not held_up.touches(epoch.span)]
     left_out = left_out_words(epochs)
     which = f"median of {STEADY if 0 < len(steady) < len(mine) else ALL}{left_out}"
@@ -325,6 +325,10 @@ def _cost_s(finding: Finding) -> float | None:
     return next((cost_s for cost_s in map(finding.number, COST_KEYS) if cost_s is not None), None)
 
 
+def _times(findings: Sequence[Finding]) -> list[Span]:
+    return [each.span for finding in findings for each in finding.each]
+
+
 def _of_slower_epochs(epochs: Sequence[_Epoch], slower: Sequence[Finding]) -> Iterator[SpeedupLimit]:
     """Yield a limit for each cause of slower epochs: without what it cost, which all epochs share in their mean."""
     now_s, shortest_s = fmean(epoch.train_s for epoch in epochs), min(epoch.train_s for epoch in epochs)
@@ -332,7 +336,7 @@ def _of_slower_epochs(epochs: Sequence[_Epoch], slower: Sequence[Finding]) -> It
     for finding in slower:
         of.setdefault(finding.cause.name if finding.cause else UNEXPLAINED, []).append(finding)
     for cause, mine in of.items():
-        touched = interval_cover(map(_span, mine)).seconds_in_each([epoch.span for epoch in epochs]) > TOUCHED_S
+        touched = interval_cover(_times(mine)).seconds_in_each([epoch.span for epoch in epochs]) > TOUCHED_S
         numbers = [epoch.summary.epoch for epoch, is_mine in zip(epochs, touched.tolist(), strict=True) if is_mine]
         if numbers:
             best_s = max(now_s - sum(_cost_s(each) or 0.0 for each in mine) / len(epochs), shortest_s)

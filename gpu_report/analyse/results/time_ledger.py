@@ -293,7 +293,8 @@ def _starved_by(context: Context, gpu: int, findings: Sequence[Finding]) -> list
     """
     rules = {"data-wait-growing", "slow-epoch"}
     grew = [f for f in findings if f.rule in rules and f.cause and CAUSES[f.cause.name].is_input]
-    later = [(f.cause.name, f.span) for f in grew if f.cause and _trains(context, gpu, f.start_t_s)]
+    there = [(f.cause.name, f) for f in grew if f.cause and _trains(context, gpu, f.start_t_s)]
+    later = [(name, one.span) for name, finding in there for one in finding.each]
     starved = [f for f in findings if f.rule == "starved" and f.gpu == gpu and f.cause]
     known = [(f.cause.name, context.training_at(f.start_t_s, gpu)) for f in starved if f.cause]
     alone = len(context.trainings) == 1

@@ -143,6 +143,7 @@ BUSIER_FACTOR = 1.5
 FASTER_SHARE = 0.1
 UNDISTURBED_QUANTILE = 0.25  # of the lengths of epochs, of which most may have been held up
 FIRST_SHARE = 0.01  # of all other epochs: a first one that loses less is what any training has
+SLOW_TIMES = 3  # stretches of slow epochs with one cause: so many are one finding, as of all that recurs
 LASTING_EPOCHS = 3  # in a row: chance makes one or two of many stand out by little
 COMPARED_EPOCHS = 50  # on either side of slow ones: those far away tell less of what was typical just then
 EXPLAINED_SHARE = 0.5  # of what it took longer: so much in drops, waits or with another process, and those say it all

@@ -29,15 +29,17 @@ from gpu_report.analyse.timeseries.gpu_series import Bools
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.catalogue import SLOW_COST_KEY
-from gpu_report.model import Cause, Evidence, Finding, NearbyKernelEvent
+from gpu_report.model import Cause, Evidence, Finding, NearbyKernelEvent, Occurrence
 from gpu_report.wording import epoch_length, length
+
+TYPICAL_KEY = "typical_epoch_s"  # of evidence: what the training of an epoch typically takes
 
 
 def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
     """Report epochs that stand out in the length of their training and that no other finding explains.
 
     The first epoch of a process and the one that closes the mosaic take longer by their nature and are never reported.
-    Epochs that follow each other are one finding.
+    Epochs that follow each other are one finding, and so are SLOW_TIMES stretches or more of one cause.
     """
     found: list[tuple[Sequence[TrainedEpoch], Sequence[TrainedEpoch]]] = []
     for siblings in groups(epochs):
@@ -54,7 +56,32 @@ def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldU
             some = _in_a_row(siblings, _outliers(siblings, th.SLOWING_SHARE) & unexplained)
             parts = [part for part in some if len(part) >= th.LASTING_EPOCHS]
         found += [(part, siblings) for part in parts]
-    return [_slow(context, *each) for each in sorted(found, key=_begin)]
+    return _merged([_slow(context, *each) for each in sorted(found, key=_begin)])
+
+
+def _merged(found: Sequence[Finding]) -> list[Finding]:
+    """Return findings in which SLOW_TIMES or more of one cause are one, which has its numbers of the longest."""
+    alike: dict[str, list[Finding]] = {}
+    for finding in found:
+        alike.setdefault(finding.cause.name if finding.cause else "", []).append(finding)
+    return [one for mine in alike.values() for one in ([_of_several(mine)] if len(mine) >= th.SLOW_TIMES else mine)]
+
+
+def _of_several(found: Sequence[Finding]) -> Finding:
+    longest = max(found, key=lambda finding: finding.duration_s)
+    cost_s = sum(finding.number(SLOW_COST_KEY) or 0.0 for finding in found)
+    typical_s = next(each.value for each in longest.evidence if each.key == TYPICAL_KEY)
+    return replace(
+        longest,
+        start_t_s=found[0].start_t_s,
+        end_t_s=found[-1].end_t_s,
+        epoch=found[0].epoch,
+        summary=f"Training was slow {len(found):,} times, first in epoch {found[0].epoch} "
+        f"(typical: {epoch_length(typical_s or 0.0)} an epoch): {length(cost_s)} lost",
+        evidence=tuple(replace(e, value=cost_s) if e.key == SLOW_COST_KEY else e for e in longest.evidence),
+        lost_gpu_s=sum(finding.lost_gpu_s or 0.0 for finding in found),
+        occurrences=tuple(Occurrence(*finding.span, (), finding.lost_gpu_s) for finding in found),
+    )
 
 
 def slow_first_epochs(context: Context, epochs: Sequence[TrainedEpoch], _: HeldUp) -> list[Finding]:
@@ -136,7 +163,7 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
         phase="train",
         evidence=(
             Evidence("training took" if len(slow) == 1 else "training took (median)", took_s, "s"),
-            Evidence("typical (median of the other epochs)", typical_s, "s", reference="typical"),
+            Evidence("typical (median of the other epochs)", typical_s, "s", TYPICAL_KEY, "typical"),
             Evidence("lost in all", cost_s, "s", key=SLOW_COST_KEY),
             *changed(context, rest, slow, ("typical", "then"), reference="typical of next"),
             *(why.evidence if why is not None else ()),

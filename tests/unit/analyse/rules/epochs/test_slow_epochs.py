@@ -506,3 +506,16 @@ def test_slower_epochs_are_critical_where_they_took_a_twentieth_of_the_training_
     (finding,) = findings(trained([60.0, *[60.0] * 8, *[60.0 + longer_s] * 8]), "epochs-slowing")
     assert (finding.severity, finding.lost_gpu_s) == (severity, 8 * longer_s)
     assert finding.share_of_training == pytest.approx(8 * longer_s / (17 * 60 + 8 * longer_s))
+
+
+def test_slow_epochs_that_come_again_are_one_finding_with_what_all_of_them_cost():
+    lengths = [40.0, *[20.0] * 6, 40.0, 20.0, 45.0, 20.0, 40.0, 20.0, 40.0, 20.0]
+    analysis = analyse(trained(lengths))
+    (finding,) = [each for each in analysis.findings if each.rule == "slow-epoch"]
+    assert finding.summary == "Training was slow 4 times, first in epoch 8 (typical: 20.0 s an epoch): 1 min 25 s lost"
+    assert [one.lost_gpu_s for one in finding.occurrences] == [20.0, 25.0, 20.0, 20.0]
+    assert (finding.lost_gpu_s, finding.gpus) == (85.0, ())
+    assert finding.took_s == sum(length for length in lengths[1:] if length > 20)
+    (row,) = [row for row in speedup_rows(analysis) if row.limit.in_epochs is not None]
+    assert row.limit.saves_at_most_s == pytest.approx(85 / 14, abs=0.01)
+    assert len(findings(trained([*lengths[:9], 20.0, *lengths[10:12], 20.0, 20.0, 20.0]), "slow-epoch")) == 2

@@ -120,7 +120,7 @@ def test_ranks_that_wait_for_each_other_name_the_one_in_the_users_code(folders):
 
 def test_ranks_that_outlive_their_launcher_are_said(folders):
     (left,) = [f for f in analysed(folders / PAIR / "ranks-cb-disk").findings if f.rule == "left-behind"]
-    assert (left.severity, "on GPUs 0 and 1" in left.summary) == ("warning", True)
+    assert (left.severity, "held GPUs 0 and 1" in left.summary) == ("warning", True)
 
 
 def test_the_work_of_a_process_that_was_left_over_is_none_of_the_trainings(folders):

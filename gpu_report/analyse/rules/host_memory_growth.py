@@ -48,8 +48,11 @@ def _host_memory(context: Context) -> GpuMemory | None:
     Nor where a cgroup allows less than the machine has: what of it is no page cache is not recorded.
     """
     host, recording = context.run.host, context.run.recording
-    used, total, limit = host["memory_used_mib"].to_numpy(dtype=float), recording.memory_mib, recording.memory_limit_mib
-    if not total or (limit or total) < total or not np.isfinite(used).any():
+    total, limit = recording.memory_mib, recording.memory_limit_mib
+    if not total or (limit or total) < total:
+        return None
+    used = host["memory_used_mib"].to_numpy(dtype=float)
+    if not np.isfinite(used).any():
         return None
     return GpuMemory(HOST, host["t_s"].to_numpy(dtype=float), used, None, float(total))
 

@@ -59,7 +59,7 @@ def test_a_run_that_nothing_mars_is_called_healthy():
             with_guest(trained()),
             f"Keep python3 (pid 77) off GPU 0: it was on the GPU for 40 s. T{BUSY[1:]}, but 35 % of that "
             "was another process's work. "
-            "python3 (pid 77) shared GPU 0 with the training for 40 s.",
+            "python3 (pid 77) shared GPU 0 with the training for 40 s: it took 31 % of training time.",
         ),
         (
             machine(

@@ -263,7 +263,7 @@ _CAUSES = (
     ),
     CauseRow(
         "cpu-limit",
-        "Too few CPU cores (affinity or quota)",
+        "Too few CPU cores",
         "let it run on more cores: `taskset`, Slurm's `--cpus-per-task`, Docker's `--cpus` and `--cpuset-cpus`.",
         "Give the training more CPU cores: it {probably}lost {took} for lack of them",
         "Give the training more CPU cores: it already uses all it is allowed",

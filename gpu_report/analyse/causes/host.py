@@ -3,6 +3,7 @@
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import (
     Candidate,
+    data_came,
     loading_workers,
     others_cpu,
     risen,
@@ -71,7 +72,9 @@ def cores_taken(signals: IntervalSignals) -> Candidate | None:
     text = f"other processes used {others:.0f} % of all CPU cores"
     if programs:
         text = f"{takers_words(programs)} used {cores_words(programs, cores)}"
-    return Candidate("input-cpu", STRONG, text, numbers, takers_advice(programs))
+    # who never waits for data lacks the cores for his own main process
+    lacks = programs and data_came(signals)
+    return Candidate("cpu-limit" if lacks else "input-cpu", STRONG, text, numbers, takers_advice(programs))
 
 
 def crowded_out(signals: IntervalSignals) -> bool:

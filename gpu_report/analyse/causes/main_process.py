@@ -213,7 +213,7 @@ def _other_work(signals: IntervalSignals) -> str:
     whole = signals.within("main_cpu_pct") if stood is not None and stood.is_alone else None
     cores = round(max(whole or 0.0, (stood.cpu_pct or 0.0) if stood else 0.0) / 100)
     if cores >= SEVERAL:
-        return f"the main process computed on {cores} CPU cores"
+        return f"the main process itself kept {cores} CPU cores busy"
     return "the GPU waited for Python code in the training process"
 
 

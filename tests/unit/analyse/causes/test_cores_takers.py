@@ -39,6 +39,8 @@ def look(name, cpu_pct, start=START + 3, end=END, user="bob", processes=40, shar
 def test_who_took_all_cores_is_named():
     explained = explain(signals(FULL, (look("stress-ng", 3790),)))
     assert explained.cause.name == "input-cpu"
+    lacks = explain(signals(FULL, (look("stress-ng", 3790),), data_wait_share=0.01))
+    assert (lacks.cause.name, lacks.advice) == ("cpu-limit", explained.advice)
     assert explained.cause.explanation == "the program stress-ng of user bob (40 processes) used 38 of the 64 CPU cores"
     (number,) = [each for each in explained.evidence if "stress-ng" in each.text]
     assert (number.text, number.value) == ("CPU of stress-ng of user bob, pid 4711", pytest.approx(3790))

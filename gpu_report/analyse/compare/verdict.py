@@ -88,7 +88,7 @@ def _although_short(metrics: Sequence[MetricComparison]) -> str:
     time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
     if time is None or time.change_share is None:
         return ""
-    return f"{_values(time)}, but too few epochs to gate on"
+    return f"{_values(time)}, but too few epochs to decide"
 
 
 def _is_open(time: MetricComparison) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gpu_report import __version__
 from gpu_report.model import Analysis, Comparison, MetricComparison
@@ -68,10 +69,7 @@ def compose_comparison(comparison: Comparison) -> ComparisonView:
         band=band_head(comparison),
         metrics=(*(_metric(metric, reach) for metric in shown(comparison)), *_stutter(comparison)),
         whiskers=f"\u2212{share(reach)} to +{share(reach)}" if reach else "",
-        gates=tuple(
-            GateRow(gate_word(r), GATE_MOODS.get(gate_word(r), "good"), r.gate.text, tied(r.summary))
-            for r in (() if nothing_measured(comparison) else ordered(comparison))
-        ),
+        gates=() if nothing_measured(comparison) else _gates(comparison),
         differences=tuple(DifferenceRow(d.name, *difference_values(d), d.kind) for d in comparison.differences),
         findings=tuple(_findings(comparison)),
         lines=None if comparison.code_lines is None else tuple(LineRow(*row) for row in code_line_rows(comparison)),
@@ -91,6 +89,18 @@ def _mood(comparison: Comparison) -> str:
         return "warning"
     warned = any(gate_word(result) == "warning" for result in comparison.gates)
     return "warning" if warned else MOODS[comparison.judgement]
+
+
+def _gates(comparison: Comparison) -> tuple[GateRow, ...]:
+    """Return a row for each gate, those after each other of which the same is to be said in one."""
+    rows: list[GateRow] = []
+    for result in ordered(comparison):
+        word, summary = gate_word(result), tied(result.summary)
+        if rows and (rows[-1].word, rows[-1].summary) == (word, summary):
+            rows[-1] = replace(rows[-1], gates=(*rows[-1].gates, result.gate.text))
+        else:
+            rows.append(GateRow(word, GATE_MOODS.get(word, "good"), (result.gate.text,), summary))
+    return tuple(rows)
 
 
 def _several(comparison: Comparison) -> str:

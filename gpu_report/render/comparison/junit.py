@@ -1,10 +1,11 @@
 """A comparison as JUnit XML: a test case a gate. What cannot be said is skipped, a warning is reported and passes."""
 
 import re
+from pathlib import PurePath
 from xml.etree import ElementTree as ET
 
 from gpu_report.model import Comparison, GateResult
-from gpu_report.render.comparison.rows import code_line_sentences, gate_word, ordered, run_name
+from gpu_report.render.comparison.rows import code_line_sentences, gate_word, ordered
 
 SUITE = "gpu-report"
 # What XML 1.0 can hold (its production 2): no other control characters, no surrogates, no non-characters.
@@ -22,7 +23,8 @@ def render_junit(comparison: Comparison) -> str:
         "skipped": str(sum(result.outcome == "not measured" for result in results)),
     }
     suites = ET.Element("testsuites", {"name": SUITE, **counts})
-    suite = ET.SubElement(suites, "testsuite", {"name": f"{SUITE} {_text(run_name(comparison.run))}", **counts})
+    path = comparison.run.run.path  # as it lies on disk, so that a CI's history of a suite goes on
+    suite = ET.SubElement(suites, "testsuite", {"name": f"{SUITE} {_text(PurePath(path).name or path)}", **counts})
     for result, word in zip(results, words, strict=True):
         _case(suite, result, word)
     ET.SubElement(suite, "system-out").text = _text("\n".join((comparison.verdict, *code_line_sentences(comparison))))

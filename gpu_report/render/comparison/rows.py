@@ -1,11 +1,12 @@
 """A comparison as rows of text, for the terminal, for Markdown and for the page alike."""
 
 import math
-from pathlib import PurePath
 from statistics import median
 
 from gpu_report.catalogue import cause_words, rule_words
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, LineChange, MetricComparison
+from gpu_report.render.formatting import clean, utc
+from gpu_report.render.run_title import run_title
 from gpu_report.wording import (
     amount,
     between,
@@ -35,7 +36,7 @@ LABELS = {
     "memory_peak": "Peak memory",
     "main_cpu": "CPU, main process",
     "workers_cpu": "CPU, workers",
-    "gpu_work": "SM activity",
+    "gpu_work": "SM-active time",
     "all_epochs_time": "All epochs",
     "first_epoch_time": "First epoch",
 }
@@ -50,17 +51,20 @@ Row = tuple[str, ...]
 
 
 def run_name(analysis: Analysis) -> str:
-    """Return a run's folder name, or its path where that has none."""
-    return PurePath(analysis.run.path).name or analysis.run.path
+    """Return what a run is called: by its folder, or by its training where that says nothing."""
+    return clean(run_title(analysis.run))
 
 
 def heading(comparison: Comparison) -> str:
     """Return what is compared in a few words."""
     if not comparison.baselines:
         return f"{run_name(comparison.run)}, without a baseline"
-    newest, *more = map(run_name, comparison.baselines)
+    newest, *more = comparison.baselines
     beside = f" and {counted(len(more), 'other')}" if more else ""
-    return f"{run_name(comparison.run)} compared with {newest}{beside}"
+    names = [run_name(comparison.run), run_name(newest)]
+    if names[0] == names[1]:  # two runs of one training: only their times differ
+        names = [names[0], f"the one of {utc(newest.run.start_wall_s)}"]
+    return f"{names[0]} compared with {names[1]}{beside}"
 
 
 def label(metric: MetricComparison) -> str:

@@ -49,11 +49,11 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class GateRow:
-    """A gate's row; `mood` is failed, warning, unsure, skipped or passed."""
+    """A row of gates of which the same is to be said; `mood` is failed, warning, unsure, skipped or passed."""
 
     word: str
     mood: str
-    gate: str
+    gates: tuple[str, ...]
     summary: str
 
 

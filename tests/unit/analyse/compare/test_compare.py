@@ -318,7 +318,7 @@ def test_of_short_epochs_there_are_few_windows_and_it_is_said_what_to_do(baselin
         else "17.0 s \u2192 3.7 s (4.6\u00d7 faster)"
     )
     assert found.verdict == (
-        f"Epoch time {way}, but too few epochs to gate on: 2 epochs after warm-up in the run, 2 in the baseline. "
+        f"Epoch time {way}, but too few epochs to decide: 2 epochs after warm-up in the run, 2 in the baseline. "
         f"At least 5 each are needed, or 5 windows of 2.5 s: {whose} has 2. Train at least 6 epochs."
     )
     # what needs no epoch is counted; nothing passes by it

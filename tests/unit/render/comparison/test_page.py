@@ -176,3 +176,20 @@ def test_the_policy_allows_its_own_script_and_style_alone(worse):
 def test_both_lanes_have_a_line_before_every_epoch_but_the_first(worse):
     edges = re.findall(r'class="around-epoch" d="([^"]*)"', render_comparison_html(worse))
     assert [edge.count("M") for edge in edges] == [11, 11]
+
+
+def test_gates_of_which_the_same_is_to_be_said_are_one_row():
+    comparison = compare([analysed("ab-batch-8")], analysed("ab-batch-64"), GATES)
+    rows = compose_comparison(comparison).gates
+    assert sum(len(row.gates) for row in rows) == len(comparison.gates)
+    assert len({(row.word, row.summary) for row in rows}) == len(rows)
+    assert len(rows[0].gates) > 1
+    assert "99 % interval" not in render_comparison_html(comparison)  # no change could be judged
+
+
+def test_runs_have_the_names_of_their_own_reports():
+    fed = analysed("n-fed")
+    named = replace(fed, run=replace(fed.run, path="/runs/train2"))
+    title = compose_comparison(compare([named], named, GATES)).title
+    assert "train2" not in title
+    assert title.endswith("compared with the one of 2026-11-21 10:49:53 UTC")

@@ -66,7 +66,7 @@ def test_no_metric_takes_two_lines_of_80_columns(baseline, run):
         (
             "ab-workers-2",
             "ab-workers-14",
-            "Epoch time 17.0 s → 3.4 s (5.0\u00d7 faster), but too few epochs to gate on: 2 ",
+            "Epoch time 17.0 s → 3.4 s (5.0\u00d7 faster), but too few epochs to decide: 2 ",
         ),
         (f"{ALIKE}/run-5", f"{ALIKE}/run-7", "Epoch time 6.5 s → 7.0 s (7.5 % slower), but that is within the noise"),
     ],

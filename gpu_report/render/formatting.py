@@ -28,7 +28,7 @@ _NUMBER_AND_UNIT = re.compile(r"(\d) (?=[%a-zA-Z°])")
 
 LONGEST_TEXT = 4000  # characters of one text that a page shows: nobody reads on, and a megabyte of them hides the rest
 
-_PROCESS_FIRST = re.compile(r"\S+ \(pid \d")  # a name is written as it is: python3 (pid 2477)
+_PROCESS_FIRST = re.compile(r"\S+( \S+\.\w+)? \(pid \d")  # a name stays as it is: python3 train.py (pid 2477)
 _SENTENCE_END = re.compile(r"(?<=[.?!]) (?=[A-Z0-9])")
 
 # Control characters draw nothing and may upset a terminal that the text is pasted into, overrides of direction turn the
@@ -218,8 +218,8 @@ _OUTLIERS = {
 def outlier_words(epoch: EpochSummary) -> tuple[str, ...]:
     """Return in what an epoch stands out, in phrases, and last what makes an epoch of its kind longer."""
     said = [
-        f"{_OUTLIERS.get(each.part) or lower_first(cause_words(each.cause)) + ' for'} {each.seconds:.1f} s, "
-        f"typical {each.typical_s:.1f} s"
+        f"{_OUTLIERS.get(each.part) or lower_first(cause_words(each.cause)) + ' for'} {duration(each.seconds)}, "
+        f"typical {duration(each.typical_s)}"
         for each in epoch.outliers
     ]
     if said and epoch.first:

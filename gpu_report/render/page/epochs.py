@@ -140,8 +140,9 @@ def outliers_note(analysis: Analysis) -> str:
     outliers = sum(bool(epoch.outliers) for epoch in analysis.epochs)
     if not outliers:
         return ""
-    what = "epoch stands" if outliers == 1 else "epochs stand"
-    return f"{number(outliers)} {what} out: a part of it took far longer than in most others."
+    if outliers == 1:
+        return "1 epoch stands out: a part of it took far longer than in most others."
+    return f"{number(outliers)} epochs stand out: a part of each took far longer than in most others."
 
 
 def known_note(analysis: Analysis) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.model import Analysis, Gpu, GpuSummary, Run
-from gpu_report.render.formatting import MISSING, gibibytes, known, number, quantity
+from gpu_report.render.formatting import MISSING, duration, gibibytes, known, number, quantity
 from gpu_report.render.page import gpu_health
 from gpu_report.render.page.static_charts import strip
 from gpu_report.render.page.view import GpuView, Table
@@ -95,7 +95,7 @@ def _throttled(samples: pd.DataFrame) -> str:
     grown = {name: float(np.clip(np.diff(count), 0, None).sum()) for name, count in counts.items() if len(count) > 1}
     if not grown:
         return ""
-    held = ", ".join(f"{label(name)} {number(seconds, 1)}\u00a0s" for name, seconds in grown.items() if seconds > 0)
+    held = ", ".join(f"{label(name)} {duration(seconds)}" for name, seconds in grown.items() if seconds > 0)
     never = ", ".join(label(name) for name, seconds in grown.items() if seconds <= 0)
     if not held:
         return f"Not throttled during the run ({never})."

@@ -365,7 +365,7 @@ def test_of_very_many_findings_the_worst_stand_in_full(analysis: model.Analysis)
 
 def test_throttling_is_what_its_counters_grew_by_and_nothing_without_them(builder: ModuleType) -> None:
     view = compose(builder.build_detailed_analysis())
-    assert plain(view.gpus[0].throttled) == "Throttled during the run: power cap 87.0 s (not: power brake)."
+    assert plain(view.gpus[0].throttled) == "Throttled during the run: power cap 1 min 27 s (not: power brake)."
     assert view.gpus[0].has_ring
     assert (view.gpus[1].throttled, view.gpus[1].has_ring) == ("", False)
     assert not [row for row in view.statistics.rows if "power cap" in row]

@@ -68,7 +68,7 @@ def test_the_terminal_lists_no_epoch_that_is_longer_by_its_nature(analysis: mode
     slow = replace(other, outliers=(model.Outlier("train", 9.0, 4.0),))
     nature = replace(first, outliers=(model.Outlier("validation", 9.0, 1.0),), first=True)
     text = plain(render_text(replace(analysis, epochs=(nature, slow)), width=200))
-    assert f"Epochs that stand out: {slow.epoch} (training took 9.0 s, typical 4.0 s)." in text
+    assert f"Epochs that stand out: {slow.epoch} (training took 9 s, typical 4 s)." in text
     assert "stand out" not in render_text(replace(analysis, epochs=(nature,)), width=200)
 
 

@@ -72,7 +72,7 @@ def test_an_epoch_that_stands_out_says_why_and_is_counted(full: model.Analysis) 
     assert [row.outliers for row in rows(analysis, CLOCK)] == [
         "",
         "",
-        "Training took 90.0 s, typical 36.0 s; the mosaic was closed and the data loader restarted",
+        "Training took 1\u00a0min 30\u00a0s, typical 36\u00a0s; the mosaic was closed and the data loader restarted",
     ]
     assert outliers_note(analysis) == "1 epoch stands out: a part of it took far longer than in most others."
     assert [bar.outliers for bar in chart(analysis).bars] == [False, False, True]
@@ -144,7 +144,7 @@ def test_an_odd_epoch_among_thousands_still_marks_its_bar(full: model.Analysis) 
     epochs[1500] = replace(epochs[1500], outliers=(model.Outlier("train", 90.0, 36.0),))
     view = chart(replace(full, epochs=tuple(epochs)))
     (bar,) = [bar for bar in view.bars if bar.outliers]
-    assert "training took 90.0 s" in bar.title
+    assert "training took 1\u00a0min 30\u00a0s" in bar.title
 
 
 def test_lines_break_where_a_value_is_missing_and_unknown_ones_are_left_out(full: model.Analysis) -> None:

@@ -117,13 +117,13 @@ CORES_FULL_PCT = 85.0  # of each core that may be used, by the trainer and its w
 READS_WAITED_S = 10.0
 READS_WAITED_SHARE = 0.1  # of training
 # Training that waits for workers to read images. From a fast disk a .npy takes a millisecond, and workers compute for
-# ten times as long: what they read most of the time comes from a slow one. Starting them takes a second or two anyway.
-# On fast disks reading and decoding took 0 to 0.5 of what was waited for, at 12 to 81 % of a core (35 runs), on slow
-# ones 0.85 to 0.94, at 14 and 20 %.
-SLOW_IMAGES_S = 5.0
+# ten times as long: what they read most of the time comes from a slow one. On fast disks reading and decoding took 0 to
+# 0.5 of what was waited for, up to 2 s besides steps, and the busiest worker 99 to 113 % of a core meanwhile; on slow
+# ones 0.87 to 0.94, and 0 to 21 % (35 runs on H100 and H200).
+SLOW_IMAGES_S = 4.0
 NPY_SHARE = 0.5  # of the time that is waited for workers
 READING_SHARE = 0.7  # likewise, of images that are decoded, too
-SLOW_IMAGES_CPU_PCT = 50.0  # of one core: a worker that reads from memory computes
+SLOW_IMAGES_CPU_PCT = 50.0  # of one core, while it is waited for
 PLACE_ROOM = 1.2  # times what the images take: a disk that is filled to the brim is no place to move to
 PLACE_LEAST_MIB = 51200.0  # where nobody knows what they take: COCO has 20 GiB
 PLACE_MEMORY = 2.0  # times the need: what lies in /dev/shm is taken from the training's own memory

@@ -65,9 +65,9 @@ def loader_work(processes: Sequence[IdleStacks], spans: Sequence[Span] | None = 
     return LoaderWork(*(part / total for part in parts)) if total >= LEAST_IDLE_S else None
 
 
-def waited_for_workers_s(processes: Sequence[IdleStacks], span: Span) -> float:
+def waited_for_workers_s(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> float:
     """Return the idle GPU seconds in which trainers waited for workers that were at work."""
-    return float(sum(_sums(each, [span])[0] for each in processes if each.process.is_worker))
+    return float(sum(_sums(each, spans)[0] for each in processes if each.process.is_worker))
 
 
 def _sums(worker: IdleStacks, spans: Sequence[Span] | None) -> np.ndarray:

@@ -3,7 +3,8 @@
 Training steps may be slow enough to hide it: then no cause of the steady state says so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.causes.thresholds import LATENCY_WAIT_SHARE
@@ -16,10 +17,20 @@ from gpu_report.analyse.signals.filesystems import mount_of
 from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work, waited_for_workers_s
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
+from gpu_report.analyse.timeseries.intervals import Span, minus, union
 from gpu_report.catalogue import SLOW_IMAGES_KEY
 from gpu_report.model import Advice, Cause, Evidence, Mount
 
 LOCAL, FASTER = "Copy the data set to a local disk", "Move the data set to a faster disk"
+
+
+@dataclass(frozen=True)
+class _Waits:
+    """For how long (s) a trainer waited for its workers, what they did, and the busiest one's CPU (% of a core)."""
+
+    waited_s: float
+    work: LoaderWork
+    cpu_pct: float
 
 
 def slow_npy(context: Context, training: Training) -> SetupIssue | None:
@@ -27,36 +38,56 @@ def slow_npy(context: Context, training: Training) -> SetupIssue | None:
 
     Once written they are read with any `cache` (ultralytics 8.4, `load_image`).
     """
-    work = _slow_work(context, training)
-    if work is None or work.npy < th.NPY_SHARE:
+    waits = _slow_waits(context, training, [training.span])
+    if waits is None or waits.work.npy < th.NPY_SHARE:
         return None
     times = evidence(("size of the .npy images, against the images", _times_larger(training), "times"))
     advice = (*_without_npy(training), *_places(context, training))
-    return _issue(context, training, work.npy, ".npy images", advice, times)
+    return _issue(context, training, waits, (".npy images", waits.work.npy), advice, times)
 
 
 def slow_images(context: Context, training: Training) -> SetupIssue | None:
-    """Find images that come slowly to the first batch and to validations, whose steps mostly do not wait."""
-    work = _slow_work(context, training)
-    if work is None or work.npy >= th.NPY_SHARE or work.reading < th.READING_SHARE or _steps_wait(context, training):
+    """Find images that come slowly to the first batch and to validations, whose steps mostly do not wait.
+
+    Those that wait in steps have a cause there.
+    """
+    waits = _slow_waits(context, training, minus([training.span], training.train_spans))
+    if waits is None or waits.work.npy >= th.NPY_SHARE or waits.work.reading < th.READING_SHARE:
+        return None
+    if _steps_wait(context, training):
         return None
     mount = _mount(context, training)
     short = FASTER if mount is not None and mount.device is not None else LOCAL
     hidden = "most steps hide the wait, the first batch and validations do not"
     advice = (Advice(f"{short}: {hidden}", short=short), *_places(context, training))
-    return _issue(context, training, work.reading, "images", advice)
+    return _issue(context, training, waits, ("images", waits.work.reading), advice)
 
 
-def _slow_work(context: Context, training: Training) -> LoaderWork | None:
-    """Return what workers did that were waited for, where they used little CPU, and had the cores for more.
+def _slow_waits(context: Context, training: Training, spans: Sequence[Span]) -> _Waits | None:
+    """Return what was waited for in some spans where workers used little CPU, and had the cores for more.
 
     What reads from memory, or decodes, computes.
     """
-    cpu_pct = column_mean(context.run.host, "busiest_worker_cpu_pct", [training.span])
+    processes, gpus = context.signals.idle_stacks, max(len(training.gpus), 1)
     crowded = (host_mean(context, training, "cpu_pressure_pct") or 0.0) >= th.CORES_WAITED_PCT
-    if cpu_pct is None or cpu_pct >= th.SLOW_IMAGES_CPU_PCT or crowded:
+    work, cpu_pct = loader_work(processes, spans), _cpu_in_waits(context, spans)
+    if work is None or cpu_pct is None or cpu_pct >= th.SLOW_IMAGES_CPU_PCT or crowded:
         return None
-    return loader_work(context.signals.idle_stacks, [training.span])
+    return _Waits(waited_for_workers_s(processes, spans) / gpus, work, cpu_pct)
+
+
+def _cpu_in_waits(context: Context, spans: Sequence[Span]) -> float | None:
+    """Return the CPU of the busiest worker (% of a core) while a main process waited for its loader.
+
+    Of a worker that has just begun it is known from the second row of the host on: shorter waits do not count.
+    """
+    tick_s, waits = context.run.recording.interval_s or 1.0, []
+    for each in context.signals.idle_stacks:
+        if not each.process.is_worker:
+            rows, _ = each.within(spans)
+            waits += each.together(rows[each.waits[rows] & (each.idle_s[rows] > 0)]).tolist()
+    long = union([(start + tick_s, end) for start, end in waits if end - start >= 2 * tick_s])
+    return column_mean(context.run.host, "busiest_worker_cpu_pct", long)
 
 
 def _steps_wait(context: Context, training: Training) -> bool:
@@ -69,23 +100,19 @@ def _steps_wait(context: Context, training: Training) -> bool:
 def _issue(  # noqa: PLR0913, PLR0917 - what is said of two kinds of images
     context: Context,
     training: Training,
-    share: float,
-    what: str,
+    waits: _Waits,
+    read: tuple[str, float],
     advice: tuple[Advice, ...],
     more: tuple[Evidence, ...] = (),
 ) -> SetupIssue | None:
-    """Return what was waited for, of which workers read for a `share` (0 to 1), None where it was not long."""
-    gpus = max(len(training.gpus), 1)
-    waited_s = share * waited_for_workers_s(context.signals.idle_stacks, training.span) / gpus
+    """Return the wait for what workers `read`, for which share (0 to 1) of it; None where that was not long."""
+    what, share = read
+    waited_s = share * waits.waited_s
     if waited_s < max(th.SLOW_IMAGES_S, th.READS_WAITED_SHARE * context.in_epochs_s):
         return None
     numbers = evidence(
         (f"of the time waited for workers they read {what}", 100 * share, "%"),
-        (
-            "CPU of the busiest worker",
-            column_mean(context.run.host, "busiest_worker_cpu_pct", [training.span]),
-            "% of a core",
-        ),
+        ("CPU of the busiest worker meanwhile", waits.cpu_pct, "% of a core"),
     )
     return SetupIssue(
         "warning",

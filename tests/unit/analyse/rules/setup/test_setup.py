@@ -473,10 +473,12 @@ def waited_for_images(stack, *, seconds=20, cpu_pct=15, cpu_pressure_pct=0.0, se
     return dataclasses.replace(run, stacks=(main, process((20, end_s, stack), role="worker 0", pid=2)))
 
 
-def with_steps(run, waited_s):
-    """Return the run as one whose callbacks reported batches, of which so many seconds waited for data."""
-    epochs = (InsideEpoch(1, 1, 10.0, 110.0, 3200, 100, waited_s, 1.0, 1.0),)
-    return dataclasses.replace(run, inside=tuple(dataclasses.replace(each, epochs=epochs) for each in run.inside))
+def before_steps(run, waited_s=1.0):
+    """Return the run as one that waited for its first batch until 40 s; its steps waited for so many seconds then."""
+    phases = (Phase("startup", None, 10.0, 40.0, "inside", "first batch"), Phase("train", 1, 40.0, 110.0, "inside"))
+    epochs = (InsideEpoch(1, 1, 40.0, 110.0, 3200, 100, waited_s, 1.0, 1.0),)
+    inside = tuple(dataclasses.replace(each, phases=phases, epochs=epochs) for each in run.inside)
+    return dataclasses.replace(run, inside=inside)
 
 
 def npy_finding(run):
@@ -506,7 +508,7 @@ def test_npy_images_of_an_earlier_run_are_read_with_any_cache():
     ("stack", "more"),
     [
         (FROM_JPEG, {}),
-        (FROM_NPY, {"seconds": 4}),  # as long as workers take to start
+        (FROM_NPY, {"seconds": 3}),  # as long as workers take to start
         (FROM_NPY, {"cpu_pct": 90}),  # from memory: they compute
         (FROM_NPY, {"cpu_pct": np.nan}),
     ],
@@ -520,7 +522,7 @@ def test_npy_images_are_no_finding_where_they_are_not_what_is_waited_for(stack, 
     [(NFS, "Copy the data set to a local disk"), (DISK, "Move the data set to a faster disk")],
 )
 def test_images_that_come_slowly_to_what_is_not_hidden_by_steps(mount, do):
-    run = with_steps(waited_for_images(FROM_JPEG, settings={"cache": False}, mounts=(ROOT, mount)), waited_s=5.0)
+    run = before_steps(waited_for_images(FROM_JPEG, settings={"cache": False}, mounts=(ROOT, mount)))
     found = npy_finding(run)
     assert found.summary == "Training waited 19 s for images on slow storage"
     assert analyse(run).verdict.text.startswith(f"{do}: training waited 19 s for images on slow storage.")
@@ -529,10 +531,11 @@ def test_images_that_come_slowly_to_what_is_not_hidden_by_steps(mount, do):
 @pytest.mark.parametrize(
     "run",
     [
-        with_steps(waited_for_images(FROM_JPEG), waited_s=50.0),  # the steady state says why
-        with_steps(waited_for_images(FROM_JPEG, cpu_pct=80), waited_s=5.0),  # they decode
-        with_steps(waited_for_images(FROM_JPEG, cpu_pressure_pct=40.0), waited_s=5.0),  # cores are short
-        with_steps(waited_for_images((LOOP, TRAINER)), waited_s=5.0),
+        waited_for_images(FROM_JPEG),  # in steps
+        before_steps(waited_for_images(FROM_JPEG), waited_s=50.0),  # in steps, too: the steady state says why
+        before_steps(waited_for_images(FROM_JPEG, cpu_pct=80)),  # they decode
+        before_steps(waited_for_images(FROM_JPEG, cpu_pressure_pct=40.0)),  # cores are short
+        before_steps(waited_for_images((LOOP, TRAINER))),
     ],
 )
 def test_images_are_not_slow_where_they_are_not_what_is_waited_for(run):

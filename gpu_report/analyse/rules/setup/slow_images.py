@@ -38,6 +38,9 @@ def slow_npy(context: Context, training: Training) -> SetupIssue | None:
 
     Once written they are read with any `cache` (ultralytics 8.4, `load_image`).
     """
+    workers = [each for each in context.signals.idle_stacks if each.process.is_worker]
+    if not any(kind.reads_npy for each in workers for kind in each.work[0]):  # of few stacks: cheaper than their times
+        return None
     waits = _slow_waits(context, training, [training.span])
     if waits is None or waits.work.npy < th.NPY_SHARE:
         return None

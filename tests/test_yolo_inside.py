@@ -331,6 +331,13 @@ def test_what_ended_a_training_is_told_with_its_words(run_cli, yolo_home, offlin
         assert exception_kind(caught[1]) == "nan", caught[1].raised
 
 
+PAIR = """import os, sys
+os.environ["NCCL_P2P_DISABLE"] = "1"
+from cpu_ddp import launch
+launch(*sys.argv[1:])
+"""
+
+
 def launched(yolo_home, offline):
     """Return the arguments of a training of two ranks (tests/fakes/cpu_ddp.py), and its environment."""
     shutil.copy(REPOSITORY / "tests" / "fakes" / "cpu_ddp.py", yolo_home)
@@ -361,9 +368,13 @@ def assert_both_ranks_told_theirs(run):
 
 def test_both_ranks_of_a_ddp_training_tell_theirs(run_cli, yolo_home, offline, tmp_path):
     arguments, env = launched(yolo_home, offline)
-    done = record(run_cli, tmp_path / "run", sys.executable, "cpu_ddp.py", *arguments, env=env, cwd=yolo_home)
+    (yolo_home / "pair.py").write_text(PAIR)
+    done = record(run_cli, tmp_path / "run", sys.executable, "pair.py", *arguments, env=env, cwd=yolo_home)
     assert done.returncode == 0, done.stderr
-    assert_both_ranks_told_theirs(load_run(tmp_path / "run"))
+    run = load_run(tmp_path / "run")
+    assert_both_ranks_told_theirs(run)
+    sets = SetIn("p2p", str(yolo_home / "pair.py"), 2)  # in the process that launched them
+    assert [each.set_in for each in run.inside] == [(sets,), (sets,)]
 
 
 @pytest.mark.long  # ranks, and a notebook that attaches, are each tried by themselves

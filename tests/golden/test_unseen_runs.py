@@ -93,3 +93,10 @@ def test_a_first_epoch_whose_odd_last_batch_took_eight_seconds_foretells_others_
 def test_slow_storage_that_steps_hide_is_named_beside_them(folder):
     """Opening an image takes 70 ms there: the check of the images, the first batch and the validation wait for it."""
     assert "Training waited 5 s for images on slow storage." in analyse(load_run(folder / "bucket_fuse")).verdict.text
+
+
+def test_what_goes_with_a_function_of_ones_own_is_no_best_case(folder):
+    """Measured without it: 5.8 s. What follows it is quicker then, too."""
+    analysis = analyse(load_run(folder / "mlflow_remote"))
+    assert "Without that function an epoch takes about 8.4 s instead of 15.3 s." in analysis.verdict.text
+    assert [limit.function for limit in analysis.speedup_limits] == ["log_metric (tracking.py:13)"]

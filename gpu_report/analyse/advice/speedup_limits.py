@@ -257,7 +257,12 @@ def _lasting(
             best_s,
             f"the GPU filled to {th.MOST_OCCUPANCY_PCT:.0f} %, about the most in practice",
         )
-    return _by_utilisation(cause, now_s, _busy_shares(context, training, epochs), signals)
+    limit = _by_utilisation(cause, now_s, _busy_shares(context, training, epochs), signals)
+    call = signals.stood.call if signals is not None and signals.stood is not None else None
+    if limit is None or call is None or signals is None or _share_in_call(cause, signals) is None:
+        return limit
+    at = context.signals.place_in_call(signals.gpu, call, context.signals.steady_of(training))
+    return limit if at is None else replace(limit, function=where_it_is(at))
 
 
 def _by_utilisation(

@@ -39,7 +39,7 @@ def _of_training(context: Context, training: Training) -> Finding | None:
     seconds = growth.seconds_left if growth is not None else None
     if growth is None or seconds is None or not left or seconds > left * epoch_s:
         return None
-    return _finding(context, growth, max(seconds / epoch_s, 1.0), epoch_s)
+    return _finding(context, growth, seconds / epoch_s, epoch_s)
 
 
 def _host_memory(context: Context) -> GpuMemory | None:
@@ -49,7 +49,7 @@ def _host_memory(context: Context) -> GpuMemory | None:
     """
     host, recording = context.run.host, context.run.recording
     total, limit = recording.memory_mib, recording.memory_limit_mib
-    if not total or (limit or total) < total:
+    if not total or (limit or total) < total or not len(host):
         return None
     used = host["memory_used_mib"].to_numpy(dtype=float)
     if not np.isfinite(used).any():
@@ -63,12 +63,13 @@ def _epochs_left(training: Training, epochs: TrainingEpochs) -> int | None:
 
 
 def _finding(context: Context, growth: Growth, left: float, epoch_s: float) -> Finding:
-    rate = memory_words(growth.rate_mib_s * epoch_s)
+    rate, is_full = memory_words(growth.rate_mib_s * epoch_s), left < 1
+    until = ", until hardly any was left" if is_full else f": full after about {left:,.0f} more epochs"
     return context.finding(
         "host-memory-growth",
         "critical",
         (growth.start_s, growth.end_s),
-        f"Host memory grew {rate} an epoch: full after about {left:,.0f} more epochs",
+        f"Host memory grew {rate} an epoch{until}",
         evidence=evidence(
             ("memory before it (peak in training)", gib(growth.before_mib), "GiB"),
             ("memory after it", gib(growth.after_mib), "GiB"),
@@ -77,4 +78,5 @@ def _finding(context: Context, growth: Growth, left: float, epoch_s: float) -> F
         ),
         cause=Cause("memory-growth", POSSIBLE, WHY),
         advice=(ADVICE,),
+        ran_out=is_full,
     )

@@ -1,7 +1,9 @@
 """Rule: utilisation fell, though not as far as a drop, and what happened beside it explains why."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.slower_storage import advice_on_storage
@@ -13,11 +15,13 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import LEVEL_OVER_S, LOW_READINGS
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.trainings import begun_later
-from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, in_blocks
+from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
 from gpu_report.analyse.timeseries.intervals import IntervalIndex
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.model import Advice, Cause, Finding
 from gpu_report.wording import fall_words
+
+ARRIVES_SLOWLY = frozenset({"input-latency", "input-stalled"})
 
 
 def slowdowns(context: Context, found: Sequence[Finding]) -> list[Finding]:
@@ -33,11 +37,15 @@ def slowdowns(context: Context, found: Sequence[Finding]) -> list[Finding]:
 
 
 def _is_part(slowed: Finding, lasting: Finding) -> bool:
-    """Tell whether a fall has the cause of what lasts, on its GPU, and lies in it."""
+    """Tell whether a fall has the cause of what lasts, on its GPU, and lies in it.
+
+    A loader whose images arrive slowly has workers that stand still at times, and the other way round.
+    """
     if slowed.gpu != lasting.gpu or slowed.cause is None or lasting.cause is None:
         return False
     within = lasting.start_t_s <= slowed.start_t_s and slowed.end_t_s <= lasting.end_t_s
-    return within and slowed.cause.name == lasting.cause.name
+    names = {slowed.cause.name, lasting.cause.name}
+    return within and (len(names) == 1 or names <= ARRIVES_SLOWLY)
 
 
 def _falls(context: Context) -> list[Drop]:
@@ -51,9 +59,9 @@ def _falls(context: Context) -> list[Drop]:
     if context.options.drop_percent <= options.drop_percent:
         return []
     falls = [
-        fall
+        _with_edges(each, masks[1], fall, series.interval_s)
         for each, *masks in zip(context.series, context.usable, context.trains, strict=True)
-        for series, (usable, trains) in [in_blocks(each, options.drop_seconds / LOW_READINGS, *masks)]
+        for series, (usable, trains) in [_of_training(each, options.drop_seconds / LOW_READINGS, *masks)]
         for fall in find_drops(series, usable, trains, options, begun_later(context.trainings, series.gpu))
         if _stands_out(series, trains, fall)
     ]
@@ -64,6 +72,21 @@ def _falls(context: Context) -> list[Drop]:
     ]
 
 
+def _of_training(series: GpuSeries, seconds: float, *masks: Bools) -> tuple[GpuSeries, list[Bools]]:
+    """Return means over so many seconds, which of them are usable and which of training, and no others' values.
+
+    For a validation holds the less of what training had before and after it: it makes no fall, and ends none.
+    """
+    means, (usable, trains) = in_blocks(series, seconds, *masks)
+    at = np.flatnonzero(trains)
+    if not len(at):
+        return means, [usable, trains]
+    every = np.arange(len(trains))
+    before, after = np.searchsorted(at, every, side="right") - 1, np.searchsorted(at, every)
+    around = [means.util_pct[at[np.clip(each, 0, len(at) - 1)]] for each in (before, after)]
+    return replace(means, util_pct=np.minimum(*around)), [usable, trains]
+
+
 def _stands_out(series: GpuSeries, trains: Bools, fall: Drop) -> bool:
     """Tell whether a fall is far from the means before it, by their spread: where a GPU waits, they scatter a lot."""
     before = series.between(fall.start_t_s - LEVEL_OVER_S, fall.start_t_s)
@@ -72,6 +95,29 @@ def _stands_out(series: GpuSeries, trains: Bools, fall: Drop) -> bool:
         return True
     typical, far = tolerance(means, 0.0, 0.0)
     return fall.mean_pct <= typical - far
+
+
+def _with_edges(series: GpuSeries, trains: Bools, fall: Drop, within_s: float) -> Drop:
+    """Return a fall from its first to its last reading: where these part best in two levels near the edges of means.
+
+    Sums of what is over the middle of two known levels are highest where the first ends (least squares).
+    """
+    middle = (fall.level_pct + fall.mean_pct) / 2
+    start_s = _turns(series, trains, fall.start_t_s, within_s, lambda pct: pct - middle)
+    end_s = _turns(series, trains, fall.end_t_s, within_s, lambda pct: middle - pct)
+    return replace(fall, start_t_s=start_s, end_t_s=end_s) if start_s < end_s else fall
+
+
+def _turns(
+    series: GpuSeries, trains: Bools, t_s: float, within_s: float, over: Callable[[Percents], Percents]
+) -> float:
+    """Return where sums of `over` are highest near a time; that time itself where a validation is near."""
+    near = series.between(t_s - within_s, t_s + within_s)
+    if not trains[near].all() or near.stop - near.start <= 1:
+        return t_s
+    sums = np.concatenate([[0.0], np.cumsum(over(series.util_pct[near]) * series.weight_s[near])])
+    ends = np.append(series.t_s[near], series.end_of(near.stop - 1))
+    return float(ends[int(np.argmax(sums))])
 
 
 def _meet(fall: Drop, drop: Drop) -> bool:

@@ -85,10 +85,10 @@ def groups(epochs: Sequence[TrainedEpoch]) -> Iterator[list[TrainedEpoch]]:
 
 
 def first_of(epochs: Sequence[TrainedEpoch], siblings: Sequence[TrainedEpoch]) -> TrainedEpoch | None:
-    """Return the epoch that its process began with, before those that may be compared; None where it is one of them."""
-    of = siblings[0].group[:2]
-    begun = next(epoch for epoch in epochs if epoch.group[:2] == of)
-    return None if begun.alike else begun
+    """Return the epoch that their process began with, where it loaded images as they did and is none of them."""
+    of = siblings[0].group
+    begun = next(epoch for epoch in epochs if epoch.group[:2] == of[:2])
+    return None if begun.alike or begun.group != of else begun
 
 
 def _joined(found: Mapping[tuple[int, int, bool], list[TrainedEpoch]]) -> Iterator[list[TrainedEpoch]]:

@@ -46,6 +46,14 @@ def test_host_memory_that_would_be_full_before_the_last_epoch_is_what_leads():
     assert analyse(run).verdict.text.startswith(finding.summary)
 
 
+def test_host_memory_of_which_hardly_any_was_left_ran_out():
+    (finding,) = grown(training(lambda t_s: 14_000 + 199.0 * t_s))
+    assert (finding.summary, finding.ran_out) == (
+        "Host memory grew 3.9 GiB an epoch, until hardly any was left",
+        True,
+    )
+
+
 @pytest.mark.parametrize(
     "run",
     [

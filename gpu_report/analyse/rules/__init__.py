@@ -1,7 +1,7 @@
 """The rules: each takes the context of a run and returns findings. To add one, write its module and list it here.
 
-No rule asks another. Falls of utilisation leave out what holds a training back all the time, and what compares epochs
-all that was found in them: slowdowns and compare_epochs come last, and take those findings as well.
+No rule asks another. What compares epochs has to leave out what other rules have found in them: compare_epochs comes
+last, and takes those findings as well. A fall of utilisation that is part of what lasts is left out then.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.rules.drops import drops
 from gpu_report.analyse.rules.drops.held_epoch_ends import held_epoch_ends
 from gpu_report.analyse.rules.drops.slow_epoch_ends import slow_epoch_ends
-from gpu_report.analyse.rules.drops.slowdowns import slowdowns
+from gpu_report.analyse.rules.drops.slowdowns import slowdowns, without_parts
 from gpu_report.analyse.rules.epochs import compare_epochs
 from gpu_report.analyse.rules.gpu_imbalance import uneven_gpus
 from gpu_report.analyse.rules.host_memory_growth import growing_host_memory
@@ -46,6 +46,7 @@ Rule = Callable[[Context], Sequence[Finding]]
 
 RULES: tuple[Rule, ...] = (
     drops,
+    slowdowns,
     slow_epoch_ends,
     held_epoch_ends,
     slow_starts,
@@ -76,7 +77,7 @@ RULES: tuple[Rule, ...] = (
 
 # What is said of a training alone: its drops, its loader, its epochs and its ranks.
 OF_TRAININGS: frozenset[Rule] = frozenset(
-    {drops, slow_epoch_ends, held_epoch_ends, slow_starts, starved_gpus, user_code, waiting_for_peer}
+    {drops, slowdowns, slow_epoch_ends, held_epoch_ends, slow_starts, starved_gpus, user_code, waiting_for_peer}
     | {other_gpu_work}
     | {growing_memory, growing_host_memory, uneven_gpus}
 )
@@ -89,9 +90,9 @@ def find_all(context: Context) -> list[Finding]:
     """
     rules = [rule for rule in RULES if not (is_inference(context) and rule in OF_TRAININGS)]
     found = [finding for rule in rules for finding in rule(context)]
-    found += [] if is_inference(context) else slowdowns(context, found)
     found += inference_findings(context)
     found += compare_epochs(context, found)
+    found = without_parts(found)
     counts: Counter[str] = Counter()
     for at, finding in enumerate(found):
         anchor = CATALOGUE[finding.rule].anchor

@@ -16,36 +16,40 @@ from gpu_report.analyse.signals.thresholds import LEVEL_OVER_S, LOW_READINGS
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.trainings import begun_later
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
-from gpu_report.analyse.timeseries.intervals import IntervalIndex
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, intersect, length_s
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.model import Advice, Cause, Finding
 from gpu_report.wording import fall_words
 
+LASTING = frozenset({"starved", "slow-epoch", "data-wait-growing"})
 ARRIVES_SLOWLY = frozenset({"input-latency", "input-stalled"})
 
 
-def slowdowns(context: Context, found: Sequence[Finding]) -> list[Finding]:
+def slowdowns(context: Context) -> list[Finding]:
     """Report where utilisation fell by SLOWED_PERCENT or more, for as long as a drop, with a cause beyond doubt.
 
     Cores that others take leave a training half of its throughput, and so no drop. Without a cause beside it,
-    utilisation that is a third lower is what a change of work looks like, too. Nor is there more to say where it fell
-    for what was `found` to hold back all of the training.
+    utilisation that is a third lower is what a change of work looks like, too.
     """
-    lasting = [each for each in found if each.rule == "starved"]
-    slowed = [finding for fall in context.cached(_falls) if (finding := _finding(context, fall)) is not None]
-    return [finding for finding in slowed if not any(_is_part(finding, each) for each in lasting)]
+    return [finding for fall in context.cached(_falls) if (finding := _finding(context, fall)) is not None]
+
+
+def without_parts(found: Sequence[Finding]) -> list[Finding]:
+    """Return what was found without falls for what holds back all of a training, or some of its epochs."""
+    lasting = [each for each in found if each.rule in LASTING]
+    return [each for each in found if each.rule != "slowdown" or not any(_is_part(each, of) for of in lasting)]
 
 
 def _is_part(slowed: Finding, lasting: Finding) -> bool:
-    """Tell whether a fall has the cause of what lasts, on its GPU, and lies in it.
+    """Tell whether a fall has the cause of what lasts, and lies mostly in it; what of epochs is found has no GPU.
 
     A loader whose images arrive slowly has workers that stand still at times, and the other way round.
     """
-    if slowed.gpu != lasting.gpu or slowed.cause is None or lasting.cause is None:
+    if lasting.gpu not in {None, slowed.gpu} or slowed.cause is None or lasting.cause is None:
         return False
-    within = lasting.start_t_s <= slowed.start_t_s and slowed.end_t_s <= lasting.end_t_s
     names = {slowed.cause.name, lasting.cause.name}
-    return within and (len(names) == 1 or names <= ARRIVES_SLOWLY)
+    inside_s = length_s(intersect([slowed.span], [lasting.span]))
+    return inside_s > slowed.duration_s / 2 and (len(names) == 1 or names <= ARRIVES_SLOWLY)
 
 
 def _falls(context: Context) -> list[Drop]:

@@ -248,6 +248,7 @@ def _others(findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> Iterat
     for rule in (rule.id for rule in RULES.values() if rule.mentioned_once):
         mine = [f for f in findings if f.rule == rule and not f.expected and not _leads_urgently(f)]
         mine = [f for f in mine if not ended or not led_to(f, ended[0])]
+        mine = [f for f in mine if rule != "slowdown" or f.severity != "info"]  # of seconds, in a training of hours
         waited = waiting_sentence(merged, mine) if rule == WAITING_FOR_PEER else ""
         if waited:
             yield Sentence(rule, waited)

@@ -12,15 +12,18 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops import fall_evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import drop_parts
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import LEVEL_OVER_S, LOW_READINGS
+from gpu_report.analyse.signals.thresholds import LOW_READINGS
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.trainings import begun_later
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, intersect, length_s
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
-from gpu_report.model import Advice, Cause, Finding
+from gpu_report.catalogue import LAUNCH_BOUND
+from gpu_report.model import Advice, Cause, Finding, Options
 from gpu_report.wording import fall_words
 
+MEANS_S = 20.0  # three of them are a minute, and a GPU that waits for data has had dozens of batches in each
+SCATTERS_OVER_S = 300.0  # of means before a fall: fewer do not say how far they scatter
 LASTING = frozenset({"starved", "slow-epoch", "data-wait-growing"})
 ARRIVES_SLOWLY = frozenset({"input-latency", "input-stalled"})
 
@@ -57,23 +60,34 @@ def _falls(context: Context) -> list[Drop]:
 
     They take a search of their own: what is in a fall is kept out of later levels, and where strays end one depends on
     its line, so that the search for drops, under another line, says neither where falls begin nor which there are. It
-    is one of means over a third of what a drop lasts: a GPU that waits between batches is busy off and on.
+    is one of means: a GPU that waits between batches is busy off and on. They are over a third of what a drop lasts,
+    and over MEANS_S: what scatters from one of the former to the next may last for an hour.
     """
     options = replace(context.options, drop_percent=th.SLOWED_PERCENT)
     if context.options.drop_percent <= options.drop_percent:
         return []
-    falls = [
-        _with_edges(each, masks[1], fall, series.interval_s)
-        for each, *masks in zip(context.series, context.usable, context.trains, strict=True)
-        for series, (usable, trains) in [_of_training(each, options.drop_seconds / LOW_READINGS, *masks)]
-        for fall in find_drops(series, usable, trains, options, begun_later(context.trainings, series.gpu))
-        if _stands_out(series, trains, fall)
+    fine_s = options.drop_seconds / LOW_READINGS
+    falls = _falls_of_means(context, options, max(MEANS_S, fine_s))
+    falls += [
+        fall for fall in _falls_of_means(context, options, fine_s) if not any(_meet(fall, long) for long in falls)
     ]
     near = IntervalIndex([*context.drops, *context.between_bursts], lambda drop: drop.span)
     own = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(*fall.span))]
     return [
         part.drop for part in drop_parts(context, own, options.line_share, options.drop_seconds) if not part.explained
     ]
+
+
+def _falls_of_means(context: Context, options: Options, seconds: float) -> list[Drop]:
+    """Return the falls of means over so many seconds that last as long as a drop, and are no scatter."""
+    found = [
+        _with_edges(each, masks[1], fall, series.interval_s)
+        for each, *masks in zip(context.series, context.usable, context.trains, strict=True)
+        for series, (usable, trains) in [_of_training(each, seconds, *masks)]
+        for fall in find_drops(series, usable, trains, options, begun_later(context.trainings, series.gpu))
+        if _stands_out(series, trains, fall)
+    ]
+    return [fall for fall in found if fall.duration_s >= options.drop_seconds]
 
 
 def _of_training(series: GpuSeries, seconds: float, *masks: Bools) -> tuple[GpuSeries, list[Bools]]:
@@ -93,7 +107,7 @@ def _of_training(series: GpuSeries, seconds: float, *masks: Bools) -> tuple[GpuS
 
 def _stands_out(series: GpuSeries, trains: Bools, fall: Drop) -> bool:
     """Tell whether a fall is far from the means before it, by their spread: where a GPU waits, they scatter a lot."""
-    before = series.between(fall.start_t_s - LEVEL_OVER_S, fall.start_t_s)
+    before = series.between(fall.start_t_s - SCATTERS_OVER_S, fall.start_t_s)
     means = series.util_pct[before][trains[before]].astype(float)
     if not len(means):
         return True
@@ -131,7 +145,8 @@ def _meet(fall: Drop, drop: Drop) -> bool:
 def _finding(context: Context, fall: Drop) -> Finding | None:
     signals = context.signals.of(fall.gpu, *fall.span)
     explained = explain(signals)
-    if explained.cause.confidence < th.SLOWED_CONFIDENCE:
+    # a batch is as small before a fall: what it leaves the GPU to do explains none
+    if explained.cause.confidence < th.SLOWED_CONFIDENCE or explained.cause.name == LAUNCH_BOUND:
         return None
     return context.finding(
         "slowdown",

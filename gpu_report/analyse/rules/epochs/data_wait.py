@@ -92,5 +92,5 @@ def why_waited(context: Context, waiting: Sequence[TrainedEpoch], usual: Sequenc
 
 
 def advice_on_wait(why: Explanation | None) -> tuple[Advice, ...]:
-    """Return what to do about epochs that waited: to look at storage that got slower, or that is needed more."""
-    return why.advice if why is not None and why.cause.name == "input-storage" else ()
+    """Return what to do about epochs that waited, where their cause says it: who has the cores, or the disk."""
+    return why.advice if why is not None else ()

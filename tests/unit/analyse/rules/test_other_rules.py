@@ -325,6 +325,33 @@ def test_means_that_scatter_as_much_before_are_no_fall():
     assert findings(dataclasses.replace(run, samples=run.samples.assign(gpu_util_pct=util)), "slowdown") == []
 
 
+def scattered(low, high, seconds):
+    """Return utilisation that takes one of two values for 3 to 9 s each."""
+    lengths = np.random.default_rng(3).integers(3, 10, 2 * seconds)
+    return np.repeat(np.resize([low, high], len(lengths)), lengths)[:seconds].astype(float).tolist()
+
+
+def test_what_scatters_is_slowed_for_as_long_as_its_means_over_a_while_are_low():
+    util = [*readings((0, 10), (92, 900)), *scattered(25, 75, 600), *readings((92, 600))]
+    then = slice(910, 1510)
+    run = make_run(util)
+    columns = {c.name: np.full(len(util), NAN) for c in schema.HOST_QUANTITIES}
+    for name, value in CROWDED.items():
+        columns[name] = np.full(len(util), USUAL[name])
+        columns[name][then] = value
+    table = pd.DataFrame({"t_s": np.arange(len(util), dtype=float), **columns})
+    run = dataclasses.replace(run, host=table, recording=dataclasses.replace(run.recording, cores=16))
+    (finding,) = findings(run, "slowdown")
+    assert (finding.start_t_s, finding.end_t_s) == tuple(pytest.approx(t_s, abs=5) for t_s in (910, 1510))
+
+
+def test_a_batch_that_is_as_small_as_before_explains_no_fall():
+    run = slowed_run(seconds=40)
+    launches = {"cpu_pct": 12.0, "main_cpu_pct": 100.0, "workers_cpu_pct": 60.0, "cpu_pressure_pct": 0.0}
+    run = dataclasses.replace(run, host=run.host.assign(**launches))
+    assert findings(run, "slowdown") == []
+
+
 def test_a_drop_is_no_slowdown_as_well():
     run = slowed_run(percent=30)
     assert (len(findings(run, "drop")), findings(run, "slowdown")) == (1, [])

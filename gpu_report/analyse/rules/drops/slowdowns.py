@@ -67,15 +67,17 @@ def _falls(context: Context) -> list[Drop]:
     if context.options.drop_percent <= options.drop_percent:
         return []
     fine_s = options.drop_seconds / LOW_READINGS
-    falls = _falls_of_means(context, options, max(MEANS_S, fine_s))
-    falls += [
-        fall for fall in _falls_of_means(context, options, fine_s) if not any(_meet(fall, long) for long in falls)
-    ]
-    near = IntervalIndex([*context.drops, *context.between_bursts], lambda drop: drop.span)
-    own = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(*fall.span))]
+    long, short = (_beside_drops(context, options, each_s) for each_s in (max(MEANS_S, fine_s), fine_s))
+    own = [*long, *(fall for fall in short if not any(_meet(fall, each) for each in long))]
     return [
         part.drop for part in drop_parts(context, own, options.line_share, options.drop_seconds) if not part.explained
     ]
+
+
+def _beside_drops(context: Context, options: Options, seconds: float) -> list[Drop]:
+    near = IntervalIndex([*context.drops, *context.between_bursts], lambda drop: drop.span)
+    falls = _falls_of_means(context, options, seconds)
+    return [fall for fall in falls if not any(_meet(fall, drop) for drop in near(*fall.span))]
 
 
 def _falls_of_means(context: Context, options: Options, seconds: float) -> list[Drop]:

@@ -20,8 +20,11 @@ from gpu_report.analyse.rules.epochs.growth import (
 )
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
+from gpu_report.catalogue import CAUSES
 from gpu_report.model import Advice, Finding
 from gpu_report.wording import epoch_length
+
+MEMORY = "memory-pressure"
 
 
 def data_wait_growing(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
@@ -59,11 +62,17 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
             *(why.evidence if why is not None else ()),
         ),
         cause=None if why is None else why.cause,
-        advice=advice_on_wait(why) or (advice_on_growth(context, epochs, grown, "Find what grows in the data loader"),),
+        advice=advice_on_wait(why) or (advice_on_growth(context, epochs, grown, _look(why)),),
         epoch=None,
         phase=None,
         lost_gpu_s=lost_gpu_s(context, epochs, lost_s),
     )
+
+
+def _look(why: Explanation | None) -> str:
+    """Return where to look for what grows: what is to be done about memory that is short, else in the loader."""
+    short = why is not None and why.cause.name == MEMORY
+    return CAUSES[MEMORY].always if short else "Find what grows in the data loader"
 
 
 def _why(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Explanation | None:

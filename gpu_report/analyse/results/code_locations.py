@@ -51,9 +51,10 @@ def with_locations(context: Context, finding: Finding) -> Finding:
 
 def _of_a_thread(context: Context, finding: Finding, spans: Sequence[Span]) -> list[CodeLocation]:
     """Return the line of the thread that kept Python busy, of a finding that says so."""
-    if finding.gpu is None or not any(each.key == BUSY_THREAD_KEY for each in finding.evidence):
+    gpus = finding.gpus if finding.gpu is None else (finding.gpu,)
+    if not gpus or not any(each.key == BUSY_THREAD_KEY for each in finding.evidence):
         return []
-    thread = context.signals.busy_thread(finding.gpu, spans)
+    thread = context.signals.busy_thread(gpus[0], spans)
     if thread is None:
         return []
     return [CodeLocation(THREAD, thread.line.function, thread.line.file, thread.line.line, thread.share)]

@@ -8,7 +8,7 @@ from statistics import median
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.catalogue import OCCURRED_KEY, RULES
+from gpu_report.catalogue import OCCURRED_KEY, RULES, STEADY_KEY
 from gpu_report.model import Evidence, Finding, Occurrence, Severity
 from gpu_report.wording import fall_words, length
 
@@ -21,12 +21,24 @@ def group_findings(context: Context, findings: Sequence[Finding]) -> list[Group]
 
     Each has the severity of its group: by what the group took of the GPU time of training (see `_severity`).
     """
-    alone = [[finding] for finding in findings if not _may_recur(finding)]
+    alone = list(_of_all_gpus([finding for finding in findings if not _may_recur(finding)]))
     events = list(_events([finding for finding in findings if _may_recur(finding)]))
     groups = [*alone, *([one for event in group for one in event] for group in _recurring(events))]
     place = {id(finding): number for number, finding in enumerate(findings)}
     groups.sort(key=lambda group: min(place[id(finding)] for finding in group))
     return [_graded(context, group) for group in groups]
+
+
+def _of_all_gpus(findings: Sequence[Finding]) -> Iterator[Group]:
+    """Yield findings alone, but what holds several GPUs of a training back all the time, with one cause, together."""
+    lasting: dict[object, Group] = {}
+    for finding in findings:
+        if finding.rule != "starved" or finding.cause is None:
+            yield [finding]
+        else:
+            kind = finding.cause.name, finding.cause.explanation, finding.span, finding.severity
+            lasting.setdefault(kind, []).append(finding)
+    yield from lasting.values()
 
 
 def groups_of(groups: Sequence[Group], findings: Sequence[Finding]) -> list[Group]:
@@ -40,7 +52,8 @@ def joined(context: Context, group: Group) -> Finding:
     first = min(group, key=lambda finding: finding.start_t_s)
     gpus = tuple(sorted({finding.gpu for finding in group if finding.gpu is not None}))
     if not _may_recur(first):
-        return _with_share(context, replace(first, gpus=gpus))
+        every = first if len(group) == 1 else replace(first, gpu=None, summary=_of_gpus(group, gpus))
+        return _with_share(context, replace(every, gpus=gpus))
     occurrences = tuple(_occurrence(event) for event in _events(group))
     known = _with_share(context, replace(first, gpus=gpus, lost_gpu_s=_lost_in_all(occurrences)))
     return known if len(group) == 1 else _of_several(known, group, occurrences)
@@ -209,7 +222,7 @@ def _trained_gpu_s(context: Context) -> float:
 
 def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurrence]) -> str:
     """Return what happened to which GPUs, for how long, and how often."""
-    named = f"GPU {gpus[0]}" if len(gpus) == 1 else f"GPUs {', '.join(map(str, gpus[:-1]))} and {gpus[-1]}"
+    named = _named(gpus)
     took = length(sum(one.duration_s for one in occurrences))
     each_s = median(one.duration_s for one in occurrences)
     each = f"{each_s:.1f} s" if each_s < TENTHS_S else length(each_s)
@@ -219,6 +232,24 @@ def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurr
         return f"{longest.summary} ({times})" if recurs else longest.summary
     how_far = fall_words(named, longest.level_pct, longest.low_pct)
     return f"{how_far} {times}" if recurs else f"{how_far} for {took}"
+
+
+def _named(gpus: Sequence[int]) -> str:
+    """Return GPUs as they are spoken: GPU 1, GPUs 0 and 1, GPUs 0 to 7."""
+    if len(gpus) == 1:
+        return f"GPU {gpus[0]}"
+    if len(gpus) > 2 and gpus[-1] - gpus[0] == len(gpus) - 1:
+        return f"GPUs {gpus[0]} to {gpus[-1]}"
+    return f"GPUs {', '.join(map(str, gpus[:-1]))} and {gpus[-1]}"
+
+
+def _of_gpus(group: Group, gpus: Sequence[int]) -> str:
+    """Return how busy several GPUs were in the steady state of a training, and why."""
+    known = [round(pct) for finding in group if (pct := finding.number(STEADY_KEY)) is not None]
+    why = group[0].cause.explanation if group[0].cause else ""
+    least, most = min(known, default=0), max(known, default=0)
+    busy = f"were busy {least if least == most else f'{least} to {most}'} %" if known else "waited for data"
+    return f"{_named(gpus)} {busy} in steady state: {why}"
 
 
 def _how_often(longest: Finding, occurrences: Sequence[Occurrence]) -> tuple[Evidence, ...]:

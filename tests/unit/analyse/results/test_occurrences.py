@@ -75,3 +75,13 @@ def test_the_verdict_names_the_ids_that_are_reported():
     analysis = analyse(run_with([(100.0, 20.0), (300.0, 22.0), (500.0, 30.0)]))
     ids = {finding.id for finding in analysis.findings}
     assert analysis.verdict.findings <= ids
+
+
+def test_what_holds_several_gpus_back_all_the_time_is_one_finding():
+    rows = [(1, 110), (2, 210)]
+    run = make_run([readings((0, 10), (low, 200)) for low in (20, 24, 20)], rows=rows)
+    (finding,) = [each for each in analyse(run).findings if each.rule == "starved"]
+    assert (finding.gpu, finding.gpus) == (None, (0, 1, 2))
+    assert finding.summary.startswith("GPUs 0 to 2 were busy 20 to 24 % in steady state: ")
+    other = make_run([readings((0, 10), (20, 200)), readings((0, 10), (50, 200))], rows=rows)
+    assert len([each for each in analyse(other).findings if each.rule == "starved"]) == 2  # one is but a note

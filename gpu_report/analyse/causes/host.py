@@ -268,4 +268,4 @@ def cores_short(signals: IntervalSignals) -> bool:
     """Tell whether the training got fewer cores than it needs, taken by others or by a quota."""
     if stood_elsewhere(signals):
         return False
-    return cores_taken(signals) is not None or own_cores_full(signals) is not None
+    return any(find(signals) is not None for find in (cores_taken, own_cores_full, held_by_limit))

@@ -542,6 +542,7 @@ def test_a_limit_that_nobody_recorded_shows_where_processes_wait_for_cores_that_
     if found:
         words = "something limited the training to 4.0 of 16 CPU cores, though others were free"
         assert (found.name, found.explanation) == ("cpu-limit", words)
+    assert host.cores_short(given) == (found is not None or more == {"cpu_pct": 90})  # others have them then
 
 
 def test_a_training_whose_cpu_comes_and_goes_is_held_by_no_quota():

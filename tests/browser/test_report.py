@@ -504,7 +504,7 @@ def test_the_epochs_have_their_parts_and_the_odd_one_says_why(open_report, told:
     assert page.locator(".epoch-chart .odd-row rect").count() == 1
     assert "waiting for data 7.5" in page.locator(".epoch-chart g title").nth(1).text_content().replace("\u00a0", " ")
     (why,) = page.locator("tr.why").all_text_contents()
-    assert why.strip() == "Training took 37.5 s, typical 12.0 s"
+    assert why.strip() == "Training took 37.5\u00a0s, typical 12\u00a0s"
     head = page.locator("#epochs thead").text_content()
     heads = ("Train, incl. data wait", "Validation", "Checkpoint", "Images/s", "Data wait")
     assert [word for word in heads if word not in head] == []

@@ -90,7 +90,7 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
     explained = _explained(signals, waited)
     cause = explained.cause
     numbers = evidence(
-        Evidence(f"mean utilisation in typical training ({ORDINARY})", mean_pct, "%", key=STEADY_KEY),
+        Evidence(f"utilisation in steady state ({ORDINARY})", mean_pct, "%", key=STEADY_KEY),
         ("share of time that the training waited for data", None if waited is None else 100 * waited, "%"),
     )
     severity = _severity(cause, mean_pct, training)

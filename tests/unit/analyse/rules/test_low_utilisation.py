@@ -47,7 +47,7 @@ def test_a_full_main_process_whose_data_came_is_the_cause_at_any_utilisation(nam
 def test_the_finding_says_what_its_utilisation_is_over():
     found = starved("run-4")
     assert " % of training time: " in found.summary
-    assert found.evidence[0].text == "mean utilisation in typical training (without first batches and slow epochs)"
+    assert found.evidence[0].text == "utilisation in steady state (without first batches and slow epochs)"
 
 
 def test_what_is_healthy_is_not_starved():

@@ -15,12 +15,12 @@ from gpu_report.analyse.results.code_locations import with_locations, with_row_l
 from gpu_report.analyse.results.code_time import code_lines, code_time
 from gpu_report.analyse.results.epoch_summaries import summarise_epochs
 from gpu_report.analyse.results.gpu_summary import summarise_gpu
-from gpu_report.analyse.results.hypotheses import hypotheses
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.occurrences import group_findings, groups_of, ids_of, joined
 from gpu_report.analyse.results.time_ledger import build_ledger
 from gpu_report.analyse.results.training_outcome import training_outcome
-from gpu_report.analyse.results.verdict import verdict
+from gpu_report.analyse.results.verdict.hypotheses import hypotheses
+from gpu_report.analyse.results.verdict.sentences import verdict
 from gpu_report.analyse.rules import find_all
 from gpu_report.analyse.signals.kernel_event_owner import mark_foreign_kernel_events
 from gpu_report.analyse.signals.utilisation_drops import find_low_intervals

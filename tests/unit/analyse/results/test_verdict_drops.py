@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpu_report.analyse.results.verdict_drops import drop_sentences, merged_drops, waiting_sentence
+from gpu_report.analyse.results.verdict.drops import drop_sentences, merged_drops, waiting_sentence
 from gpu_report.model import Cause, Finding
 
 

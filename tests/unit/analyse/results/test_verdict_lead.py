@@ -9,7 +9,8 @@ from support.samples import SAMPLES, analysis_of, run_of
 from gpu_report.analyse import analyse
 from gpu_report.analyse.advice.way_on import NEXT_TIME
 from gpu_report.analyse.context import build_context
-from gpu_report.analyse.results.verdict_lead import _slow_starts, leads
+from gpu_report.analyse.results.verdict.from_starts import slow_starts
+from gpu_report.analyse.results.verdict.leads import leads
 from gpu_report.catalogue import ENDS_SHARE_KEY
 from gpu_report.load import load_run
 from gpu_report.model import Advice, CodeLocation, Evidence, Finding, Options
@@ -116,11 +117,11 @@ STARVED = Finding("", "starved", "warning", 0, 50.0, 60.0, "GPU 0 was busy only 
 
 
 def test_a_start_up_in_a_function_of_the_users_leads_unless_something_lasts():
-    (lead,) = _slow_starts([dataclasses.replace(STARTED, where=(LOCKED,))], 60.0, 1)
+    (lead,) = slow_starts([dataclasses.replace(STARTED, where=(LOCKED,))], 60.0, 1)
     assert lead.sentence.text == "Look at `locked` (train.py:16): 29 s of the start-up went there."
     assert lead.saves_s == pytest.approx(28.8)
-    assert not list(_slow_starts([dataclasses.replace(STARTED, where=(YOLOS,))], 60.0, 1))
-    assert not list(_slow_starts([dataclasses.replace(STARTED, where=(LOCKED,)), STARVED], 60.0, 1))
+    assert not list(slow_starts([dataclasses.replace(STARTED, where=(YOLOS,))], 60.0, 1))
+    assert not list(slow_starts([dataclasses.replace(STARTED, where=(LOCKED,)), STARVED], 60.0, 1))
 
 
 @pytest.mark.parametrize(("batches", "is_offered"), [(32, True), (12, False)])

@@ -9,18 +9,14 @@ import numpy as np
 from gpu_report.analyse.busy_in_training import Busy, busy_in_training, saw_training
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
-from gpu_report.analyse.results.hypotheses import hypotheses
-from gpu_report.analyse.results.inference_verdict import inference_sentences, leading
 from gpu_report.analyse.results.not_checked import not_checked
-from gpu_report.analyse.results.verdict_drops import MergedDrop, drop_sentences, merged_drops, waiting_sentence
-from gpu_report.analyse.results.verdict_end import ended_badly, interrupted, led_to, lost, stopped_early
-from gpu_report.analyse.results.verdict_lead import FIX, LOOK, URGENT_S, Lead, leads
-from gpu_report.analyse.results.verdict_work import (
-    healthy_steady_pct,
-    is_judged,
-    is_long,
-    work_sentences,
-)
+from gpu_report.analyse.results.verdict.drops import MergedDrop, drop_sentences, merged_drops, waiting_sentence
+from gpu_report.analyse.results.verdict.end import ended_badly, interrupted, led_to, lost, stopped_early
+from gpu_report.analyse.results.verdict.hypotheses import hypotheses
+from gpu_report.analyse.results.verdict.inference import inference_sentences, leading
+from gpu_report.analyse.results.verdict.lead import FIX, LOOK, URGENT_S, Lead
+from gpu_report.analyse.results.verdict.leads import leads
+from gpu_report.analyse.results.verdict.work import healthy_steady_pct, is_judged, is_long, work_sentences
 from gpu_report.analyse.rules.setup.torch import no_gpu_for_torch
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL

@@ -15,7 +15,7 @@ from gpu_report.analyse.busy_in_training import (
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.results.larger_batch import no_larger_batch
+from gpu_report.analyse.results.verdict.larger_batch import no_larger_batch
 from gpu_report.analyse.rules.other_processes import others_work
 from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST
 from gpu_report.analyse.timeline.activity import outside

@@ -1,0 +1,74 @@
+"""What to do about the ends of epochs: validation, saving, callbacks."""
+
+from collections.abc import Iterator, Sequence
+
+from gpu_report.analyse.advice.thresholds import WORTH_NEXT_S
+from gpu_report.analyse.advice.way_on import NEXT_TIME
+from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.verdict.lead import FIX, LOOK, Lead, now_words, sentence_of
+from gpu_report.analyse.rules.epochs.validation_advice import WRITE
+from gpu_report.catalogue import ENDS_SHARE_KEY, SWAPPED_KEY
+from gpu_report.model import Advice, Finding
+from gpu_report.wording import lower_first
+
+
+def long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield how to make epochs longer, where most of the time goes into their ends; else what takes that time."""
+    for finding in (each for each in findings if each.rule == "long-epoch-ends"):
+        advice = next((each for each in finding.advice if each.gain_estimate), None)
+        share = finding.number(ENDS_SHARE_KEY) or 0.0
+        if finding.number(SWAPPED_KEY) is not None:
+            yield _of_sets(finding, share)
+            continue
+        if share < 100 * th.HALF and not _wins_much(finding):  # then training takes most of it
+            yield from _switched_on(finding)
+            continue
+        if advice is None:
+            yield from _costly_validation(finding)
+            continue
+        gain = advice.gain_estimate or 0.0
+        text = f"{advice.short} (about {1 / (1 - gain):.1f}\u00d7 faster): {lower_first(finding.summary)}"
+        yield Lead(sentence_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
+
+
+def _wins_much(finding: Finding) -> bool:
+    """Tell whether what is advised about the ends of epochs would have won so much of what was recorded."""
+    gains = (each.gain_estimate or th.UNSURE * (each.gain_at_most or 0.0) for each in finding.advice)
+    return max(gains, default=0.0) * finding.duration_s >= WORTH_NEXT_S
+
+
+def next_time(findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield what is worth changing in the next training, for this one is resumed as it is."""
+    for finding in findings:
+        advice = next((each for each in finding.advice if each.short == NEXT_TIME), None)
+        if advice is not None and (finding.number(ENDS_SHARE_KEY) or 0.0) >= 100 * th.HALF:
+            yield Lead(
+                sentence_of(finding, LOOK, f"{advice.short}: {lower_first(finding.summary)}"), 0.0
+            )  # how is said below
+
+
+def _of_sets(finding: Finding, share_pct: float) -> Lead:
+    """Return to look at the data sets, of which the larger one may be meant to train."""
+    first = finding.advice[0]
+    text = f"{first.short}: the ends of epochs take {share_pct:.0f} % of the time"
+    return Lead(sentence_of(finding, LOOK, text, first), (first.gain_at_most or 0.0) * finding.duration_s)
+
+
+def _switched_on(finding: Finding) -> Iterator[Lead]:
+    """Yield what somebody switched on that validations take long for: it is off unless asked for."""
+    for advice in finding.advice:
+        if advice.argument in WRITE:
+            yield _of_argument(finding, advice)
+
+
+def _costly_validation(finding: Finding) -> Iterator[Lead]:
+    """Yield the argument that mends ends of epochs where no longer epochs do; not to validate at all comes last."""
+    arguments = sorted((each for each in finding.advice if each.argument), key=lambda each: each.argument == "val")
+    for advice in arguments[:1]:
+        yield _of_argument(finding, advice, th.UNSURE)
+
+
+def _of_argument(finding: Finding, advice: Advice, sure: float = 1.0) -> Lead:
+    """Return the argument to set about a finding, with the share (0 to 1) of its gain at most that is counted."""
+    text = f"Set `{advice.argument}={advice.to_value}`{now_words(advice)}: {lower_first(finding.summary)}"
+    return Lead(sentence_of(finding, FIX, text, advice), sure * (advice.gain_at_most or 0.0) * finding.duration_s)

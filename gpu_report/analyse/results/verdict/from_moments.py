@@ -1,0 +1,117 @@
+"""What to look at for what took time at moments: drops, stalls, other processes."""
+
+from collections.abc import Iterator, Sequence
+
+from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.verdict.costs import cost_on_the_clock_s
+from gpu_report.analyse.results.verdict.drops import merged_drops
+from gpu_report.analyse.results.verdict.lead import LOOK, Lead
+from gpu_report.analyse.results.verdict.places import worst_place
+from gpu_report.analyse.signals.stack_notes import WORKERS
+from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
+from gpu_report.analyse.timeseries.intervals import length_s, union
+from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, CauseRow, rule_words
+from gpu_report.model import CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
+from gpu_report.wording import about_length, counted, lower_first, place_words, shown_ratio, upper_first
+
+FASTER_FROM = 1.2  # times as fast: less is no headline
+
+
+def momentary(
+    context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int
+) -> Iterator[Lead]:
+    """Yield what to look at for each cause that took time at moments: all of its findings together."""
+    of: dict[tuple[str, bool], list[Finding]] = {}
+    for finding in findings:
+        rule = RULES[finding.rule]
+        takes = rule.takes_time or rule.takes_epoch_time or rule.explains_slow_epoch
+        if takes and not finding.expected and finding.severity != "info" and finding.cause:
+            of.setdefault((finding.cause.name, _was_paused(finding)), []).append(finding)
+    lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
+    waited_for = {WAITING_FOR_PEER} if len(of) > 1 else set()  # what was waited for says why
+    for (cause, _), mine in of.items():
+        limit = next((limit for limit in limits if limit.cause == cause), None)
+        took_s = _took_s(mine)
+        saves_s = took_s if limit is None else min(took_s, limit.saves_at_most_s * max(epochs, 1))
+        saves_s *= th.UNSURE if cause == UNEXPLAINED else 1.0
+        if cause not in waited_for | lasting:
+            cost_s, faster = cost_on_the_clock_s(context, mine), _faster_without(limit, epoch_now_s(limits))
+            sentence, then = _look(cause, mine, took_s, cost_s, faster)
+            yield Lead(sentence, saves_s, then)
+
+
+def _was_paused(finding: Finding) -> bool:
+    """Tell whether a signal had stopped a process of the training meanwhile."""
+    return any(each.key == "stopped_processes" for each in finding.evidence)
+
+
+def _took_s(findings: Sequence[Finding]) -> float:
+    """Return the seconds on the clock that findings took; several GPUs that felt one at once count once."""
+    return length_s(union([one.span for finding in findings for one in finding.each]))
+
+
+def _look(
+    cause: str, findings: Sequence[Finding], took_s: float, cost_s: float | None, faster: str
+) -> tuple[Sentence, str]:
+    """Return where to look for what took time at moments: the line of code, the process, else what its cause says.
+
+    With it comes in which line a process was meanwhile, empty where that is said or not known. `cost_s` is what they
+    cost on the clock, None where that is not known, `faster` how much faster epochs would be without a line of the
+    user's, empty where that is not known.
+    """
+    worst = max(findings, key=lambda finding: finding.duration_s)
+    ids = tuple(finding.id for finding in findings)
+    advice = next((each for each in worst.advice if each.short), None)
+    at, row = worst_place(worst, OWN_SHARE if cause == WAITING_FOR_PEER else STOOD_SHARE), CAUSES[cause]
+    is_sure = worst.cause is None or worst.cause.confidence >= LIKELY
+    sure = "" if is_sure and (at is None or at.dumps is None) else "probably "  # a few dumps are no measured time
+    took = about_length(took_s)
+    rule = RULES[worst.rule]
+    felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
+    names_own = worst.waited_for != OTHER_NODE and at is not None and not at.is_yolo
+    then = ""
+    if worst.waited_for == OTHER_NODE:  # what this rank did meanwhile was to wait
+        text = f"{upper_first(_gpu(worst))} waited {took} for {OTHER_NODE}, which nvidia-smi shows as busy"
+    elif names_own and at is not None:
+        text = f"Look at {place_words(at)}: {felt} for {took} there{faster}"
+    elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
+        lost = f"it cost about {about_length(cost_s)} of training" if cost_s else f"it was on the GPU for {took}"
+        text = f"{advice.short}: {lost}{faster}"
+    elif advice is not None:
+        text, then = f"{advice.short}: {felt} for {took}", _stood(at, row)
+    elif _was_paused(worst):
+        text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {felt} for {took}"
+    elif cause == UNEXPLAINED or not row.once:
+        count = len(merged_drops(findings)) if rule.drop else len(findings)
+        times = counted(count, lower_first(rule_words(worst.rule)), "drops in GPU utilisation")
+        text = f"{times} took {took}; the cause is unknown"
+    else:
+        text = row.once.format(took=took, probably=sure, gpu=_gpu(worst), cost=about_length(cost_s or took_s))
+        then = _stood(at, row)
+    return Sentence(LOOK, f"{text}.", ids, cause, advice, names_own), then
+
+
+def _faster_without(limit: SpeedupLimit | None, now_s: float | None) -> str:
+    """Return how much faster epochs would be without what makes the end of each longer, as the end of a sentence.
+
+    Likewise without other processes on the GPU.
+    """
+    is_meant = limit is not None and (limit.at_epoch_ends or limit.cause == "other-process")
+    if limit is None or now_s is None or not is_meant or limit.saves_at_most_s >= now_s:
+        return ""
+    ratio = shown_ratio(now_s, now_s - limit.saves_at_most_s)
+    return f" (up to {ratio:.1f}\u00d7 faster without)" if ratio >= FASTER_FROM else ""
+
+
+def _stood(at: CodeLocation | None, row: CauseRow) -> str:
+    """Return in which line a process was meanwhile, as a sentence of its own, where that says more than the cause."""
+    if at is None or not (row.is_input or not row.once):
+        return ""
+    who = "Data-loader workers were" if at.process == WORKERS else "The training was"
+    return f"{who} in {place_words(at)}."
+
+
+def _gpu(finding: Finding) -> str:
+    return "the GPU" if finding.gpu is None else f"GPU {finding.gpu}"

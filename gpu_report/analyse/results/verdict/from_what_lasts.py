@@ -1,0 +1,150 @@
+"""What to look at where something holds training back all the time, or more and more."""
+
+from collections.abc import Iterator, Sequence
+
+from gpu_report.analyse.causes.main_process import OF_A_CALL
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.verdict.costs import cost_on_the_clock_s
+from gpu_report.analyse.results.verdict.from_settings import is_setting
+from gpu_report.analyse.results.verdict.larger_batch import no_larger_batch
+from gpu_report.analyse.results.verdict.lead import LOOK, OUTGROWS_S, Lead, epoch_count, seconds_trained, sentence_of
+from gpu_report.analyse.results.verdict.places import function_of, worst_place
+from gpu_report.analyse.signals.stack_notes import THREAD, WORKERS
+from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
+from gpu_report.catalogue import (
+    CAUSES,
+    GROWN_FROM_KEY,
+    GROWN_TO_KEY,
+    GROWS_ON_KEY,
+    GROWTH_KEY,
+    LAUNCH_BOUND,
+    SLOW_COST_KEY,
+    STEADY_KEY,
+    USER_CODE_IDLE_KEY,
+    USER_CODE_KEY,
+)
+from gpu_report.model import CodeLocation, Finding, Projection, Sentence, SpeedupLimit
+from gpu_report.wording import about_length, brief_seconds, place_words, upper_first
+
+
+def lasting(
+    context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], projection: Projection | None
+) -> Iterator[Lead]:
+    """Yield what to look at where something holds training back all the time, and no argument is known against it."""
+    own_code = any(finding.rule == "user-code" for finding in findings)
+    for finding in findings:
+        cause = finding.cause
+        if finding.rule != "starved" or cause is None or (finding.severity == "info" and not finding.advice):
+            continue
+        at = worst_place(finding, _own_share(cause.name))
+        own = at if at is not None and not at.is_yolo else None
+        if projection is not None and cause.name == projection.cause and own is None:
+            continue
+        limit = next((limit for limit in limits if limit.cause == cause.name and not limit.at_epoch_ends), None)
+        at_most_s = limit.saves_at_most_s * max(epoch_count(context), 1) if limit else _waited_s(context, finding)
+        do = next((each.short for each in finding.advice if each.short and not is_setting(each)), "")
+        looks = own is not None and (
+            own.is_most or not do
+        )  # what is known to help comes before a line of some of the time
+        stood, then = _stood_in(cause.name, at, finding) if at else ("", "")
+        if do and not looks:
+            stood, then = do, ""
+        text = stood or CAUSES[cause.name].always
+        if text and (looks or do or cause.name != LAUNCH_BOUND or not no_larger_batch(context, finding, findings)):
+            sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
+            least_s = th.WORTH_LEADING_SHARE * seconds_trained(context)
+            # a batch that no argument can be said for comes after a function that can be looked at
+            is_vague = cause.name == LAUNCH_BOUND and own is None and own_code
+            saves_s = least_s if is_vague else max(sure * at_most_s, least_s)
+            grown = _grown(finding) if looks else ""
+            saves_s = OUTGROWS_S if grown and finding.number(GROWS_ON_KEY) else saves_s
+            yield Lead(Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name, names_own=looks), saves_s, then)
+
+
+def _waited_s(context: Context, finding: Finding) -> float:
+    """Return for how long a GPU waited in training for what is felt as waiting for data, 0 for another cause."""
+    util_pct = finding.number(STEADY_KEY)
+    if util_pct is None or finding.cause is None or not CAUSES[finding.cause.name].is_input:
+        return 0.0
+    return (1 - util_pct / 100) * seconds_trained(context)
+
+
+def _own_share(cause: str) -> float:
+    """Return which share of the time that the GPU waited a function of the user's must have to be the one to look at.
+
+    Nothing else is in a call; of loading images the most costly of its steps is enough, for that one can be changed.
+    """
+    return OWN_SHARE if cause in OF_A_CALL else MUCH_SHARE if CAUSES[cause].is_input else STOOD_SHARE
+
+
+def user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield the functions of the user's own that took a share of the training's time beside what held it back most.
+
+    One that several ranks call is one, as it is in the rank in which it took most.
+    """
+    told: dict[tuple[str, str], Lead] = {}
+    for finding in findings:
+        if finding.rule == "user-code":
+            at = finding.where[0]
+            share_pct = finding.number(USER_CODE_KEY) or 0.0
+            validates = finding.phase == "validation"
+            what = "the time of epochs, in validation" if validates else "training time"
+            text = f"Look at {place_words(at)}: it took {share_pct:.0f} % of {what}{_grown(finding)}"
+            whole_s = context.in_epochs_s if validates else seconds_trained(context)
+            saves_s = (finding.number(USER_CODE_IDLE_KEY) or 0.0) / 100 * whole_s
+            saves_s = OUTGROWS_S if finding.number(GROWS_ON_KEY) else saves_s
+            lead = Lead(sentence_of(finding, LOOK, text, names_own=True), saves_s)
+            before = told.get((at.file, at.function), lead)
+            told[at.file, at.function] = max(before, lead, key=lambda each: each.saves_s)
+    yield from told.values()
+
+
+def growing(context: Context, findings: Sequence[Finding], epochs: int) -> Iterator[Lead]:
+    """Yield where to look for what makes epochs longer and longer: it saves what it takes by the end, in each."""
+    for finding in findings:
+        more_s = finding.number(GROWTH_KEY)
+        if more_s is not None:
+            text = f"{finding.advice[0].short}: {_it_cost(context, finding)}"
+            yield Lead(sentence_of(finding, LOOK, text, finding.advice[0]), more_s * epochs)
+
+
+def slow_epochs(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield where to look for what slowed some epochs, where that is known."""
+    for finding in findings:
+        cost_s, advice = finding.number(SLOW_COST_KEY), next((each for each in finding.advice if each.short), None)
+        if cost_s is not None and advice is not None:
+            text = f"{advice.short}: {_it_cost(context, finding)}"
+            yield Lead(sentence_of(finding, LOOK, text, advice), cost_s)
+
+
+def _it_cost(context: Context, finding: Finding) -> str:
+    """Return what a finding that knows it cost, as the end of a sentence."""
+    return f"it cost about {about_length(cost_on_the_clock_s(context, [finding]) or 0.0)} of training"
+
+
+def _grown(finding: Finding) -> str:
+    """Return how the function of a finding grew, as the end of a sentence, empty where it did not."""
+    first_s, last_s, more_s = (finding.number(key) for key in (GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY))
+    if not first_s or last_s is None:
+        return ""
+    grown = f". It grew from {brief_seconds(first_s)} to {brief_seconds(last_s)} a batch"
+    if more_s is None:
+        return grown
+    return f"{grown}. If it goes on so, each epoch takes at least {about_length(more_s)} longer than the one before"
+
+
+def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> tuple[str, str]:
+    """Return the line of code to look at; where it is YOLO's own, what helps against the cause, and then the line.
+
+    Several lines of a function, or several functions of one name, are told by the worst line, and that there are more.
+    """
+    lines = {each.line for each in finding.where if function_of(each) == function_of(at)}
+    place = place_words(at) if len(lines) == 1 else f"{place_words(at)[:-1]} and other lines)"
+    who = "data-loader workers were" if at.process == WORKERS else "the training was"
+    share, always = f"{100 * at.share:.0f} % of the time that the GPU waited", CAUSES[cause].always
+    if at.process == THREAD:
+        return f"Look at {place}: this background thread kept Python busy {100 * at.share:.0f} % of the time", ""
+    if at.is_yolo:
+        return (always, f"{upper_first(who)} in {place} {share}.") if always else ("", "")
+    return f"Look at {place}: {f'{who} in it' if at.process == WORKERS else 'it took'} {share}", ""

@@ -1,0 +1,53 @@
+"""A sentence that may begin the verdict, and what it would save."""
+
+from dataclasses import dataclass
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeseries.intervals import length_s, union
+from gpu_report.model import Advice, Finding, Sentence
+from gpu_report.wording import upper_first
+
+FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
+URGENT_S = float("inf")  # nothing is worth more
+OUTGROWS_S = 1e12  # of what makes each epoch longer than the one before: in time nothing that stays as it is costs more
+
+
+@dataclass(frozen=True)
+class Lead:
+    """A sentence that may lead the verdict, and the seconds of the recorded training that it is about.
+
+    `then` is in which line a process was meanwhile, as a sentence that follows, empty where the lead says it.
+    """
+
+    sentence: Sentence
+    saves_s: float
+    then: str = ""
+
+
+def seconds_trained(context: Context) -> float:
+    """Return the seconds of training that were recorded; of what never trained, all."""
+    trained = length_s(union([phase.span for phase in context.phases if phase.name == "train"]))
+    return trained or context.run.duration_s
+
+
+def epoch_count(context: Context) -> int:
+    """Return how many epochs were trained."""
+    return sum(1 for phase in context.phases if phase.name == "train")
+
+
+def sentence_of(
+    finding: Finding, kind: str, text: str, advice: Advice | None = None, *, names_own: bool = False
+) -> Sentence:
+    """Return a sentence about a finding and its cause."""
+    about = finding.cause.name if finding.cause else ""
+    return Sentence(kind, f"{upper_first(text)}.", (finding.id,), about, advice, names_own)
+
+
+def without_backticks(text: str) -> str:
+    """Return what somebody else wrote without the backticks that would make code of it, to be copied."""
+    return text.replace("`", "'")
+
+
+def now_words(advice: Advice) -> str:
+    """Return the value that an argument has now, in brackets; empty where it is not known."""
+    return "" if advice.from_value is None else f" (now {without_backticks(advice.from_value)})"

@@ -1,0 +1,47 @@
+"""What the verdict begins with: the one thing to change that saves most, else that there is nothing to fix."""
+
+from collections.abc import Sequence
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.verdict.from_epoch_ends import long_epoch_ends, next_time
+from gpu_report.analyse.results.verdict.from_moments import momentary
+from gpu_report.analyse.results.verdict.from_settings import (
+    beside_setting,
+    enlarged,
+    in_steps,
+    set_up,
+    setting,
+    unused,
+    urgent,
+)
+from gpu_report.analyse.results.verdict.from_starts import slow_exits, slow_starts
+from gpu_report.analyse.results.verdict.from_what_lasts import growing, lasting, slow_epochs, user_code
+from gpu_report.analyse.results.verdict.lead import Lead, epoch_count, seconds_trained
+from gpu_report.model import Finding, Projection, SpeedupLimit
+
+
+def leads(
+    context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], projection: Projection | None
+) -> list[Lead]:
+    """Return what may be changed, what saves most first; what is too little to speak of is left out."""
+    found = [
+        *urgent(findings),
+        *set_up(context, findings),
+        *enlarged(context, findings),
+        *setting(context, findings, projection),
+        *beside_setting(context, findings, limits, projection),
+        *lasting(context, findings, limits, projection),
+        *user_code(context, findings),
+        *growing(context, findings, epoch_count(context)),
+        *slow_epochs(context, findings),
+        *momentary(context, findings, limits, epoch_count(context)),
+        *long_epoch_ends(findings),
+        *in_steps(context, findings),
+        *slow_starts(findings, context.run.duration_s, epoch_count(context)),
+        *slow_exits(findings),
+        *unused(context, findings),
+    ]
+    trained_s = seconds_trained(context)
+    worth = [lead for lead in found if lead.saves_s >= th.WORTH_LEADING_SHARE * trained_s]
+    return sorted(worth, key=lambda lead: -lead.saves_s) or list(next_time(findings))

@@ -1,0 +1,32 @@
+"""The line of code that a sentence names."""
+
+from dataclasses import replace
+
+from gpu_report.analyse.signals.stack_notes import kind_of
+from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.model import CodeLocation, Finding, Frame
+
+
+def worst_place(finding: Finding, own_share: float = STOOD_SHARE) -> CodeLocation | None:
+    """Return the function in which the training stood for most of the time, at its worst line; None where none is.
+
+    Of a function of the user's `own_share` of the time is enough: that one can be changed.
+    """
+    shares: dict[tuple[str, str, str], float] = {}
+    for at in finding.where:
+        shares[function_of(at)] = shares.get(function_of(at), 0.0) + at.share
+    own = [at for at in finding.where if _is_own(at) and shares[function_of(at)] >= own_share]
+    worst = max(own or finding.where, key=lambda at: at.share, default=None)
+    if worst is None:
+        return None
+    whole = replace(worst, share=shares[function_of(worst)])
+    return whole if whole.is_most or own else None
+
+
+def function_of(at: CodeLocation) -> tuple[str, str, str]:
+    """Return which function a line is in, of which process."""
+    return at.process, at.file, at.function
+
+
+def _is_own(at: CodeLocation) -> bool:
+    return kind_of(Frame(at.file, at.line, at.function)) == "own"

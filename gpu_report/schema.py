@@ -120,6 +120,7 @@ HOST_QUANTITIES = (
     Column("cgroup_io_pressure_pct", 1, "likewise for input or output; empty in the root cgroup and with cgroup v1"),
     Column("cgroup_memory_pressure_pct", 1, "likewise for memory, also because the cgroup is at its own limit"),
     Column("cgroup_memory_used_mib", 0, "memory of the trainer's cgroup, with its page cache; read every 10 s"),
+    Column("cpu_steal_pct", 1, "of `cpu_pct`, what a hypervisor gave to other virtual machines (steal)"),
 )
 HOST_COLUMNS = (*TIME_COLUMNS, *HOST_QUANTITIES)
 
@@ -184,7 +185,11 @@ RUN_HOST = (
     Column("container", 0, "docker, podman, kubernetes, lxc; null when there is no sign of one"),
     Column("cores", 0, "cores that the recorder, and what it starts, may run on (CPU affinity)"),
     Column("cores_online", 0, "cores that the machine shows, which is what ultralytics counts"),
-    Column("cpu_limit", 2, "cores' worth of time that the cgroups allow (cpu.max, v2); null when nothing limits it"),
+    Column(
+        "cpu_limit",
+        2,
+        "cores' worth of time that the cgroups allow (v2 and v1); null when nothing limits it",
+    ),
     Column("memory_mib", 0, "memory of the machine"),
     Column("memory_limit_mib", 0, "the least that a cgroup from the recorder's upwards allows; null without a limit"),
     Column("shm_total_mib", 0, "size of /dev/shm, where data loader workers leave their batches"),

@@ -65,6 +65,7 @@ _LABELS = {
     "cpu_pct": "Host CPU",
     "cpu_busiest_core_pct": "Busiest core",
     "iowait_pct": "Idle in I/O wait",
+    "cpu_steal_pct": "Taken by the hypervisor (steal)",
     "memory_available_mib": "Memory available",
     "cpu_pressure_pct": "Waiting for a core",
     "io_pressure_pct": "Waiting for I/O",

@@ -35,6 +35,7 @@ from gpu_report.analyse.causes.file_waits import (
 from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
 from gpu_report.analyse.causes.host import (
     cores_shared,
+    cores_stolen,
     cores_taken,
     crowded_out,
     held_by_limit,
@@ -64,6 +65,7 @@ Scorer = Callable[[IntervalSignals], Candidate | None]
 # What data and the cores for it may have lacked.
 DATA: tuple[Scorer, ...] = (
     cores_taken,
+    cores_stolen,
     cores_shared,
     loader_cpu_bound,
     loader_asks_process,

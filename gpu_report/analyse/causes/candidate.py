@@ -156,9 +156,14 @@ def _with_workers(reading: Callable[[str], float | None]) -> float | None:
 
 
 def others_cpu(signals: IntervalSignals) -> float | None:
-    """Return the CPU that others than the training used, in % of all cores; None where that is not known."""
+    """Return the CPU that others than the training used, in % of all cores; None where that is not known.
+
+    What a hypervisor took is in the CPU of all cores, and nobody's on this machine.
+    """
     cpu, trainer = signals.within("cpu_pct"), trainer_cpu(signals)
-    return None if cpu is None or trainer is None or not signals.cores else cpu - trainer / signals.cores
+    if cpu is None or trainer is None or not signals.cores:
+        return None
+    return cpu - trainer / signals.cores - (signals.within("cpu_steal_pct") or 0.0)
 
 
 def risen(value: float | None, typical: float | None, least: float) -> bool:

@@ -35,6 +35,12 @@ ONE_THREAD = Advice(
 )
 
 
+DEDICATED = Advice(
+    "Use a virtual machine with dedicated cores, or move to another host. `top` shows what is taken as `st`",
+    short="Use a virtual machine with dedicated cores: others took its CPU time (steal)",
+)
+
+
 def memory_pressure(signals: IntervalSignals) -> Candidate | None:
     """Find that processes waited for memory, or pages came back from swap; it raises the pressure of io, too.
 
@@ -89,6 +95,26 @@ def crowded_out(signals: IntervalSignals) -> bool:
     if signals.stood is not None and signals.stood.is_in_call:
         return False
     return cores_taken(signals) is not None and bool(newcomers(signals, others * (signals.cores or 0)))
+
+
+def cores_stolen(signals: IntervalSignals) -> Candidate | None:
+    """Find that a hypervisor gave CPU time that this machine wanted to others: none of their programs is seen here.
+
+    A machine from which as much is taken all the time is slow all the time: that explains nothing at one moment.
+    """
+    stolen, wanted = signals.within("cpu_steal_pct"), signals.within("cpu_pct")
+    if stolen is None or not wanted or stolen < th.STOLEN_LEAST_PCT or stolen < th.STOLEN_SHARE * wanted:
+        return None
+    if not signals.is_lasting and not risen(stolen, signals.typical("cpu_steal_pct"), th.STOLEN_LEAST_PCT):
+        return None
+    numbers = evidence(
+        ("CPU that went to other virtual machines (steal)", stolen, "% of all cores"),
+        *([] if signals.is_lasting else [usually(signals.typical("cpu_steal_pct"), "%")]),
+        ("CPU, all cores, with that", wanted, "%"),
+    )
+    share = stolen / wanted
+    text = f"the hypervisor gave {100 * share:.0f} % of the CPU time that this machine wanted to other virtual machines"
+    return Candidate("cpu-limit", STRONG if share >= th.STOLEN_MUCH_SHARE else LIKELY, text, numbers, (DEDICATED,))
 
 
 def cores_shared(signals: IntervalSignals) -> Candidate | None:
@@ -268,4 +294,4 @@ def cores_short(signals: IntervalSignals) -> bool:
     """Tell whether the training got fewer cores than it needs, taken by others or by a quota."""
     if stood_elsewhere(signals):
         return False
-    return any(find(signals) is not None for find in (cores_taken, own_cores_full, held_by_limit))
+    return any(find(signals) is not None for find in (cores_taken, cores_stolen, own_cores_full, held_by_limit))

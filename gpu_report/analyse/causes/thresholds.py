@@ -25,6 +25,9 @@ MOST_NAMED = 2  # programs: of more, none alone slowed the training
 WHOLE_CORES = 10  # from so many on tenths of a core say nothing
 ALL_CORES_PCT = 90.0
 CORES_TAKEN_SHARE = 0.6  # of the interval: what was late goes on being late for seconds after the cores are free
+# Steal: of the CPU time that a machine wanted. A cloud's shared machines have 0 to 2 % of it mostly; of what is wanted
+# by next to nobody, a few ticks are a large share. Not measured here: no hypervisor of ours takes any.
+STOLEN_SHARE, STOLEN_MUCH_SHARE, STOLEN_LEAST_PCT = 0.1, 0.3, 2.0
 OTHERS_CPU_PCT = 40.0  # of all cores, taken by others than the training
 WORKER_FULL_PCT = 85.0  # of one core: 66 to 99 measured with too few workers
 WORKERS_FULL_PCT = 60.0  # likewise on average over all workers

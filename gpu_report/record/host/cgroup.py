@@ -1,6 +1,7 @@
 """What the trainer's own control group waits for: pressure without the neighbours', and the memory it may use.
 
-Only cgroup v2 tells it. The root group has nothing that /proc does not tell, so for it the columns stay empty.
+Only cgroup v2 tells it, but for a limit of CPU time, which v1 has, too. The root group has nothing that /proc does not
+tell, so for it the columns stay empty.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ ROOT = Path("/sys/fs/cgroup")
 LOOK_EVERY_S = 30.0  # a process is moved to another group once, by what launched it, if at all
 NOT_ROOT = "cgroup.type"  # a file that every group has but the root, also where a namespace shows ours as the root
 MEMORY_EVERY_S = 10.0  # it grows over minutes, and a cell a second would add 6 bytes to each row
+V1_QUOTA, V1_PERIOD = "cpu.cfs_quota_us", "cpu.cfs_period_us"
 PRESSURES = {
     "cgroup_cpu_pressure_pct": "cpu.pressure",
     "cgroup_io_pressure_pct": "io.pressure",
@@ -87,7 +89,8 @@ def cpu_limit(proc: Path = Path("/proc"), root: Path = ROOT) -> float | None:
 
     A container sees all cores of its machine; this is what `docker run --cpus 4` and Kubernetes' limits set.
     """
-    return _least("cpu.max", _cores, proc, root)
+    limits = _least("cpu.max", _cores, proc, root), _least_of_v1(proc, root)
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def oom_kills(folder: Path) -> int | None:
@@ -104,6 +107,25 @@ def _least(name: str, read: Callable[[str], float | None], proc: Path, root: Pat
     above = [folder for folder in (group, *group.parents) if folder.is_relative_to(root)]
     limits = [read(read_text(folder / name)) for folder in above]
     return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _least_of_v1(proc: Path, root: Path) -> float | None:
+    """Return the least CPU time, in cores, of our own group of cgroup v1 and of those above it.
+
+    In a container the mount may begin at that group, whose path is that of the machine: then the mount itself is it.
+    """
+    for line in read_text(proc / "self" / "cgroup").splitlines():
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        if "cpu" not in controllers.split(",") or ".." in Path(path).parts:
+            continue
+        mount = root / controllers if (root / controllers).is_dir() else root / "cpu"
+        group = mount / path.lstrip("/")
+        above = [folder for folder in (group, *group.parents) if folder.is_relative_to(mount)]
+        found = [
+            _cores(f"{read_text(each / V1_QUOTA).strip()} {read_text(each / V1_PERIOD).strip()}") for each in above
+        ]
+        return min((limit for limit in found if limit is not None), default=None)
+    return None
 
 
 def _cores(text: str) -> float | None:

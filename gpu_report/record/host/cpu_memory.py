@@ -9,6 +9,7 @@ from gpu_report.record.proc_files import container, read_text
 
 CPU_FIELDS_COUNTED = 8  # user nice system idle iowait irq softirq steal; guest time is already in user
 IDLE_FIELDS = slice(3, 5)  # idle, iowait
+IOWAIT, STEAL = 4, 7
 ALL = "cpu"  # the line of all cores
 
 Ticks = tuple[int, ...]
@@ -81,7 +82,8 @@ def _cpu_shares(before: Mapping[str, Ticks], after: Mapping[str, Ticks]) -> dict
     return {
         "cpu_pct": busy.get(ALL),
         "cpu_busiest_core_pct": max((share for name, share in busy.items() if name != ALL), default=None),
-        "iowait_pct": _share(before.get(ALL), after.get(ALL), 4),
+        "iowait_pct": _share(before.get(ALL), after.get(ALL), IOWAIT),
+        "cpu_steal_pct": _share(before.get(ALL), after.get(ALL), STEAL),
     }
 
 
@@ -92,7 +94,7 @@ def _busy_share(before: Ticks, after: Ticks) -> float | None:
 
 
 def _share(before: Ticks | None, after: Ticks | None, field: int) -> float | None:
-    if not before or not after:
+    if not before or not after or min(len(before), len(after)) <= field:
         return None
     total = sum(after) - sum(before)
     # iowait may step back: the kernel says so in proc(5)

@@ -96,7 +96,8 @@ def others_cpu_pct(context: Context, epochs: Sequence[TrainedEpoch]) -> float | 
         return None
     training = context.training_at(epochs[0].span[0])
     ranks = len(training.rank_group.ranks) if training and training.rank_group else 1
-    return max(total - (main * ranks + (workers or 0.0)) / cores, 0.0)
+    stolen = of_host("cpu_steal_pct")(context, epochs) or 0.0
+    return max(total - (main * ranks + (workers or 0.0)) / cores - stolen, 0.0)
 
 
 # Name, unit, signal, and whether it is reported even where it did not change.
@@ -109,6 +110,7 @@ SIGNALS: tuple[tuple[str, str, Signal, bool], ...] = (
     ("GPU temperature", "°C", of_gpus("temperature_c"), False),
     ("GPU memory", "MiB", of_gpus("memory_used_mib"), False),
     ("CPU of others", "% of all cores", others_cpu_pct, False),
+    ("CPU that went to other virtual machines (steal)", "% of all cores", of_host("cpu_steal_pct"), False),
     ("read from storage by the training", "MiB/s", of_host("trainer_read_mib_s"), False),
     ("processes waiting for input or output", "%", of_host("io_pressure_pct"), False),
 )

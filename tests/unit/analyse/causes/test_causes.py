@@ -488,6 +488,37 @@ def test_a_training_that_fills_the_cores_of_its_quota_lacks_cores():
     assert explain(dataclasses.replace(held, usable_cores=4.6)).cause.name == "unexplained"
 
 
+def stolen(within, usual=0.0, **fields):
+    """Return an interval in which a hypervisor takes CPU time, and in which it usually takes so much."""
+    return dataclasses.replace(signals({}, **fields), host=signal_table({**FED, "cpu_steal_pct": usual}, within))
+
+
+STOLEN = {"cpu_pct": 60, "cpu_steal_pct": 25, "main_cpu_pct": 70, "workers_cpu_pct": 300}
+
+
+def test_cpu_time_that_a_hypervisor_took_is_said_and_is_no_process_of_this_machine():
+    (cause, *_), advice = (explain(stolen(STOLEN)).cause,), explain(stolen(STOLEN)).advice
+    assert cause.explanation == (
+        "the hypervisor gave 42 % of the CPU time that this machine wanted to other virtual machines"
+    )
+    assert (cause.name, advice) == ("cpu-limit", (host.DEDICATED,))
+    assert host.cores_taken(stolen({**STOLEN, "cpu_pct": 100, "cpu_steal_pct": 60})) is None
+    assert host.cores_taken(stolen({**STOLEN, "cpu_pct": 100, "cpu_steal_pct": 1})) is not None
+
+
+@pytest.mark.parametrize(
+    ("within", "usual", "fields", "found"),
+    [
+        ({"cpu_steal_pct": 5}, 0.0, {}, False),  # of 60 % that were wanted
+        ({"cpu_steal_pct": 1.5, "cpu_pct": 3}, 0.0, {}, False),  # nobody wanted any
+        ({}, 20.0, {}, False),  # as always
+        ({}, 20.0, {"is_lasting": True}, True),  # all of a training
+    ],
+)
+def test_what_a_hypervisor_always_takes_explains_no_moment(within, usual, fields, found):
+    assert (host.cores_stolen(stolen({**STOLEN, **within}, usual, **fields)) is not None) == found
+
+
 @pytest.mark.parametrize(("used", "pressure", "full"), [(80, 69, True), (80, 20, False), (70, 69, False)])
 @pytest.mark.parametrize("whose", ["cpu_pressure_pct", "cgroup_cpu_pressure_pct"])
 def test_cores_that_processes_wait_for_are_full_before_the_last_percent(used, pressure, full, whose):

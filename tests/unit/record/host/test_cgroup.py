@@ -115,3 +115,23 @@ def test_the_cores_that_a_quota_comes_to(host):
     (host.root / "slice/job/cpu.max").write_text("400000 100000\n")
     (host.root / "slice/cpu.max").write_text("150000 100000\n")
     assert cpu_limit(host.proc, host.root) == 1.5
+
+
+@pytest.mark.parametrize(
+    ("folder", "quota", "cores"),
+    [
+        ("docker/1a2b", "410000", 4.1),
+        ("docker", "150000", 1.5),  # the group above
+        ("", "200000", 2.0),  # a container's mount begins at its group
+        ("docker/1a2b", "-1", None),  # no limit
+        ("docker/1a2b", "garbled", None),
+    ],
+)
+def test_the_quota_of_cgroup_v1_is_a_limit_too(tmp_path, folder, quota, cores):
+    host = Host(tmp_path)
+    host.process("self", "", line="4:memory:/docker/1a2b\n3:cpu,cpuacct:/docker/1a2b\n")
+    group = host.root / "cpu,cpuacct" / folder
+    group.mkdir(parents=True)
+    (group / "cpu.cfs_quota_us").write_text(f"{quota}\n")
+    (group / "cpu.cfs_period_us").write_text("100000\n")
+    assert cpu_limit(host.proc, host.root) == cores

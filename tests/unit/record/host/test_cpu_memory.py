@@ -32,7 +32,7 @@ def test_shares_are_differences(monkeypatch):
         [
             {"cpu": (0, 0, 0, 0, 0, 0, 0, 0), "cpu0": (0, 0, 0, 0, 0, 0, 0, 0), "cpu1": (0,) * 8},
             {
-                "cpu": (30, 0, 10, 140, 20, 0, 0, 0),
+                "cpu": (20, 0, 10, 140, 20, 0, 0, 10),
                 "cpu0": (30, 0, 10, 40, 20, 0, 0, 0),
                 "cpu1": (0, 0, 0, 100, 0, 0, 0, 0),
             },
@@ -43,6 +43,7 @@ def test_shares_are_differences(monkeypatch):
     sampler.sample()
     sample = sampler.sample()
     assert (sample["cpu_pct"], sample["cpu_busiest_core_pct"], sample["iowait_pct"]) == (20.0, 40.0, 10.0)
+    assert sample["cpu_steal_pct"] == 5.0
 
 
 def test_what_cannot_be_read_is_missing_and_not_zero(monkeypatch):

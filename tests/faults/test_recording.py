@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.conftest import clean_environment, cli_command, wait_for
+from tests.conftest import REPOSITORY, clean_environment, cli_command, wait_for
 
 FAST = ("--interval", "0.1")
 
@@ -47,6 +47,15 @@ def test_a_second_recorder_is_refused_with_and_without_a_command(start_cli, run_
     assert not (tmp_path / "ran").exists()
     running.stop()
     assert len(recorded.events("recording_started")) == 1
+
+
+def test_a_folder_with_an_imported_run_is_refused_and_stays_as_it_was(run_cli, fake_nvml, tmp_path):
+    run = shutil.copytree(REPOSITORY / "sample_runs" / "starved", tmp_path / "imported")
+    before = {file.name: file.read_bytes() for file in run.iterdir() if file.is_file()}
+    done = run_cli("record", *FAST, "--duration", "0.3", "--output", run, env=fake_nvml.env())
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "holds a run that was imported: name a new folder" in done.stderr
+    assert {file.name: file.read_bytes() for file in run.iterdir() if file.is_file()} == before
 
 
 def test_recording_again_into_a_folder_appends_a_segment(run_cli, fake_nvml, recorded):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report import run_folder
+from gpu_report.errors import UsageError
 from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_command
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
@@ -36,6 +37,8 @@ class OpenRecording:
         """Claim the run folder and begin; UsageError when it is in use, or cannot be written."""
         folder = options.output or run_folder.claim_new_run(Path(run_folder.RUNS_DIR), time.time())
         segments, earlier = earlier_start(folder)
+        if earlier.get("source", run_json.SOURCE) != run_json.SOURCE:
+            raise UsageError(f"{folder} holds a run that was imported: name a new folder with --output")
         start = clocks.now()
         self._options = options
         self._since_wall_s = start.wall_s

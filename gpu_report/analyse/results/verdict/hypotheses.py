@@ -45,4 +45,6 @@ def _guesses(settings: RunSettings) -> Iterator[Hypothesis]:
         yield Hypothesis(small, th.GUESS_BATCH, "train one epoch with twice the `batch`; faster means yes", "batch")
     if not settings.cached and settings.has("cache"):
         reads = "reading images from disk in every epoch may be slow"
-        yield Hypothesis(reads, th.GUESS_CACHE, "train one epoch with `cache=ram`; faster means yes", "cache")
+        yield Hypothesis(
+            reads, th.GUESS_CACHE, "watch the workers' CPU in `top`; well under 100 % each means yes", "cache"
+        )

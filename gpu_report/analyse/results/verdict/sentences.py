@@ -130,11 +130,12 @@ def _against(lead: Lead | None) -> Iterator[Sentence]:
 
 
 def _unnamed(context: Context, lead: Lead | None, findings: Sequence[Finding]) -> Iterator[Sentence]:
-    """Yield how to learn which line of code to look at, where none was noted."""
+    """Yield how to learn which line of code to look at, where none was noted, for the recorder started no command."""
     about = lead.sentence.about if lead is not None and lead.sentence.kind == LOOK else ""
     led = lead.sentence.findings if lead is not None else ()
     is_named = any(finding.where for finding in findings if finding.id in led)  # by a few dumps
-    if not context.run.stacks and not is_named and about in CAUSES and CAUSES[about].has_line:
+    watched = not context.run.recording.command and not context.run.stacks
+    if watched and not is_named and about in CAUSES and CAUSES[about].has_line:
         text = "To see which line of code, start the training with `gpu-report record -- COMMAND`."
         yield Sentence("record", text, (), about)
 

@@ -11,7 +11,7 @@ from gpu_report.analyse.rules.training_end.exception_words import (
     exception_cause,
     exception_summary,
 )
-from gpu_report.analyse.rules.training_end.exit_signal import STOPPED, command_exit, is_by_hand
+from gpu_report.analyse.rules.training_end.exit_signal import STOPPED, command_exit, is_by_hand, is_from_outside
 from gpu_report.analyse.rules.training_end.final_gpu_memory import held_at_the_end, memory_just_before
 from gpu_report.analyse.rules.training_end.full_card import full_card_gone, full_just_before
 from gpu_report.analyse.rules.training_end.hang import Hang, find_hang
@@ -143,12 +143,12 @@ def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGrou
         advice=how.advice,
     )
     if going:
-        if before is not None or not by_hand:
+        if before is not None or not is_from_outside(event):
             found = with_last_stacks(context, found, _pids(context, going), before.start_t_s if before else None)
         return replace(found, epoch=going[-1].epoch, phase=going[-1].phase.name)
     if reported and all(training.is_good for training in reported):
         return _beside_its_training(found, went_on=any(t.end_t_s > event.t_s + ENDED_TOGETHER_S for t in reported))
-    was_killed = not reported and event.fields.get("signal") and not is_by_hand(event)
+    was_killed = not reported and event.fields.get("signal") and not is_from_outside(event)
     return with_last_stacks(context, found, frozenset()) if was_killed else found
 
 

@@ -35,6 +35,7 @@ STOPPED = "Stopped by Ctrl-C"
 TIME_LIMIT = "`sacct -j JOB -o State` shows which; ask for more time (`--time`), or submit it again to resume"
 ASK_MORE_TIME = "Ask for more time (`--time`), or submit it again to resume"
 ASKED_TO_END = "SIGTERM"
+FROM_OUTSIDE = frozenset({BY_HAND, ASKED_TO_END, "SIGHUP"})
 BY_SLURM = "its Slurm job was cancelled, preempted or over its time limit"
 
 
@@ -80,6 +81,11 @@ def command_exit(context: Context, event: RecordedEvent, pids: frozenset[int]) -
 def is_by_hand(event: RecordedEvent) -> bool:
     """Tell whether Ctrl-C ended a command."""
     return _signal(event) == BY_HAND
+
+
+def is_from_outside(event: RecordedEvent) -> bool:
+    """Tell whether something else ended a command, whatever that did just then."""
+    return _signal(event) in FROM_OUTSIDE
 
 
 def _by_the_oom_killer(

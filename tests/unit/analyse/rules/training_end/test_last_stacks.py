@@ -72,6 +72,12 @@ def test_a_kill_names_the_last_line():
     assert numbers(finding) == {"the main process was last seen in log_images (callbacks.py:9)": 2.0}
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_who_asks_a_training_to_end_does_not_ask_where_it_is(name):
+    finding = the_end(recorded(stacks((10.0, HUNG), (288.0, LOGS)), command={"signal": name}, heard=285.0))
+    assert (finding.where, "seen" in finding.summary) == ((), False)
+
+
 def test_an_exception_says_itself_where_it_was():
     finding = the_end(recorded(stacks((10.0, LOGS)), ended="exception", heard=285.0))
     assert finding.where == ()

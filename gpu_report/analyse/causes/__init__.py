@@ -119,14 +119,18 @@ class Explanation:
     advice: tuple[Advice, ...] = ()
 
 
-def explain(signals: IntervalSignals, *, expected: Cause | None = None, kernel_was_read: bool = True) -> Explanation:
+def explain(
+    signals: IntervalSignals, *, fell: bool = False, expected: Cause | None = None, kernel_was_read: bool = True
+) -> Explanation:
     """Return what explains an interval: the strongest candidate, else `expected`, else unexplained.
 
-    `expected` is the cause that the phase gives (a validation of typical length), which yields only to a stronger one.
-    `kernel_was_read` is False when nobody looked.
+    `fell` says that utilisation fell in it: batches that are too small were as small before. `expected` is the cause
+    that the phase gives (a validation of typical length), which yields only to a stronger one. `kernel_was_read` is
+    False when nobody looked.
     """
     excluded = WHILE_WAITED_FOR if stood_elsewhere(signals) else frozenset()
     excluded -= {cores_taken} if crowded_out(signals) else frozenset()
+    excluded |= {launch_bound} if fell else frozenset()
     scorers = (each for each in CAUSES if each not in excluded)
     found = [candidate for scorer in scorers if (candidate := scorer(signals)) is not None]
     if not found and expected is None and (waited := waited_for_data(signals)) is not None:

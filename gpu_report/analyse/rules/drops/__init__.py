@@ -29,7 +29,8 @@ def _finding(context: Context, part: DropPart) -> Finding:
     at_end = epoch_end_cause(context, drop) if part.explained else None
     signals = context.signals.of(drop.gpu, *drop.span)
     kernel_was_read = context.run.kernel.status == "read"
-    explained = explain(signals, expected=at_end.cause if at_end else None, kernel_was_read=kernel_was_read)
+    expects = at_end.cause if at_end else None
+    explained = explain(signals, fell=True, expected=expects, kernel_was_read=kernel_was_read)
     explained = with_late_first_batch(context, drop, explained)
     cause = explained.cause
     expected = (

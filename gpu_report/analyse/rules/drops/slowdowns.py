@@ -18,7 +18,6 @@ from gpu_report.analyse.timeline.trainings import begun_later
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, intersect, length_s
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
-from gpu_report.catalogue import LAUNCH_BOUND
 from gpu_report.model import Advice, Cause, Finding, Options
 from gpu_report.wording import fall_words
 
@@ -146,9 +145,8 @@ def _meet(fall: Drop, drop: Drop) -> bool:
 
 def _finding(context: Context, fall: Drop) -> Finding | None:
     signals = context.signals.of(fall.gpu, *fall.span)
-    explained = explain(signals)
-    # a batch is as small before a fall: what it leaves the GPU to do explains none
-    if explained.cause.confidence < th.SLOWED_CONFIDENCE or explained.cause.name == LAUNCH_BOUND:
+    explained = explain(signals, fell=True)
+    if explained.cause.confidence < th.SLOWED_CONFIDENCE:
         return None
     return context.finding(
         "slowdown",

@@ -352,6 +352,19 @@ def test_a_batch_that_is_as_small_as_before_explains_no_fall():
     assert findings(run, "slowdown") == []
 
 
+def test_a_drop_then_lies_in_the_main_process():
+    run = slowed_run(percent=20)
+    launches = {
+        "cpu_pct": 12.0,
+        "main_cpu_pct": 100.0,
+        "workers_cpu_pct": np.where(run.host["t_s"].between(70, 90), 5.0, 60.0),
+        "cpu_pressure_pct": 0.0,
+    }
+    samples = run.samples.assign(sm_active_pct=2.0)
+    run = dataclasses.replace(run, host=run.host.assign(**launches), samples=samples)
+    assert [finding.cause.name for finding in findings(run, "drop")] == ["main-process"]
+
+
 def test_a_drop_is_no_slowdown_as_well():
     run = slowed_run(percent=30)
     assert (len(findings(run, "drop")), findings(run, "slowdown")) == (1, [])

@@ -141,6 +141,15 @@ def fall_words(who: str, before_pct: float, during_pct: float) -> str:
     return f"Utilisation of {who} fell from {before_pct:.0f} % to {during_pct:.0f} %"
 
 
+def gpus_words(gpus: Sequence[int]) -> str:
+    """Return GPUs, in order, as they are spoken: GPU 1, GPUs 0 and 1, GPUs 0 to 7; empty for none."""
+    if len(gpus) <= 1:
+        return f"GPU {gpus[0]}" if gpus else ""
+    if len(gpus) > 2 and gpus[-1] - gpus[0] == len(gpus) - 1:
+        return f"GPUs {gpus[0]} to {gpus[-1]}"
+    return f"GPUs {', '.join(map(str, gpus[:-1]))} and {gpus[-1]}"
+
+
 def length(seconds: float) -> str:
     """Return a duration as a person says it: 44 s, 2 min 5 s, 3 h 10 min."""
     whole = round(seconds)

@@ -10,7 +10,7 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import OCCURRED_KEY, RULES, STEADY_KEY
 from gpu_report.model import Evidence, Finding, Occurrence, Severity
-from gpu_report.wording import fall_words, length
+from gpu_report.wording import fall_words, gpus_words, length
 
 Group = list[Finding]
 TENTHS_S = 9.95  # a length under this is said to a tenth of a second
@@ -222,7 +222,7 @@ def _trained_gpu_s(context: Context) -> float:
 
 def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurrence]) -> str:
     """Return what happened to which GPUs, for how long, and how often."""
-    named = _named(gpus)
+    named = gpus_words(gpus)
     took = length(sum(one.duration_s for one in occurrences))
     each_s = median(one.duration_s for one in occurrences)
     each = f"{each_s:.1f} s" if each_s < TENTHS_S else length(each_s)
@@ -234,22 +234,13 @@ def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurr
     return f"{how_far} {times}" if recurs else f"{how_far} for {took}"
 
 
-def _named(gpus: Sequence[int]) -> str:
-    """Return GPUs as they are spoken: GPU 1, GPUs 0 and 1, GPUs 0 to 7."""
-    if len(gpus) == 1:
-        return f"GPU {gpus[0]}"
-    if len(gpus) > 2 and gpus[-1] - gpus[0] == len(gpus) - 1:
-        return f"GPUs {gpus[0]} to {gpus[-1]}"
-    return f"GPUs {', '.join(map(str, gpus[:-1]))} and {gpus[-1]}"
-
-
 def _of_gpus(group: Group, gpus: Sequence[int]) -> str:
     """Return how busy several GPUs were in the steady state of a training, and why."""
     known = [round(pct) for finding in group if (pct := finding.number(STEADY_KEY)) is not None]
     why = group[0].cause.explanation if group[0].cause else ""
     least, most = min(known, default=0), max(known, default=0)
     busy = f"were busy {least if least == most else f'{least} to {most}'} %" if known else "waited for data"
-    return f"{_named(gpus)} {busy} in steady state: {why}"
+    return f"{gpus_words(gpus)} {busy} in steady state: {why}"
 
 
 def _how_often(longest: Finding, occurrences: Sequence[Occurrence]) -> tuple[Evidence, ...]:

@@ -1,18 +1,40 @@
-"""What a finding cost on the clock, and on how many GPUs."""
+"""What findings cost on the clock, on however many GPUs."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.timeseries.intervals import Span, union
 from gpu_report.model import Finding
 
 
 def cost_on_the_clock_s(context: Context, findings: Sequence[Finding]) -> float | None:
-    """Return what findings cost on the clock (s), None where none of them knows it.
+    """Return what findings of one cause cost on the clock (s), None where none of them knows it.
 
-    What one GPU lost its training lost; what is of no GPU alone all GPUs of the training lost.
+    What one GPU lost its training lost; what is of no GPU alone all GPUs of the training lost. What slowed several GPUs
+    of a training at once, or was two processes on one, cost as much as the worst of it.
     """
-    known = [(finding, finding.lost_gpu_s) for finding in findings if finding.lost_gpu_s is not None]
-    return sum(lost_s / _gpus_of(context, finding) for finding, lost_s in known) if known else None
+    known: dict[int, list[Finding]] = {}
+    for one in (one for finding in findings for one in finding.each if one.lost_gpu_s is not None):
+        known.setdefault(id(context.training_at(one.start_t_s, one.gpu)), []).append(one)
+    return sum(_of_one_training(context, each) for each in known.values()) if known else None
+
+
+def _of_one_training(context: Context, findings: Sequence[Finding]) -> float:
+    spans = [_whole_span(context, finding) for finding in findings]
+    begins = [start for start, _ in union(spans)]
+    most_s = [0.0] * len(begins)
+    for finding, span in zip(findings, spans, strict=True):
+        at = bisect_right(begins, span[0]) - 1
+        most_s[at] = max(most_s[at], (finding.lost_gpu_s or 0.0) / _gpus_of(context, finding))
+    return sum(most_s)
+
+
+def _whole_span(context: Context, finding: Finding) -> Span:
+    """Return when a finding lasted; what held a clock down is dated by its longest time, and costs all of them."""
+    mine = (each for each in context.throttles if (each.gpu, each.cause) == (finding.gpu, finding.rule))
+    spans = next((each.spans for each in mine), (finding.span,))
+    return min(start for start, _ in spans), max(end for _, end in spans)
 
 
 def _gpus_of(context: Context, finding: Finding) -> int:

@@ -14,7 +14,7 @@ from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, CauseRow, rule_words
 from gpu_report.model import CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
-from gpu_report.wording import about_length, counted, lower_first, place_words, shown_ratio, upper_first
+from gpu_report.wording import about_length, counted, gpus_words, lower_first, place_words, shown_ratio, upper_first
 
 FASTER_FROM = 1.2  # times as fast: less is no headline
 
@@ -73,7 +73,7 @@ def _look(
     names_own = worst.waited_for != OTHER_NODE and at is not None and not at.is_yolo
     then = ""
     if worst.waited_for == OTHER_NODE:  # what this rank did meanwhile was to wait
-        text = f"{upper_first(_gpu(worst))} waited {took} for {OTHER_NODE}, which nvidia-smi shows as busy"
+        text = f"{upper_first(_gpus([worst]))} waited {took} for {OTHER_NODE}, which nvidia-smi shows as busy"
     elif names_own and at is not None:
         text = f"Look at {place_words(at)}: {felt} for {took} there{faster}"
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
@@ -88,7 +88,7 @@ def _look(
         times = counted(count, lower_first(rule_words(worst.rule)), "drops in GPU utilisation")
         text = f"{times} took {took}; the cause is unknown"
     else:
-        text = row.once.format(took=took, probably=sure, gpu=_gpu(worst), cost=about_length(cost_s or took_s))
+        text = row.once.format(took=took, probably=sure, gpu=_gpus(findings), cost=about_length(cost_s or took_s))
         then = _stood(at, row)
     return Sentence(LOOK, f"{text}.", ids, cause, advice, names_own), then
 
@@ -113,5 +113,5 @@ def _stood(at: CodeLocation | None, row: CauseRow) -> str:
     return f"{who} in {place_words(at)}."
 
 
-def _gpu(finding: Finding) -> str:
-    return "the GPU" if finding.gpu is None else f"GPU {finding.gpu}"
+def _gpus(findings: Sequence[Finding]) -> str:
+    return gpus_words(sorted({finding.gpu for finding in findings if finding.gpu is not None})) or "the GPU"

@@ -128,21 +128,35 @@ def test_ranks_of_the_training_are_no_guests_of_each_other():
     assert findings(run, "other-process") == []
 
 
-def test_what_a_guest_left_of_the_trainings_pace_is_told_where_callbacks_told_the_pace():
-    (other,) = findings(guest_run(), "other-process")
-    assert other.summary.endswith(" 19 s: it took 13 % of training time")  # nothing told the throughput
-    assert other.lost_gpu_s is None
+def with_speed_halved(run):
+    """Return a run in which callbacks counted half of the images a second while the first guest was there."""
+    (other, *_) = findings(guest_run(), "other-process")
     ends = (10.0, other.start_t_s, other.end_t_s, 115.0)
     epochs = tuple(
         InsideEpoch(n, 1, a, b, 1000, round((b - a) * (50 if n == 2 else 100)), 0.0, 0.0, 0.0)
         for n, (a, b) in enumerate(itertools.pairwise(ends), 1)
     )
     phases = tuple(Phase("train", epoch.epoch, epoch.start_t_s, epoch.end_t_s, "inside") for epoch in epochs)
-    told = dataclasses.replace(guest_run(), inside=(InsideRun(1, 0, 41, "train", {}, phases, epochs),))
+    return dataclasses.replace(run, inside=(InsideRun(1, 0, 41, "train", {}, phases, epochs),))
+
+
+def test_what_a_guest_left_of_the_trainings_pace_is_told_where_callbacks_told_the_pace():
+    (other,) = findings(guest_run(), "other-process")
+    assert other.summary.endswith(" 19 s: it took 13 % of training time")  # nothing told the throughput
+    assert other.lost_gpu_s is None
+    told = with_speed_halved(guest_run())
     (finding,) = findings(told, "other-process")
     assert finding.summary.endswith(": training speed was 50 % of typical")
     assert finding.lost_gpu_s == pytest.approx(finding.duration_s / 2)
     assert analyse(told).verdict.text.startswith("Keep python3 (pid 77) off GPU 0: it cost about 9 s of training.")
+
+
+def test_two_guests_at_once_cost_the_training_its_pace_once():
+    rows = list(guest_run().processes.itertuples(index=False))
+    rows += [row._replace(pid=78) for row in rows if row.pid == 77]
+    told = with_speed_halved(with_processes(guest_run(), *rows))
+    assert len(findings(told, "other-process")) == 2
+    assert "it cost about 9 s of training" in analyse(told).verdict.text
 
 
 def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():

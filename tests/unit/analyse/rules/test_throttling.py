@@ -317,3 +317,14 @@ def test_a_clock_of_zero_is_no_clock_to_lose():
         made = run(SW_HEAT, start=0, end=SECONDS, temperature_c=column(90, 90), **clocks)
         gpus = tuple(dataclasses.replace(gpu, max_sm_clock_mhz=0.0) for gpu in made.gpus)
         assert throttled(dataclasses.replace(made, gpus=gpus)) == []
+
+
+def test_gpus_of_one_training_that_are_held_down_at_once_cost_it_once():
+    given = run()
+    other = given.samples.assign(gpu=1)
+    samples = pd.concat([given.samples, other], ignore_index=True)
+    both = dataclasses.replace(given, samples=samples, gpus=(*given.gpus, dataclasses.replace(given.gpus[0], index=1)))
+    assert len(throttled(both)) == 2
+    assert analyse(both).verdict.text.startswith(
+        "Raise the power limit of GPUs 0 and 1, if you may: it cost at most 11 s of training."
+    )

@@ -12,6 +12,7 @@ from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, rows_before, union
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.model import Cause, Finding, Interval, Run
+from gpu_report.wording import length
 
 WHY = (
     "no process was on it, and it drew only idle power: some drivers report this after a process was killed in the "
@@ -88,7 +89,7 @@ def _finding(context: Context, interval: Interval) -> Finding:
         "not-credible",
         "warning",
         interval.span,
-        f"GPU {interval.gpu} showed {interval.mean_pct:.0f} % for {interval.duration_s:.0f} s with no process on "
+        f"GPU {interval.gpu} showed {interval.mean_pct:.0f} % for {length(interval.duration_s)} with no process on "
         "it: the reading is implausible",
         gpu=interval.gpu,
         evidence=evidence(

@@ -4,6 +4,7 @@ from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.gpu_losses import Loss, losses
 from gpu_report.model import Cause, Finding
+from gpu_report.wording import length
 
 PLAIN_LOSS = "gpu is lost"  # says no more than that it was lost
 
@@ -21,7 +22,7 @@ def _finding(context: Context, loss: Loss) -> Finding:
         "gpu-lost",
         "critical",
         (start_s, end_s),
-        f"The driver lost GPU {loss.gpu}{said} for {end_s - start_s:,.0f} s: it {until}",
+        f"The driver lost GPU {loss.gpu}{said} for {length(end_s - start_s)}: it {until}",
         gpu=loss.gpu,
         cause=Cause("gpu-fault", CERTAIN, f"the driver reported: {loss.reason}"),
         kernel_events=tuple(context.signals.of(loss.gpu, start_s, end_s).kernel),

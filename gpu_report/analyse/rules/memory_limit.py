@@ -10,7 +10,7 @@ from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
 from gpu_report.analyse.timeseries.thresholds import STRAY_S
 from gpu_report.model import Evidence, Finding
-from gpu_report.wording import gib, memory_words
+from gpu_report.wording import gib, length, memory_words
 
 
 def full_memory(context: Context) -> list[Finding]:
@@ -47,7 +47,7 @@ def _finding(context: Context, memory: GpuMemory, spans: list[Span]) -> Finding:
         "memory-near-limit",
         "warning",
         (start_s, end_s),
-        f"GPU {memory.gpu}'s memory was {100 * peak / capacity:.0f} % full for {end_s - start_s:.0f} s: "
+        f"GPU {memory.gpu}'s memory was {100 * peak / capacity:.0f} % full for {length(end_s - start_s)}: "
         f"{peak / 1024:.1f} of {memory_words(capacity)}{whose}",
         gpu=memory.gpu,
         evidence=_evidence(context, memory, spans, peak, others),

@@ -76,7 +76,7 @@ def _cause(throttle: Throttle, others: Sequence[OtherProcess]) -> Cause:
 
 
 def _summary(throttle: Throttle) -> str:
-    for_s = f"{throttle.throttled_s.sum():,.0f} s"
+    for_s = length(float(throttle.throttled_s.sum()))
     if not throttle.lost.any():
         return f"GPU {throttle.gpu} was at {HOT_C:.0f} °C or more for {for_s}, without a lower clock so far"
     if throttle.by_design:

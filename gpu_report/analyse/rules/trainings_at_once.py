@@ -10,7 +10,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, intersect, union
 from gpu_report.model import Advice, Cause, Finding
-from gpu_report.wording import counted
+from gpu_report.wording import counted, length
 
 
 def trainings_at_once(context: Context) -> list[Finding]:
@@ -49,7 +49,7 @@ def _finding(context: Context, gpu: int, trainings: Sequence[Training], span: Sp
         "other-process",
         "warning",
         span,
-        f"{times} shared GPU {gpu} for {span[1] - span[0]:.0f} s",
+        f"{times} shared GPU {gpu} for {length(span[1] - span[0])}",
         gpu=gpu,
         evidence=evidence(
             ("trainings on this GPU at the same time, at most", float(most), ""),

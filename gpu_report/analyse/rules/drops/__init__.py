@@ -9,7 +9,7 @@ from gpu_report.analyse.rules.drops.late_first_batches import with_late_first_ba
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.model import Advice, Evidence, Finding
-from gpu_report.wording import fall_words
+from gpu_report.wording import fall_words, length
 
 
 def drops(context: Context) -> list[Finding]:
@@ -40,7 +40,7 @@ def _finding(context: Context, part: DropPart) -> Finding:
         "sustained-low" if drop.sustained else "drop",
         "info" if expected else "warning",
         drop.span,
-        f"{fall_words(f'GPU {drop.gpu}', drop.level_pct, drop.mean_pct)} for {drop.duration_s:.0f} s",
+        f"{fall_words(f'GPU {drop.gpu}', drop.level_pct, drop.mean_pct)} for {length(drop.duration_s)}",
         gpu=drop.gpu,
         expected=expected,
         at_boundary=context.epoch_ends.touching(*drop.span) is not None,

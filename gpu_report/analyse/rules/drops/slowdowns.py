@@ -19,7 +19,7 @@ from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents,
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, intersect, length_s
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.model import Advice, Cause, Finding, Options
-from gpu_report.wording import fall_words
+from gpu_report.wording import fall_words, length
 
 MEANS_S = 20.0  # three of them are a minute, and a GPU that waits for data has had dozens of batches in each
 SCATTERS_OVER_S = 300.0  # of means before a fall: fewer do not say how far they scatter
@@ -152,7 +152,7 @@ def _finding(context: Context, fall: Drop) -> Finding | None:
         "slowdown",
         "warning",
         fall.span,
-        f"{fall_words(f'GPU {fall.gpu}', fall.level_pct, fall.mean_pct)} for {fall.duration_s:.0f} s",
+        f"{fall_words(f'GPU {fall.gpu}', fall.level_pct, fall.mean_pct)} for {length(fall.duration_s)}",
         gpu=fall.gpu,
         level_pct=fall.level_pct,
         low_pct=fall.mean_pct,

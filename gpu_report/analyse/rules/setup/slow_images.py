@@ -20,6 +20,7 @@ from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
 from gpu_report.catalogue import SLOW_IMAGES_KEY
 from gpu_report.model import Advice, Cause, Evidence, Mount
+from gpu_report.wording import length
 
 LOCAL, FASTER = "Copy the data set to a local disk", "Move the data set to a faster disk"
 
@@ -119,7 +120,7 @@ def _issue(  # noqa: PLR0913, PLR0917 - what is said of two kinds of images
     )
     return SetupIssue(
         "warning",
-        f"Training waited {waited_s:.0f} s for {what} on slow storage",
+        f"Training waited {length(waited_s)} for {what} on slow storage",
         (training.text("data_folder"),),
         (Evidence(f"waited for workers that read {what}", waited_s, "s", key=SLOW_IMAGES_KEY), *numbers, *more),
         advice,

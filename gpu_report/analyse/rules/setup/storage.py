@@ -10,7 +10,7 @@ from gpu_report.analyse.signals.filesystems import is_network, mount_of
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Cause, Mount
-from gpu_report.wording import MIB_PER_GIB
+from gpu_report.wording import MIB_PER_GIB, length
 
 MEMORY = "tmpfs"
 
@@ -30,7 +30,7 @@ def data_disk(context: Context, training: Training) -> SetupIssue | None:
     place = faster_place(mount, context.run.recording.mounts, size)
     return SetupIssue(
         "warning",
-        f"The images are in {folder} on {slow}: training waited for reads in {waited_s:.0f} s",
+        f"The images are in {folder} on {slow}: training waited for reads in {length(waited_s)}",
         (folder, slow, round(waited_s)),
         evidence(
             ("size of the images on disk", None if size is None else size / MIB_PER_GIB, "GiB"),

@@ -135,6 +135,8 @@ class _Search:
         self.behind = 0  # the end of the last dip that was looked at
         self.region = 0, 0  # the stretch that is looked at
         self._strays_over: dict[float, BlockSums] = {}  # seconds over a line
+        # by line the stretch that was looked at last, and the seconds of strays that were too many in it
+        self._many: dict[float, tuple[int, int, float]] = {}
         self._ends_of: dict[tuple[float, float], Indices] = {}  # of the low stretches in it, by line and strays borne
 
     def drops(self) -> Iterator[Drop]:
@@ -171,18 +173,17 @@ class _Search:
     def _follow(self, at: int, start: int) -> tuple[Drop | None, int, int]:
         """Return the drop that begins at `start` (None: none), where to go on, and until where it disturbs levels."""
         before = self._level(start)
-        line = self.share * before
-        end = self._end(start, line, STRAY_S)
-        begin, level = self._reach_back(at, start, before, STRAY_S)
-        drop = self._drop(begin, end, level)
-        if drop is None:  # strays may have joined too much: what holds without them?
-            end = self._end(start, line, 0.0)
-            begin, level = self._reach_back(at, start, before, 0.0)
+        line, end = self.share * before, start
+        for stray_s in (STRAY_S, 0.0):  # strays may have joined too much: what holds without them?
+            end = self._end(start, line, stray_s)
+            if not _counts(self.series, (at, end), self.at_least_s):  # nor from where it may have begun
+                continue
+            begin, level = self._reach_back(at, start, before, stray_s)
             drop = self._drop(begin, end, level)
-        if drop is None:
-            return None, end, 0
-        new_state = self._exclude(begin, end)
-        return drop, min(end, new_state), self._settled(min(end, new_state))
+            if drop is not None:
+                new_state = self._exclude(begin, end)
+                return drop, min(end, new_state), self._settled(min(end, new_state))
+        return None, end, 0
 
     def _candidates(self, regions: Pairs) -> Indices:
         """Return the readings in some stretches that are under their line, where no drop lies within its window."""
@@ -318,8 +319,19 @@ class _Search:
             return _few_strays(self.series, self.series.util_pct[start:end] < line, start, end)
         if line not in self._strays_over:
             self._strays_over[line] = BlockSums(len(self.series.t_s), partial(self._stray_s, line))
-        whole_s = self._seconds.between(start, end)
-        return self._strays_over[line].between(start, end) <= th.STRAY_SHARE * whole_s
+        if self._has_still_many(start, end, line):
+            return False
+        over_s, whole_s = (of.between(start, end) for of in (self._strays_over[line], self._seconds))
+        self._many[line] = (start, end, over_s - th.STRAY_SHARE * whole_s)
+        return over_s <= th.STRAY_SHARE * whole_s
+
+    def _has_still_many(self, start: int, end: int, line: float) -> bool:
+        """Tell whether a stretch had so many strays, when it began earlier, that the rest of it has too many as well.
+
+        All that lies between may have been strays, and the next dip mostly ends where the last one did.
+        """
+        before, until, too_many_s = self._many.get(line, (0, 0, 0.0))
+        return until == end and before <= start and too_many_s > self.series.t_s[start] - self.series.t_s[before]
 
     def _stray_s(self, line: float, first: int, end: int) -> Floats:
         return np.where(self.series.util_pct[first:end] < line, 0.0, self.series.weight_s[first:end])

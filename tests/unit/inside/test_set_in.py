@@ -4,7 +4,10 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
+import warnings
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -90,7 +93,7 @@ def test_files_that_nobody_writes_are_not_read(tmp_path, monkeypatch):
     usual = tmp_path / "usual.py"
     usual.write_text("import gc\ngc.set_threshold(20)\n")
     assert set_in._in_files([str(usual)], set_in.SETTERS) == [("frequent_gc", str(usual), 2)]
-    monkeypatch.setattr(set_in, "MOST_IN_ALL", 1)
+    monkeypatch.setattr(set_in, "MOST_READ", 1)
     assert len(set_in._in_files([str(usual), str(usual)], set_in.SETTERS)) == 1
 
 
@@ -137,3 +140,95 @@ def test_a_variable_that_a_script_leaves_to_its_ranks_is_the_scripts(tmp_path):
 
 def test_of_more_places_than_a_few_nobody_knows_which_one_it_was(tmp_path):
     assert run(tmp_path, SETS + SETS.partition("\n")[2] * 3, ["launch_blocking"]) == "[]"
+
+
+ON = "import gc\ngc.set_threshold(5)\n"
+
+
+def module(monkeypatch, file, name="hostile"):
+    loaded = ModuleType("hostile")
+    loaded.__file__ = file
+    monkeypatch.setitem(sys.modules, name, loaded)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ON.encode() + b"x" + b".a" * 120_000,  # Python 3.8 to 3.10 end the process where they parse this
+        ON.encode() + b"x" + b".a" * 20_000,
+        ON.encode() + b"x = 1\n" * 20_000,
+        ON.encode("utf-16"),
+        ON.encode() + b"\0",
+    ],
+)
+def test_sources_that_no_person_writes_are_not_parsed(tmp_path, monkeypatch, content):
+    monkeypatch.chdir(tmp_path)
+    Path("hostile.py").write_bytes(content)
+    module(monkeypatch, f"{tmp_path}/hostile.py")
+    assert set_in.found(["frequent_gc"]) == []
+
+
+@pytest.mark.parametrize("content", [b"\xef\xbb\xbf" + ON.encode(), b"# coding: latin-1\n# \xe9\n" + ON.encode()])
+def test_sources_with_a_mark_or_in_another_encoding_are_read(tmp_path, monkeypatch, content):
+    monkeypatch.chdir(tmp_path)
+    Path("hostile.py").write_bytes(content)
+    module(monkeypatch, f"{tmp_path}/hostile.py")
+    assert [each["name"] for each in set_in.found(["frequent_gc"])] == ["frequent_gc"]
+
+
+def test_what_is_no_file_is_never_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("fifo.py")
+    Path("folder.py").mkdir()
+    for link, target in (("loop.py", "loop.py"), ("zero.py", "/dev/zero"), ("gone.py", "none")):
+        Path(link).symlink_to(target)
+    for name in ("fifo", "folder", "loop", "zero", "gone", "nul\0", "x" * 5000, "\ud800"):
+        module(monkeypatch, f"{tmp_path}/{name}.py", name)
+    assert set_in.found(["frequent_gc"]) == []
+
+
+def test_names_that_are_no_plain_text_run_no_code(tmp_path, monkeypatch):
+    class Name(str):
+        def endswith(self, *_):
+            raise AssertionError
+
+    monkeypatch.chdir(tmp_path)
+    module(monkeypatch, Name(f"{tmp_path}/a.py"))
+    module(monkeypatch, f"{tmp_path}/a.py", ("no", "text"))
+    assert set_in.found(["frequent_gc"]) == []
+
+
+def test_a_deleted_current_folder_is_no_error(tmp_path, monkeypatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    module(monkeypatch, "relative.py")
+    assert set_in.found(["frequent_gc"]) == []
+    monkeypatch.chdir(tmp_path)
+
+
+def test_no_more_is_parsed_than_half_a_second_takes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number in range(4):
+        source = tmp_path / f"m{number}.py"
+        source.write_text(ON + "x = 1\n" * 10_000)
+        module(monkeypatch, str(source), f"hostile{number}")
+    assert len(set_in.found(["frequent_gc"])) == 2
+
+
+@pytest.mark.parametrize(
+    ("literal", "parsed"),
+    [('"\\d"', True), ("r'\\d\\\\'", True), ('"\\\\"', True), ('f"\\N{DASH}{x}"', True), ('"', False)],
+)
+def test_the_parser_warns_nobody_of_the_users_escapes(literal, parsed):
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        assert bool(lines(f"import gc\nx = {literal}\ngc.set_threshold(5)")) is parsed
+    assert warned == []
+
+
+def test_a_long_chain_of_calls_is_no_name():
+    began = time.thread_time()
+    assert lines("x" + ".set_threshold()" * 600 + "\nimport gc\ngc.set_threshold(5)") == [("frequent_gc", 3)]
+    assert time.thread_time() - began < 1

@@ -18,13 +18,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-MOST_BYTES = 2**18  # of a file: 256 KiB are 7,000 lines
+MOST_BYTES = 2**16  # of a file: 64 KiB are 1,700 lines; Python's parser holds the GIL for 0.1 s while it reads them
 MOST_FILES = 200
-MOST_IN_ALL = 2**21  # bytes; Python parses 2 MiB in a second or two, of which those that name nothing are only read
+MOST_READ = 2**21  # bytes in all
+MOST_PARSED = 2**17  # bytes of those that name a setting: half a second of CPU
+LONGEST_LINE = 10_000  # characters: up to Python 3.10 the parser overflows the stack on what is nested some deeper
+MOST_PARTS = 8  # of a dotted name
 MOST_PLACES = 3  # of one setting; where there are more, nobody knows which one it was
 GENERATIONS = 4  # of processes above a rank: those of torch.distributed, and the script
 INSTALLED = re.compile(r"[\\/](?:(?:site|dist)-packages|lib(?:64)?[\\/]python3[^\\/]*|gpu_report_inside)[\\/]")
 LIBRARIES = {"torch", "ultralytics"}  # also where they lie beside the user's own code
+ESCAPE = re.compile(r"\\(?:N\{[^}\n]*\}|[^\r\n'\"])")  # of which the parser warns, on the training's own stderr
 OFF = frozenset({None, False, "", "0"})  # values by which code switches off
 ENVIRON = "os.environ"
 ASKS = ".cpu_affinity"  # a function that sets something only where it is given what
@@ -100,12 +104,13 @@ def places(names: Sequence[str]) -> list[tuple[str, str, int]]:
 
 
 def _in_files(files: Sequence[str], wanted: Mapping[str, Setter]) -> list[tuple[str, str, int]]:
-    found, read = [], 0
+    found, read, parsed = [], 0, 0
     for file in files[:MOST_FILES]:
-        source = _source(file) if read < MOST_IN_ALL else ""
+        source = _source(file) if read < MOST_READ else ""
         read += len(source)
         asked = {name: each for name, each in wanted.items() if any(word in source for word in each.words)}
-        if asked:
+        if asked and parsed + len(source) <= MOST_PARSED:
+            parsed += len(source)
             lines = _lines(source, asked)
             found += [(name, file, line) for name, line in sorted(lines, key=lambda each: each[1])]
     return found
@@ -114,18 +119,21 @@ def _in_files(files: Sequence[str], wanted: Mapping[str, Setter]) -> list[tuple[
 def _source(file: str) -> str:
     """Return the text of a file, empty where it is none that a person writes, or cannot be read."""
     try:
-        if not os.path.isfile(file) or os.path.getsize(file) > MOST_BYTES:  # noqa: PTH113, PTH202 - os.path suffices
+        if not os.path.isfile(file):  # noqa: PTH113 - os.path suffices
             return ""
-        with open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123 - likewise
-            return opened.read(MOST_BYTES)
-    except OSError:
+        with open(file, encoding="utf-8-sig", errors="replace") as opened:  # noqa: PTH123 - likewise
+            source = opened.read(MOST_BYTES + 1)
+    except (OSError, ValueError):  # the latter of a name with a zero byte
         return ""
+    return source if len(source) <= MOST_BYTES else ""
 
 
 def _lines(source: str, wanted: Mapping[str, Setter]) -> set[tuple[str, int]]:
     """Return the names of what is switched on, and the lines that do it."""
+    if any(len(line) > LONGEST_LINE for line in source.split("\n")):
+        return set()
     try:
-        nodes = list(ast.walk(ast.parse(source)))
+        nodes = list(ast.walk(ast.parse(ESCAPE.sub("__", source))))
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # it has been changed since it was imported
         return set()
     known = _imported_names(nodes)
@@ -202,7 +210,7 @@ def _imported_names(nodes: Sequence[Any]) -> dict[str, str]:
 def _dotted(node: Any, known: Mapping[str, str]) -> str:
     """Return the name that an expression is, with what stands for its first part; of a call that of its function."""
     parts: list[str] = []
-    while isinstance(node, (ast.Attribute, ast.Call)):
+    while isinstance(node, (ast.Attribute, ast.Call)) and len(parts) < MOST_PARTS:
         if isinstance(node, ast.Attribute):
             parts.append(node.attr)
         node = node.value if isinstance(node, ast.Attribute) else node.func
@@ -217,13 +225,21 @@ def _dotted(node: Any, known: Mapping[str, str]) -> str:
 def _own_files(folders: Sequence[str]) -> list[str]:
     """Return the files of the modules of the user's own: below the folder of a script, or the current one."""
     main = _file(sys.modules.get("__main__"))
-    roots = {os.path.dirname(os.path.abspath(main)) if main else "", os.getcwd(), *folders} - {"", "/"}  # noqa: PTH100, PTH109, PTH120
-    named = ((name, _file(module)) for name, module in list(sys.modules.items()))
+    roots = {os.path.dirname(_absolute(main)) if main else "", _absolute(""), *folders} - {"", "/"}  # noqa: PTH120
+    named = ((name, _file(module)) for name, module in list(sys.modules.items()) if type(name) is str)
     mine = (file for name, file in named if file.endswith(".py") and name.partition(".")[0] not in LIBRARIES)
-    files = (os.path.abspath(file) for file in mine if not INSTALLED.search(file))  # noqa: PTH100 - of a few
+    files = (_absolute(file) for file in mine if not INSTALLED.search(file))
     below = tuple(root.rstrip(os.sep) + os.sep for root in roots)
     own = (file for file in files if file.startswith(below))
     return list(dict.fromkeys(own))
+
+
+def _absolute(file: str) -> str:
+    """Return where a file lies, empty where that is below a current folder that has been deleted."""
+    try:
+        return os.path.abspath(file)  # noqa: PTH100 - os.path suffices
+    except OSError:
+        return ""
 
 
 def _file(module: object) -> str:
@@ -231,7 +247,7 @@ def _file(module: object) -> str:
     if not isinstance(module, ModuleType):
         return ""
     file = ModuleType.__getattribute__(module, "__dict__").get("__file__")
-    return file if isinstance(file, str) else ""
+    return file if type(file) is str else ""  # a class derived from it has methods of its own
 
 
 def _ancestors() -> list[tuple[int, str]]:

@@ -201,8 +201,10 @@ def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], 
     rows.give(UNEXPLAINED, [i.span for i in low if i.gpu == series.gpu])
     if cause := _data_cause(findings, series.gpu):
         rows.give_where(cause, _waited(context, series))
+    sees_waits = len(context.signals.loading(series.gpu).edges_s) > 0
     for name, span in _starved_by(context, series.gpu, findings):
-        rows.give(name, [span])
+        if not (sees_waits and CAUSES[name].is_input):  # else its moments are known, and others are gaps of steps
+            rows.give(name, [span])
     for name, spans in context.cached(_phase_spans).items():
         rows.give(name, spans)
     for finding in findings:

@@ -147,8 +147,8 @@ class _Search:
         for at, last in regions:
             self.region = at, last
             self._ends_of.clear()
-            while (start := self._next_start(at, last, undisturbed, disturbed_until)) is not None:
-                drop, at, disturbed = self._follow(at, start)  # noqa: PLW2901 - the search goes on from there
+            while (found := self._next_start(at, last, undisturbed, disturbed_until)) is not None:
+                drop, at, disturbed = self._follow(at, *found)  # noqa: PLW2901 - the search goes on from there
                 self.behind, disturbed_until = at, max(disturbed_until, disturbed)
                 if drop is not None:
                     yield drop
@@ -170,9 +170,11 @@ class _Search:
         """Return how long readings must be low: the edges of a drop are known to half an interval in all."""
         return self.at_least_s - READING_SLACK * self.series.interval_s
 
-    def _follow(self, at: int, start: int) -> tuple[Drop | None, int, int]:
-        """Return the drop that begins at `start` (None: none), where to go on, and until where it disturbs levels."""
-        before = self._level(start)
+    def _follow(self, at: int, start: int, before: float) -> tuple[Drop | None, int, int]:
+        """Return the drop that begins at `start` (None: none), where to go on, and until where it disturbs levels.
+
+        `before` is the level there (%).
+        """
         line, end = self.share * before, start
         for stray_s in (STRAY_S, 0.0):  # strays may have joined too much: what holds without them?
             end = self._end(start, line, stray_s)
@@ -185,15 +187,18 @@ class _Search:
                 return drop, min(end, new_state), self._settled(min(end, new_state))
         return None, end, 0
 
-    def _candidates(self, regions: Pairs) -> Indices:
-        """Return the readings in some stretches that are under their line, where no drop lies within its window."""
+    def _candidates(self, regions: Pairs) -> tuple[Indices, Floats]:
+        """Return the readings in some stretches that are under their line, and their levels.
+
+        They are what they are where no drop lies within its window.
+        """
         if not regions:
-            return np.empty(0, dtype=np.intp)
+            return np.empty(0, dtype=np.intp), np.empty(0)
         every = np.concatenate([np.arange(*region) for region in regions])
         every = every[self.usable[every] & (self.series.util_pct[every] < self.share * 100)]
         levels = self._undisturbed_levels(every)
-        found: Indices = every[(levels >= LOW_PCT) & (self.series.util_pct[every] < self.share * levels)]
-        return found
+        under = (levels >= LOW_PCT) & (self.series.util_pct[every] < self.share * levels)
+        return every[under], levels[under]
 
     def _undisturbed_levels(self, at: Indices) -> Floats:
         """Return the level before some readings as it is where no drop lies within its window, NaN where unknown."""
@@ -216,15 +221,19 @@ class _Search:
             level[rest] = medians[before[rest] - 1]
         return level
 
-    def _next_start(self, at: int, last: int, undisturbed: Indices, disturbed_until: int) -> int | None:
-        """Return the next reading under its line: level by level where a drop disturbs it, else as precomputed."""
-        unsettled = slice(at, min(disturbed_until, last))
-        low = self.usable[unsettled] & (self.series.util_pct[unsettled] < self.share * 100)
-        for i in (at + np.flatnonzero(low)).tolist():
-            if self.series.util_pct[i] < self.share * self._level(i):
-                return int(i)
-        found = int(np.searchsorted(undisturbed, max(at, disturbed_until)))
-        return int(undisturbed[found]) if found < len(undisturbed) and undisturbed[found] < last else None
+    def _next_start(
+        self, at: int, last: int, undisturbed: tuple[Indices, Floats], disturbed_until: int
+    ) -> tuple[int, float] | None:
+        """Return the next reading under its line, and its level: as precomputed, but where a drop disturbs it."""
+        if at < disturbed_until:
+            unsettled = slice(at, min(disturbed_until, last))
+            low = self.usable[unsettled] & (self.series.util_pct[unsettled] < self.share * 100)
+            for i in (at + np.flatnonzero(low)).tolist():
+                if self.series.util_pct[i] < self.share * (level := self._level(i)):
+                    return int(i), level
+        rows, levels = undisturbed
+        found = int(np.searchsorted(rows, max(at, disturbed_until)))
+        return (int(rows[found]), float(levels[found])) if found < len(rows) and rows[found] < last else None
 
     def _level(self, i: int) -> float:
         """Return the median of the last LEVEL_OVER_S of kept readings before `i`; -1 where it cannot be judged."""

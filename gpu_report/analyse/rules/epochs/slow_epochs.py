@@ -259,8 +259,14 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
 
 
 def _look(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> str:
-    """Return where to look for what grows: on the GPU where that was busy for longer, else in the main process."""
+    """Return where to look for what grows: on the GPU where that was busy for longer, else in the main process.
+
+    Where nothing reported how long epochs waited for data, it may be the data loader as well.
+    """
     first_s, last_s = (busy_s(context, part) for part in thirds(epochs, grown))
     least_s = th.EXPLAINED_SHARE * grown.grown
     on_gpu = first_s is not None and last_s is not None and last_s - first_s >= least_s
-    return "Find what makes the GPU's work longer" if on_gpu else "Find what grows in the main process"
+    if on_gpu:
+        return "Find what makes the GPU's work longer"
+    is_known = all(epoch.data_wait_s is not None for epoch in epochs)
+    return f"Find what grows in {'the main process' if is_known else 'the data loader or the main process'}"

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from support.runs import PROCESSES, make_run
+from support.runs import PROCESSES, make_run, readings
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
@@ -389,6 +389,13 @@ def test_what_grows_leads_even_where_the_gpu_falls_below_its_level_in_the_end():
     assert analysis.verdict.text.startswith(text)
     assert analysis.verdict.text.count("Epochs got slower: training went from 26.0 s to 58.0 s an epoch") == 1
     assert "because" not in analysis.verdict.text  # what was as it is from the beginning is not why
+
+
+def test_where_nobody_reported_waits_for_data_either_may_grow():
+    ends = [10.0 + sum(GROWING[: n + 1]) for n in range(len(GROWING))]
+    util = readings((0, 10), *((90.0 * 20 / length, length) for length in GROWING))
+    (finding,) = findings(make_run(util, rows=list(enumerate(ends, 1))), "epochs-slowing")
+    assert finding.advice[0].text.startswith("Find what grows in the data loader or the main process")
 
 
 def test_waits_for_data_that_grow_lead():

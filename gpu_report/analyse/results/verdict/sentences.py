@@ -150,8 +150,12 @@ def _of_all_nodes(findings: Sequence[Finding]) -> Iterator[Sentence]:
 
 
 def _is_said(finding: Finding, lead: Lead | None) -> bool:
-    """Tell whether the lead has said of a wait for another node what there is to say."""
-    return lead is not None and finding.waited_for == OTHER_NODE and finding.id in lead.sentence.findings
+    """Tell whether the lead has said what there is to say: of a wait for another node, of who shared the GPU so long.
+
+    What that left of the training's speed, where it is known, is more than that.
+    """
+    shared = finding.rule == "other-process" and finding.lost_gpu_s is None
+    return lead is not None and (finding.waited_for == OTHER_NODE or shared) and finding.id in lead.sentence.findings
 
 
 def _without_lasting(findings: Sequence[Finding], lead: Lead | None) -> Sequence[Finding]:

@@ -71,7 +71,8 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
         yield from calm
         return
     kept_busy = f"{_who(context)} {_be(context)} busy {busy_words(util)} of {of_what_time(context, seconds)}"
-    before = _judgement(util, marred=marred) if judged else ""
+    is_fine = util < HEALTHY_PCT or not any(each.severity == "critical" for each in findings)
+    before = _judgement(util, marred=marred) if judged and is_fine else ""
     busy = f"{before}{lower_first(kept_busy) if before else kept_busy}"
     if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT:
         busy = f"{busy} ({GOOD})"

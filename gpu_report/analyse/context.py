@@ -86,9 +86,9 @@ class Context:
     validations and checkpoints. `drops` are those of all GPUs: to find them is the dearest part of an analysis, and
     several rules look at them. Those `between_bursts` of batches are none of them: the training goes on so all the time
     (see loader_bursts.py). `busy_waits` are where a GPU of several is busy only waiting for another, `throttles`
-    what held clocks down. `undisturbed` are the train phases of epochs in which nothing happened; `signals` knows what
-    every signal is in the steady state: outside drops, waits and the stay of other processes. `throughput` is None
-    where callbacks reported nothing.
+    what held clocks down. `undisturbed` are the train phases of epochs in which nothing happened, or what lies between
+    disturbances where these are too short (see steady_state.py); `signals` knows what every signal is in the steady
+    state: outside drops, waits and the stay of other processes. `throughput` is None where callbacks reported nothing.
     In spans that are `too_coarse` readings cannot tell training from validation: nothing is judged by them.
     """
 
@@ -305,7 +305,7 @@ def build_context(run: Run, options: Options) -> Context:
         trains=trains,
         **timeline._asdict(),
         drops=drops,
-        between_bursts=tuple(bursts),
+        between_bursts=tuple(drop for drop in found if drop in bursts),
         other_processes=others,
         busy_waits=waits,
         throttles=tuple(t for each in series for t in throttles(each, activity, run.gpu(each.gpu))),

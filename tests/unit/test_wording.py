@@ -11,6 +11,7 @@ from gpu_report.wording import (
     change,
     counted,
     interval,
+    length,
     money_words,
     place_words,
     share_change,
@@ -132,3 +133,8 @@ def test_money_has_cents_while_they_matter():
 def test_a_place_in_code_cannot_end_its_own_marks():
     at = CodeLocation("main", "log`images", r"C:\a\call`backs.py", 41, 0.9)
     assert place_words(at) == "`log'images` (call'backs.py:41)"
+
+
+def test_two_ways_to_say_hours_say_the_same_minute():
+    for seconds in (7199.0, 7200.0, 12_989.0, 12_991.0):
+        assert length(seconds).removesuffix(" 0 min") == about_length(seconds)

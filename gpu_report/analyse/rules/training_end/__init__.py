@@ -25,6 +25,7 @@ from gpu_report.analyse.timeline.ranks import RankGroup, end_of
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.model import Cause, Finding, InsideRun, RecordedEvent, Severity
+from gpu_report.wording import length
 
 COMMAND_ENDED = "command-ended"  # rule and cause of a command that failed after its training had finished
 RECORDED = "gpu-report record"  # run.json's `source`; an imported log has no end marker either
@@ -200,7 +201,7 @@ def _left_hanging(context: Context, training: RankGroup) -> Finding | None:
     if hung is None:
         return None
     how = "was paused by a signal" if hung.stopped else "hung"
-    what = f"The training {how} {hung.where}: it reported nothing for its last {hung.seconds:.0f} s"
+    what = f"The training {how} {hung.where}: it reported nothing for its last {length(hung.seconds)}"
     found = _finding(context, end_s, what, "it hung, and the recording ended before it did")
     evidence = (*found.evidence, *hung.evidence)
     found = replace(found, names_epoch=hung.names_epoch, evidence=evidence)
@@ -235,7 +236,7 @@ def _after(before: Hang | None) -> str:
     if before is None:
         return ""
     how = "been paused by a signal" if before.stopped else "hung"
-    return f", after it had {how} {before.where} for {before.seconds:.0f} s"
+    return f", after it had {how} {before.where} for {length(before.seconds)}"
 
 
 def _process_of(context: Context, process: InsideRun) -> str:

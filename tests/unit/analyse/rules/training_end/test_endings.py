@@ -546,8 +546,8 @@ HUNG = {"duration": 300, "util": 100.0}
 @pytest.mark.parametrize(
     ("events", "words"),
     [
-        ((), "The training hung in epoch 5: it reported nothing for its last 210 s"),
-        ([command(280.0, signal="SIGINT")], "Stopped by Ctrl-C, after it had hung in epoch 5 for 210 s"),
+        ((), "The training hung in epoch 5: it reported nothing for its last 3 min 30 s"),
+        ([command(280.0, signal="SIGINT")], "Stopped by Ctrl-C, after it had hung in epoch 5 for 3 min 30 s"),
     ],
 )
 def test_a_training_that_stopped_telling_hung(events, words):
@@ -566,9 +566,9 @@ def test_a_training_that_stopped_telling_hung(events, words):
 def test_a_training_that_a_signal_had_stopped_did_not_hang_by_itself():
     host = {"trainer_stopped": [0.0] * 71 + [9.0] * 229}
     (left,) = ends(recorded(rank(end=280.0, heard=70.0), host=host, **HUNG))
-    assert left.summary == "The training was paused by a signal in epoch 5: it reported nothing for its last 210 s"
+    assert left.summary == "The training was paused by a signal in epoch 5: it reported nothing for its last 3 min 30 s"
     run = recorded(rank(end=280.0, heard=70.0), events=[command(280.0, signal="SIGKILL")], host=host, **HUNG)
-    text = "SIGKILL ended the command, after it had been paused by a signal in epoch 5 for 210 s"
+    text = "SIGKILL ended the command, after it had been paused by a signal in epoch 5 for 3 min 30 s"
     assert [finding.summary for finding in ends(run)] == [text]
     assert ending_words(analyse(run).ending) == text  # which names the epoch itself
 
@@ -577,7 +577,7 @@ def test_an_exception_after_a_long_silence_was_a_hang():
     (finding,) = ends(recorded(rank(ended="exception", error="DistBackendError", end=280.0, heard=70.0), **HUNG))
     assert (
         finding.summary == "The training crashed: communication between its processes failed (DistBackendError), "
-        "after it had hung in epoch 5 for 210 s"
+        "after it had hung in epoch 5 for 3 min 30 s"
     )
 
 

@@ -221,7 +221,13 @@ _RULES = (
         subject="memory_used_mib",
         mentioned_once=True,
     ),
-    RuleRow("host-memory-growth", "host-memory-growth", "Host memory keeps growing", "Host memory keeps growing"),
+    RuleRow(
+        "host-memory-growth",
+        "host-memory-growth",
+        "Host memory keeps growing",
+        "Host memory keeps growing",
+        mentioned_once=True,
+    ),
     RuleRow(
         "memory-near-limit",
         "memory-near-limit",
@@ -364,7 +370,7 @@ _CAUSES = (
     CauseRow("imbalance", "Uneven GPUs of one training", coloured=False),
     CauseRow(
         "memory-growth",
-        "GPU memory growing",
+        "Memory growing",
         "look for what is kept from batch to batch: a list of losses or predictions, a loss summed up "
         "with its graph, a callback that caches.",
         always="Find what keeps GPU memory from batch to batch: a list of losses, or a callback that caches",

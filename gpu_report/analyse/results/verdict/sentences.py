@@ -98,7 +98,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *stopped_early(ending),
         *_setup(findings, [*([lead.sentence] if lead else []), *second]),
         *_drops(context, merged, findings, lead, telling=_is_telling(trained, max(unseen, unsampled))),
-        *_others([f for f in findings if not _is_said(f, lead)], merged),
+        *_others([f for f in findings if not _is_said(f, lead) and not _begins(f, first, lead)], merged),
         *_throttled(findings),
         *(() if faults_first else _fault(own)),
         *_fault(foreign),
@@ -247,7 +247,7 @@ def _others(findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> Iterat
     """Yield who else was on the GPUs, who waited for whom, slow epochs, growing memory: the longest of each."""
     ended = [f for f in findings if RULES[f.rule].ending]
     for rule in (rule.id for rule in RULES.values() if rule.mentioned_once):
-        mine = [f for f in findings if f.rule == rule and not f.expected and not _leads_urgently(f)]
+        mine = [f for f in findings if f.rule == rule and not f.expected]
         mine = [f for f in mine if not ended or not led_to(f, ended[0])]
         mine = [f for f in mine if rule != "slowdown" or f.severity != "info"]  # of seconds, in a training of hours
         waited = waiting_sentence(merged, mine) if rule == WAITING_FOR_PEER else ""
@@ -258,8 +258,11 @@ def _others(findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> Iterat
             yield Sentence(rule, f"{longest.summary}{_why(longest)}.", (longest.id,))
 
 
-def _leads_urgently(finding: Finding) -> bool:
-    return finding.rule in MEMORY_GROWS and finding.severity == "critical"
+def _begins(finding: Finding, first: Sequence[Sentence], lead: Lead | None) -> bool:
+    """Tell whether the verdict begins with memory that grows; of GPU and host only one may lead."""
+    begin = [*first, *([lead.sentence] if lead is not None else [])]
+    is_said = any(finding.id in sentence.findings for sentence in begin)
+    return is_said and finding.rule in MEMORY_GROWS and finding.severity == "critical"
 
 
 def _why(finding: Finding) -> str:

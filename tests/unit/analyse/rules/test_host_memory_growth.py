@@ -67,3 +67,18 @@ def test_host_memory_of_which_hardly_any_was_left_ran_out():
 )
 def test_memory_that_lasts_or_settles_or_is_not_known_is_none(run):
     assert grown(run) == []
+
+
+def test_memory_of_the_gpu_that_grows_as_well_is_said_as_well():
+    run = training(leaks)
+    gpu_mib = 20_000.0 + 50.0 * run.samples["t_s"]
+    both = dataclasses.replace(run, samples=run.samples.assign(memory_used_mib=gpu_mib))
+    assert sorted(f.rule for f in analyse(both).findings if f.severity == "critical") == [
+        "host-memory-growth",
+        "memory-growth",
+    ]
+    said = analyse(both).verdict.text
+    assert (said.count("Host memory grew 400 MiB an epoch"), said.count("emory on GPU 0 grew 1000 MiB an epoch")) == (
+        1,
+        1,
+    )

@@ -85,7 +85,7 @@ def _row(line: CodeLine, total_s: float, *, several: bool) -> tuple[str, ...]:
     return (
         line_words(line),
         *process,
-        duration(line.idle_gpu_s),
+        duration(line.idle_gpu_s, aligned=True),
         share(idle),
         phase_words(line.phase) if line.phase else "",
     )

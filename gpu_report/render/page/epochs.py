@@ -26,6 +26,7 @@ HEIGHT = 100.0  # of each of its panels
 MOST_BARS = 250  # of more epochs a bar is the mean of several
 LEAST_BARS = 3  # of fewer the table says as much, in a tenth of the room
 MOST_TICKS = 20  # names of epochs under the bars
+MOST_ON_A_PHONE = 8  # of such names: 25 pixels each
 SHORT_NAME = 4  # characters of a name of which so many have room
 MOST_ROWS = 500  # of the table; 15,000 of them, a day of short epochs, are 14 MB that nobody reads
 MOST_GPU_COLUMNS = 4  # of more GPUs the table, which would not fit on paper, names the least busy one and the busiest
@@ -175,7 +176,8 @@ def chart(analysis: Analysis) -> EpochChartView | None:
         top=duration(top),
         kinds=tuple(dict.fromkeys(kind for group in groups for kind, height in _heights(group) if height > 0)),
         lines=tuple(line for line in _lines(groups, places) if line is not None),
-        ticks=_ticks(names, places),
+        ticks=_ticks(names, places, MOST_TICKS),
+        few_ticks=_ticks(names, places, MOST_ON_A_PHONE),
         note=" ".join(
             part
             for part in (
@@ -265,9 +267,9 @@ def _places(count: int) -> list[tuple[float, float]]:
     return [(round(n * step + (step - width) / 2, 2), round(width, 2)) for n in range(count)]
 
 
-def _ticks(names: Sequence[str], places: Sequence[tuple[float, float]]) -> tuple[tuple[float, str], ...]:
+def _ticks(names: Sequence[str], places: Sequence[tuple[float, float]], most: int) -> tuple[tuple[float, str], ...]:
     """Return the middles of some bars with their names: every one, every second, fifth, tenth, ... as there is room."""
-    room = MOST_TICKS if max(map(len, names)) <= SHORT_NAME else MOST_TICKS // 4
+    room = most if max(map(len, names)) <= SHORT_NAME else most // 4
     steps = (digit * 10**power for power in range(9) for digit in (1, 2, 5))
     step = next(step for step in steps if len(names) <= step * room)
     shown = [0, *range(step - 1, len(names), step)] if step > 1 else range(len(names))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from gpu_report.catalogue import GROWTH_KEY, OCCURRED_KEY
+from gpu_report.catalogue import GROWTH_KEY, OCCURRED_KEY, RULES
 from gpu_report.model import Evidence, Finding, Reference
 from gpu_report.render.formatting import duration, known, number, step_time, tied
 from gpu_report.render.page.view import Fact
@@ -59,10 +59,14 @@ def _typical_last(shown: list[Evidence]) -> list[Evidence]:
 
 
 def _is_fact(evidence: Evidence, finding: Finding) -> bool:
-    """Return whether evidence only repeats a number that stands among the finding's facts."""
+    """Return whether evidence only repeats a number that stands among the finding's facts.
+
+    Of falls that are one finding their sums do: the length of one, and what it lost, would contradict them.
+    """
     if evidence.key in NOT_SHOWN:
         return True
-    seconds = (finding.duration_s, finding.lost_gpu_s)
+    each = finding.each if RULES[finding.rule].fall else (finding,)
+    seconds = [seconds for one in (finding, *each) for seconds in (one.duration_s, one.lost_gpu_s)]
     facts = (finding.level_pct, finding.low_pct) if evidence.unit == "%" else seconds if evidence.unit == "s" else ()
     return evidence.value is not None and evidence.value in facts
 

@@ -19,6 +19,7 @@ from gpu_report.render.formatting import (
 from gpu_report.render.page.evidence import evidence
 from gpu_report.render.page.learn_more import learn_more
 from gpu_report.render.page.next_steps import gaps_step, next_step, own_step
+from gpu_report.render.page.static_charts import TIMELESS
 from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.sentence_kinds import told
@@ -94,10 +95,11 @@ def is_brief(finding: Finding) -> bool:
 
 
 def _gist(finding: Finding, clock: WallClock, analysis: Analysis, *, is_told: bool) -> str:
-    """Return the cause, where nothing beside it says that, and how long it took."""
+    """Return the cause, where nothing beside it says that, and how long it took: behind a sentence, one itself."""
     cause = cause_words(finding.cause.name) if finding.cause else ""
     says = finding_title(finding) in cause or RULES[finding.rule].ending or (not is_told and cause in finding.summary)
-    return ", ".join(filter(None, ("" if says else cause, _when(finding, clock, analysis))))
+    gist = ", ".join(filter(None, ("" if says else cause, _when(finding, clock, analysis))))
+    return gist if is_told else upper_first(gist)
 
 
 def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
@@ -232,7 +234,8 @@ def _badness(finding: Finding) -> tuple[int, float]:
 def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
     level, low = known(finding.level_pct), known(finding.low_pct)
     lost = [_lost(finding)] if _is_costly(finding) else []
-    took = [Fact("Length", duration(finding.took_s))] if finding.duration_s > 0 else []
+    lasts = finding.duration_s > 0 and finding.rule not in TIMELESS
+    took = [Fact("Length", duration(finding.took_s))] if lasts else []
     if finding.occurrences:
         took = [Fact("Times", f"{len(finding.occurrences):,}"), Fact("Total", duration(finding.took_s))]
     facts = [*lost, *took]
@@ -345,5 +348,5 @@ def _change(advice: Advice) -> str:
 
 def _advice(advice: Advice, analysis: Analysis) -> AdviceView:
     change = _change(advice)
-    now = f"now {advice.from_value}" if change and advice.from_value is not None else ""
+    now = f"(now {advice.from_value})" if change and advice.from_value is not None else ""
     return AdviceView(sentence(advice.text), change, now, _gain(advice, analysis))

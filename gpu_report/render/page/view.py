@@ -199,7 +199,7 @@ class EpochLine:
 class EpochChartView:
     """The epochs one after the other: how long their parts took, and lines of what else went with them.
 
-    `ticks` are the middles of some bars, of 1000 in width, with their epochs.
+    `ticks` are the middles of some bars, of 1000 in width, with their epochs, `few_ticks` those for a phone.
     """
 
     bars: tuple[EpochBar, ...]
@@ -207,6 +207,7 @@ class EpochChartView:
     kinds: tuple[str, ...]
     lines: tuple[EpochLine, ...]
     ticks: tuple[tuple[float, str], ...]
+    few_ticks: tuple[tuple[float, str], ...]
     note: str
 
 

@@ -124,7 +124,7 @@ def _value(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
-    return clean(str(value))
+    return clean(str(value)) or "''"
 
 
 def _setting(value: object) -> str:

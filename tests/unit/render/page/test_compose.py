@@ -174,6 +174,11 @@ def test_findings_are_ranked_by_severity_then_by_what_they_cost() -> None:
     assert [finding.id for finding in led] == ["unknown", "worst", "drop-1"]
 
 
+def test_a_finding_of_no_moment_has_no_length(analysis: model.Analysis) -> None:
+    shown = finding_view(replace(DROP, rule="environment", level_pct=None, low_pct=None), CLOCK, analysis)
+    assert "Length" not in {fact.label for fact in shown.facts}
+
+
 def test_a_drop_gives_its_size_length_levels_and_place(analysis: model.Analysis) -> None:
     finding = replace(DROP, epoch=3, phase="train", at_boundary=True)
     facts = {fact.label: (plain(fact.value), plain(fact.note)) for fact in finding_view(finding, CLOCK, analysis).facts}
@@ -212,7 +217,7 @@ def test_advice_gives_the_argument_as_it_is_typed(analysis: model.Analysis) -> N
     advice = model.Advice("Give the loader more workers.", "workers", "2", "14", 0.25)
     shown = finding_view(replace(DROP, advice=(advice,)), CLOCK, analysis).advice[0]
     gain = "saves at most 25 % of the time in training steps"
-    assert (shown.change, shown.now, plain(shown.gain)) == ("workers=14", "now 2", gain)
+    assert (shown.change, shown.now, plain(shown.gain)) == ("workers=14", "(now 2)", gain)
     likely = replace(DROP, advice=(replace(advice, gain_estimate=0.2),))
     gain = "expected to save 56 % of each epoch"  # as the table of possible speed-up has it
     assert plain(finding_view(likely, CLOCK, analysis).advice[0].gain) == gain

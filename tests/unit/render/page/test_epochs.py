@@ -5,6 +5,7 @@ import pytest
 from gpu_report import model
 from gpu_report.render.page.epochs import (
     MOST_BARS,
+    MOST_ON_A_PHONE,
     MOST_ROWS,
     MOST_TICKS,
     WITH_WAIT,
@@ -125,6 +126,7 @@ def test_any_number_of_epochs_can_be_drawn(full: model.Analysis, count: int) -> 
     assert view.bars[-1].x + view.bars[-1].width <= 1000.1
     assert view.ticks[0][1] == "1"
     assert len(view.ticks) <= MOST_TICKS + 1
+    assert len(view.few_ticks) <= MOST_ON_A_PHONE + 1
     assert all(0 < x < 1000 for x, _ in view.ticks)
     assert ("mean of 12 epochs" in view.note) == (count == 3000)
 

@@ -1,5 +1,7 @@
+from dataclasses import replace
+
 from gpu_report.analyse.evidence import compared_with, usually
-from gpu_report.model import Evidence, Finding
+from gpu_report.model import Evidence, Finding, Occurrence
 from gpu_report.render.page.evidence import evidence
 
 
@@ -54,3 +56,17 @@ def test_a_comparison_with_nothing_before_it_stands_by_itself_and_a_missing_numb
         ("Typical", "5 W", ""),
         ("Seen beside it", "", ""),
     ]
+
+
+def test_of_falls_that_are_one_finding_no_single_one_contradicts_their_sums():
+    times = (Occurrence(10.0, 430.0, (0,), 270.0), Occurrence(3610.0, 4025.0, (0,), 260.0))
+    numbers = (
+        Evidence("length (median)", 417.5, "s"),
+        Evidence("length", 420.0, "s"),
+        Evidence("GPU time lost, compared with before", 270.0, "s"),
+        Evidence("GPU time lost in all, compared with before", 530.0, "s"),
+    )
+    finding = Finding("slowdown-1", "slowdown", "warning", 0, 10.0, 4025.0, "fell", evidence=numbers)
+    several = replace(finding, occurrences=times, lost_gpu_s=530.0)
+    assert [fact.label for fact in evidence(several)] == ["Length (median)"]
+    assert len(evidence(finding)) == 4

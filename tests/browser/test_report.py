@@ -500,7 +500,7 @@ def test_pointing_at_startup_tells_its_part_and_where_it_is_known_from(open_repo
 def test_the_epochs_have_their_parts_and_the_odd_one_says_why(open_report, told: Analysis) -> None:
     page = open_report(told).page
     page.locator("#epochs").scroll_into_view_if_needed()  # what is far below is laid out when it comes near
-    assert page.locator(".epoch-chart g").count() == len(told.epochs)
+    assert page.locator(".epoch-chart g > title").count() == len(told.epochs)
     assert page.locator(".epoch-chart .odd-row rect").count() == 1
     assert "waiting for data 7.5" in page.locator(".epoch-chart g title").nth(1).text_content().replace("\u00a0", " ")
     (why,) = page.locator("tr.why").all_text_contents()

@@ -87,7 +87,7 @@ def _settings(played: Played) -> dict[str, object]:
         "imgsz": 640,
         "images": played.images,
         "batches": -(-played.images // played.batch),
-        "val_images": 5000,
+        "val_images": max(played.images // 5, 1),  # as many as are usual: far more would be sets that were swapped
         "cache": None,
         "amp": True,
         "compile": False,

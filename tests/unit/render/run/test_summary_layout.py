@@ -21,6 +21,11 @@ ORDER = (
 )
 
 
+def is_title(line, title):
+    """Tell whether a line is a title, and no sentence that begins so."""
+    return line == title or (line.startswith(title) and title not in {"Training", "Recording"})
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_our_own_words_are_those_of_the_field(name):
     analysis = analysed(name)
@@ -35,9 +40,7 @@ def test_it_has_the_order_of_the_page_in_80_and_120_columns(name):
         lines = render_text(analysis, width=width).splitlines()
         assert max(len(line) for line in lines if not is_typed(line.strip())) <= width  # commands are never broken
         assert not [line for line in lines if line != line.rstrip()]
-        places = [
-            next((number for number, line in enumerate(lines) if line.startswith(title)), None) for title in ORDER
-        ]
+        places = [next((at for at, line in enumerate(lines) if is_title(line, title)), None) for title in ORDER]
         known = [place for place in places if place is not None]
         assert known == sorted(known)
         assert " ".join(lines).startswith(analysis.verdict.sentences[0].text[:40])

@@ -267,20 +267,21 @@ def build_context(run: Run, options: Options) -> Context:
         for drop in find_drops(each, use & apart(each), train & apart(each), options, begun_later(trainings, each.gpu))
     )
     others = tuple(other for each in series for other in other_processes_on(run, each))
-    disturbed = [wait.span for wait in waits]
-    disturbed += [span for span in timeline.too_coarse if _is_busy_at_times(series, span)]
-    disturbed += [other.span for other in _working(others, activity)]
-    disturbed += profiled
+    beside_drops = [
+        *(wait.span for wait in waits),
+        *(span for span in timeline.too_coarse if _is_busy_at_times(series, span)),
+        *(other.span for other in _working(others, activity)),
+        *profiled,
+    ]
     steady_in = steady_phases(timeline.phases, timeline.epoch_ends)
     throughput = throughput_of(run)
 
-    def steady_and_signals(drops: Sequence[Drop]) -> tuple[tuple[Span, ...], SignalsIndex]:
-        spans = [*disturbed, *(drop.span for drop in drops)]
-        steady = steady_spans(steady_in, activity, run.duration_s, spans)
-        index = SignalsIndex(
+    def signals_outside(drops: Sequence[Drop]) -> SignalsIndex:
+        disturbed = [*beside_drops, *(drop.span for drop in drops)]
+        return SignalsIndex(
             run,
             series,
-            steady,
+            steady_spans(steady_in, activity, run.duration_s, disturbed),
             trainings=trainings,
             phases=timeline.phases,
             first_epochs=timeline.epoch_ends.first_epochs,
@@ -288,14 +289,13 @@ def build_context(run: Run, options: Options) -> Context:
             throughput=throughput,
             used_gpus=activity.used_gpus,
         )
-        return steady, index
 
-    steady, signals = steady_and_signals(found)
+    signals = signals_outside(found)
     bursts = drops_between_bursts(found, trainings, signals)
     drops = tuple(drop for drop in found if drop not in bursts)
     if bursts:
-        steady, signals = steady_and_signals(drops)
-    disturbed += [drop.span for drop in drops]
+        signals = signals_outside(drops)
+    disturbed = [*beside_drops, *(drop.span for drop in drops)]
     reading_s = max((each.interval_s for each in series), default=0.0)
     return Context(
         run=run,
@@ -311,7 +311,7 @@ def build_context(run: Run, options: Options) -> Context:
         throttles=tuple(t for each in series for t in throttles(each, activity, run.gpu(each.gpu))),
         undisturbed=undisturbed_epochs(timeline.phases, timeline.epoch_ends, disturbed, reading_s)
         if steady_in
-        else steady,
+        else signals.steady,
         signals=signals,
         throughput=throughput,
     )

@@ -280,6 +280,7 @@ def test_a_script_with_everything_that_can_happen(run_cli, yolo_home, offline, t
     assert {val.ended, predict.ended, export.ended} == {"finished"}
     (calls,) = run.calls
     assert (calls.images.tolist(), calls.width.tolist(), calls.settings["format"]) == ([1] * 3, [64] * 3, "pt")
+    assert calls.settings["source"] == "file"
     parts_ms = calls.preprocess_ms + calls.inference_ms + calls.postprocess_ms
     assert ((parts_ms > 0) & (parts_ms <= calls.total_ms)).all()
     assert bug.ended == "finished"

@@ -18,8 +18,8 @@ class ModelCalls:
     """All calls of one model in one process, one element each, in order of their beginnings; NaN where not known.
 
     `settings` are model (its file), task, mode (predict, track), format (pt, torchscript, onnx, engine ...), half,
-    compile, end2end, imgsz, batch, providers (ONNX Runtime's, the one in use first), device, asked_device: None
-    where not known.
+    compile, end2end, imgsz, batch, providers (ONNX Runtime's, the one in use first), device, asked_device, source
+    (stream, screenshot, from_img, tensor, files, file: one image a call): None where not known.
     `gpu` is the device index, None on a CPU. `predictors` is how many model objects the process made of this one,
     `failed` how many calls began and never ended (None where the process has several models).
     `start_s` is seconds of the run. `images` counts those of a batch, `height` and `width` are pixels of what the model

@@ -77,6 +77,26 @@ def test_a_call_is_a_row_with_the_time_of_the_whole_batch(folder):
     assert all(float(row["gap_ms"]) >= 0 for row in found[1:])
 
 
+SOURCES = {"stream": False, "screenshot": False, "from_img": False, "tensor": False}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "files", "videos", "source"),
+    [
+        ({"from_img": True}, 0, [], "from_img"),
+        ({"stream": True}, 0, [], "stream"),
+        ({}, 1, [False], "file"),
+        ({}, 1, [True], "files"),
+        ({}, 7, [False] * 7, "files"),
+    ],
+)
+def test_what_a_model_gets_is_told(folder, kinds, files, videos, source):
+    predictor = Predictor()
+    predictor.source_type, predictor.dataset = Some(**SOURCES | kinds), Some(nf=files, video_flag=videos)
+    predict(predictor)
+    assert [model["source"] for model in told(folder, "model")] == [source]
+
+
 def test_the_gap_is_the_time_between_calls(folder):
     predictor = Predictor()
     predict(predictor)

@@ -15,6 +15,7 @@ from gpu_report.analyse.timeseries.intervals import union_of_rows
 from gpu_report.model import Advice, Cause, Finding, ServedModel
 from gpu_report.wording import counted
 
+ONE_BY_ONE = frozenset({"stream", "screenshot"})  # sources whose images come when they come
 FORMATS_OF_HALF = frozenset({"pt", "torchscript", "onnx"})
 
 
@@ -81,7 +82,8 @@ def _sizes(mine: list[ServedModel]) -> str:
 def _batch(served: ServedModel) -> tuple[Advice, ...]:
     """Return what more images a call would make of it: the launching stays, and all else grows with the images."""
     parts, batch = served.parts, max(round(served.batch), 1)
-    if served.gpu_ms is None or parts.inference_ms is None or parts.preprocess_ms is None:
+    source = served.calls.settings.get("source")
+    if source in ONE_BY_ONE or served.gpu_ms is None or parts.inference_ms is None or parts.preprocess_ms is None:
         return ()
     larger = batch
     while larger * 2 <= th.LARGEST_BATCH and larger * 2 * served.gpu_ms / batch <= parts.inference_ms:
@@ -91,9 +93,14 @@ def _batch(served: ServedModel) -> tuple[Advice, ...]:
     gap_ms = MS * active_s(served) / served.latency.calls - parts.total_ms
     grown = larger / batch * (parts.total_ms - parts.inference_ms + max(gap_ms, 0.0)) + parts.inference_ms
     now, then = served.images / active_s(served), MS * larger / grown
+    wins, gain = f"{rate(now)} images/s become about {rate(then)}", 1 - now / then
+    if source == "files":
+        short = f"Set `batch={larger}`: {wins}"
+        return (Advice(short, "batch", str(batch), str(larger), gain_estimate=gain, short=short),)
     # `batch` has no effect on images that a program passes: a list is one call, however long it is.
-    short = f"Pass lists of {larger} images where latency allows: {rate(now)} images/s become about {rate(then)}"
-    return (Advice(f"{short}. For a folder or a video: `batch={larger}`", gain_estimate=1 - now / then, short=short),)
+    short = f"Pass lists of {larger} images where latency allows: {wins}"
+    text = short if source else f"{short}. For a folder or a video: `batch={larger}`"
+    return (Advice(text, gain_estimate=gain, short=short),)
 
 
 def _faster_launch(mine: list[ServedModel]) -> tuple[Advice, ...]:

@@ -67,6 +67,18 @@ def save_dir(instance: Any) -> str | None:
     return os.path.abspath(str(folder)) if folder else None  # noqa: PTH100 - os.path suffices here
 
 
+def source(predictor: Any) -> str:
+    """Return what a predictor gets: ultralytics' stream, screenshot, from_img or tensor; or files, or one image file.
+
+    `batch` has an effect on files alone, which it reads by itself.
+    """
+    kinds = [kind for kind, is_it in vars(predictor.source_type).items() if is_it]
+    if kinds:
+        return str(kinds[0])
+    files = predictor.dataset
+    return "files" if files.nf > 1 or any(files.video_flag) else "file"
+
+
 TRAINING: Mapping[str, Reader] = {
     "world_size": lambda t: max(t.world_size, 1) if hasattr(t, "world_size") else _world_size(),
     "model": lambda t: t.args.model,
@@ -154,6 +166,7 @@ MODEL: Mapping[str, Reader] = {
     "max_det": lambda p: p.args.max_det,
     "nms": lambda p: p.args.nms,
     "asked_device": lambda p: p.args.device,
+    "source": source,
     "providers": lambda p: p.model.session.get_providers(),
     "device": lambda p: str(p.device),
     "gpu_uuid": lambda p: _gpu_uuid(p.device),

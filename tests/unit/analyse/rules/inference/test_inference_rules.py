@@ -62,6 +62,17 @@ def test_a_launch_bound_gpu_gets_the_batch_that_its_inference_time_allows():
     assert batch.gain_estimate == pytest.approx(1 - 1000 / 14 / (4000 / (4 * 4 + 10)), abs=0.05)
 
 
+@pytest.mark.parametrize(
+    ("source", "argument", "batch_is_offered"),
+    [("files", "batch", True), ("from_img", None, True), ("stream", None, False), ("screenshot", None, False)],
+)
+def test_more_images_a_call_are_offered_as_the_source_allows(source, argument, batch_is_offered):
+    advice = findings(make_served(make_calls(1500, source=source), util_pct=15.0))["small-calls"].advice
+    larger = [each for each in advice if each.gain_estimate is not None]
+    assert [(each.argument, each.to_value) for each in larger] == [(argument, argument and "4")] * batch_is_offered
+    assert "TensorRT" in advice[-1].text
+
+
 @pytest.mark.parametrize("util_pct", [60.0, 75.0])
 def test_a_gpu_that_works_in_inference_is_not_launch_bound(util_pct):
     assert "small-calls" not in findings(make_served(make_calls(1500), util_pct=util_pct))

@@ -151,14 +151,13 @@ def gpus_words(gpus: Sequence[int]) -> str:
 
 
 def length(seconds: float) -> str:
-    """Return a duration as a person says it: 44 s, 2 min 5 s, 3 h 10 min."""
+    """Return a duration as a person says it: 44 s, 2 min, 2 min 5 s, 3 h 10 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes} min"
+        return _two(divmod(whole, 60), "min", "s")
+    return _two(divmod(round(seconds / 60), 60), "h", "min")
 
 
 def epoch_length(seconds: float) -> str:
@@ -323,8 +322,8 @@ def _seconds(value: float) -> str:
         return f"{value:.1f} s"
     whole = round(value)
     if size < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+        return _two(divmod(whole, 60), "min", "s")
+    return _two((whole // 3600, whole % 3600 // 60), "h", "min")
 
 
 def few_names(names: Sequence[str], most: int) -> str:

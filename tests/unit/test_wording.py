@@ -137,4 +137,15 @@ def test_a_place_in_code_cannot_end_its_own_marks():
 
 def test_two_ways_to_say_hours_say_the_same_minute():
     for seconds in (7199.0, 7200.0, 12_989.0, 12_991.0):
-        assert length(seconds).removesuffix(" 0 min") == about_length(seconds)
+        assert length(seconds) == about_length(seconds)
+
+
+def test_a_length_has_no_part_that_is_nothing():
+    assert [length(seconds) for seconds in (0.0, 60.0, 125.0, 420.4, 14_400.0)] == [
+        "0 s",
+        "1 min",
+        "2 min 5 s",
+        "7 min",
+        "4 h",
+    ]
+    assert [amount(seconds, "s") for seconds in (420.4, 14_400.0)] == ["7 min", "4 h"]

@@ -10,7 +10,7 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import OCCURRED_KEY, RULES, STEADY_KEY
 from gpu_report.model import Evidence, Finding, Occurrence, Severity
-from gpu_report.wording import fall_words, gpus_words, length
+from gpu_report.wording import about_length, fall_words, gpus_words, length
 
 Group = list[Finding]
 TENTHS_S = 9.95  # a length under this is said to a tenth of a second
@@ -225,7 +225,7 @@ def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurr
     named = gpus_words(gpus)
     took = length(sum(one.duration_s for one in occurrences))
     each_s = median(one.duration_s for one in occurrences)
-    each = f"{each_s:.1f} s" if each_s < TENTHS_S else length(each_s)
+    each = f"{each_s:.1f} s" if each_s < TENTHS_S else about_length(each_s)
     times = f"{len(occurrences):,} times, about {each} each: {took} in all"
     recurs = len(occurrences) > 1
     if longest.level_pct is None or longest.low_pct is None:

@@ -479,7 +479,7 @@ def first_waits(lengths, later_s):
 
 def test_a_first_epoch_that_waited_for_data_is_a_note():
     (finding,) = findings(first_waits([100.0, *[40.0] * 6], later_s=55.0), "slow-epoch")
-    summary = "Training in epoch 1 took 1 min 40 s (typical: 40.0 s): 1 min 0 s lost"
+    summary = "Training in epoch 1 took 1 min 40 s (typical: 40.0 s): 1 min lost"
     assert (finding.severity, finding.summary, finding.advice) == ("info", summary, ())
 
 

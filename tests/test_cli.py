@@ -44,6 +44,12 @@ def test_every_command_has_help(run_warm, command):
         ["record", "--duration", "inf"],
         ["summary", STALLS, "--price-per-hour", "nan"],
         ["summary", STALLS, "--drop-seconds", "nan"],
+        ["summary", STALLS, "--drop-seconds", "1e308"],
+        ["summary", STALLS, "--price-per-hour", "1e308"],
+        ["summary", ""],
+        ["render", "r.html", ""],
+        ["record", "--output", "", "--", "true"],
+        ["import", "--output", "", STALLS / "samples.csv"],
     ],
 )
 def test_wrong_usage_is_exit_2(run_warm, arguments):

@@ -12,7 +12,7 @@ import click
 from gpu_report import run_folder
 from gpu_report.baseline_store import KEPT, Shelf, shelves
 from gpu_report.cli.baseline_choice import fitting
-from gpu_report.cli.common import CountRange, analysed, say
+from gpu_report.cli.common import CountRange, NamedPath, analysed, say
 from gpu_report.cli.help_text import CommandList, examples
 from gpu_report.errors import NotComparableError
 from gpu_report.terminal import ProgressLine, plain, without_commands
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 OPTION_OF_FOLDER = click.option(
     "--baseline-dir",
     metavar="FOLDER",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(file_okay=False),
     required=True,
     help="Where baselines are kept.",
 )
@@ -82,7 +82,7 @@ def _utc(wall_s: float) -> str:
         "gpu-report baseline accept gpu-runs/20261121-103501 --baseline-dir baselines",
     )
 )
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("run", type=NamedPath(), required=False)
 @OPTION_OF_FOLDER
 @click.option("--key", default="default", metavar="NAME", help="A name: a branch, a data set. Default: default.")
 @click.option(

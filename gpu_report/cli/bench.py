@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from gpu_report import schema
-from gpu_report.cli.common import CountRange, FiniteRange, say, say_notes
+from gpu_report.cli.common import CountRange, FiniteRange, NamedPath, say, say_notes
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.output_files import PAGES, OutputFile, refuse_twice, refuse_unwritable, write
 from gpu_report.errors import InputError, NotComparableError, UsageError
@@ -79,7 +79,7 @@ class Listed(click.ParamType):  # type: ignore[type-arg] # generic in some versi
 @click.option("--markdown", "markdown_path", type=OutputFile(), default=None, metavar="FILE", help="Also Markdown.")
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(file_okay=False),
     default=None,
     metavar="FOLDER",
     help="The run folder. Default: gpu-runs/<UTC time>.",

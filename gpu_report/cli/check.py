@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import click
 
-from gpu_report.cli.common import analysed, option_of_run, options_of_analysis, run_of
+from gpu_report.cli.common import NamedPath, analysed, option_of_run, options_of_analysis, run_of
 from gpu_report.cli.gate_options import gates_asked_for, options_of_gates
 from gpu_report.cli.gate_outputs import finish, options_of_outputs, redacted_comparison
 from gpu_report.cli.help_text import examples
@@ -23,7 +23,7 @@ from gpu_report.terminal import ProgressLine
         "gpu-report check gpu-runs/20261121-103501 --junit gates.xml",
     )
 )
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("run", type=NamedPath(), required=False)
 @option_of_run
 @options_of_gates
 @options_of_outputs

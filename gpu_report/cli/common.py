@@ -20,7 +20,22 @@ if TYPE_CHECKING:
     from gpu_report.model import Analysis, Run
 
 LONGEST_LINE = 1000  # characters
+HIGHEST_PRICE = 1e9  # of one GPU for one hour: above what it costs in any currency
+LONGEST_DROP_S = 86_400.0  # s
 Command = TypeVar("Command", bound="Callable[..., object]")
+
+
+class NamedPath(click.Path):
+    """A path that has a name: an empty one would be the folder where one stands, and comes of a variable not set."""
+
+    def __init__(self, **limits: Any) -> None:
+        super().__init__(path_type=Path, **limits)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; wrong use for an empty one."""
+        if value == "":
+            self.fail("the name is empty; is a variable not set?", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class FiniteRange(click.FloatRange):
@@ -49,8 +64,8 @@ def _is_within(limits: click.FloatRange | click.IntRange, number: float) -> bool
 
 def _limits(limits: click.FloatRange | click.IntRange) -> str:
     """Return limits in words: above 0, at least 1 and at most 100."""
-    low = "" if limits.min is None else f"{'above' if limits.min_open else 'at least'} {limits.min:g}"
-    high = "" if limits.max is None else f"{'below' if limits.max_open else 'at most'} {limits.max:g}"
+    low = "" if limits.min is None else f"{'above' if limits.min_open else 'at least'} {limits.min:,.15g}"
+    high = "" if limits.max is None else f"{'below' if limits.max_open else 'at most'} {limits.max:,.15g}"
     return " and ".join(filter(None, (low, high)))
 
 
@@ -71,9 +86,7 @@ class CountRange(click.IntRange):
 
 def option_of_run(command: Command) -> Command:
     """Add --run, which names the run as a second argument does: nobody is to remember which command takes which."""
-    option = click.option(
-        "--run", "named", metavar="RUN", type=click.Path(path_type=Path), default=None, help="The same as RUN."
-    )
+    option = click.option("--run", "named", metavar="RUN", type=NamedPath(), default=None, help="The same as RUN.")
     return option(command)
 
 
@@ -86,7 +99,7 @@ def run_of(run: Path | None, named: Path | None) -> Path | None:
 
 option_of_price = click.option(
     "--price-per-hour",
-    type=FiniteRange(0),
+    type=FiniteRange(0, HIGHEST_PRICE),
     default=None,
     metavar="PRICE",
     help="Price of one GPU for one hour: also show what the time cost.",
@@ -111,7 +124,7 @@ def options_of_analysis(command: Command) -> Command:
         ),
         click.option(
             "--drop-seconds",
-            type=FiniteRange(0, min_open=True),
+            type=FiniteRange(0, LONGEST_DROP_S, min_open=True),
             default=10.0,
             metavar="SECONDS",
             help="Drops last this long or longer. Default: 10.",

@@ -10,7 +10,7 @@ import click
 from gpu_report import run_folder
 from gpu_report.baseline_store import Shelf, runs_in
 from gpu_report.cli.baseline_choice import newest_beside, of_shelf, others, readable
-from gpu_report.cli.common import analysed, options_of_analysis
+from gpu_report.cli.common import NamedPath, analysed, options_of_analysis
 from gpu_report.cli.gate_options import gates_asked_for, options_of_gates
 from gpu_report.cli.gate_outputs import finish, options_of_outputs, redacted_comparison
 from gpu_report.cli.help_text import examples
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
         "gpu-report compare gpu-runs/after --baseline-dir baselines --junit gates.xml",
     )
 )
-@click.argument("baseline", type=click.Path(path_type=Path), required=False)
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("baseline", type=NamedPath(), required=False)
+@click.argument("run", type=NamedPath(), required=False)
 @click.option(
     "--baseline-dir",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(file_okay=False),
     default=None,
     metavar="FOLDER",
     help="Find the baselines here, by set-up. Then name only RUN.",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from gpu_report.cli.common import (
+    NamedPath,
     examined,
     folder_of,
     option_of_run,
@@ -38,12 +39,12 @@ TOOLS: Final = ("tensorboard",)
         "tensorboard --logdir tb",
     )
 )
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("run", type=NamedPath(), required=False)
 @option_of_run
 @click.option(
     "--to",
     "target",
-    type=(click.Choice(TOOLS), click.Path(path_type=Path)),
+    type=(click.Choice(TOOLS), NamedPath()),
     required=True,
     metavar="tensorboard DIR",
     help="The tool, and the folder to write for it: one of its own.",

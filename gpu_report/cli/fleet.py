@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpu_report.cli.common import CountRange, option_of_price, say
+from gpu_report.cli.common import CountRange, NamedPath, option_of_price, say
 from gpu_report.cli.help_text import CommandList, examples
 from gpu_report.cli.output_files import OutputFile, write
 from gpu_report.terminal import ProgressLine, is_terminal
@@ -62,7 +62,7 @@ def fleet() -> None:
 @click.argument("folders", nargs=-1, required=True, metavar="FOLDER...")
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     required=True,
     metavar="FLEET",
     help="The folder of the tables. It is created, or brought up to date.",
@@ -123,7 +123,7 @@ def _say_reasons(done: Indexed) -> None:
         "gpu-report fleet report fleet data.html --cause input-cpu",
     )
 )
-@click.argument("folder", type=click.Path(path_type=Path), metavar="FLEET")
+@click.argument("folder", type=NamedPath(), metavar="FLEET")
 @click.argument("output", type=OutputFile(), required=False, metavar="[OUTPUT.html]")
 @click.option("--by", type=click.Choice(GROUPINGS), default=None, help="Group runs by this. Default: several.")
 @click.option(

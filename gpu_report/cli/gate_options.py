@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpu_report.cli.common import say
+from gpu_report.cli.common import NamedPath, say
 from gpu_report.cli.gate_config import GateConfig, read_config
 from gpu_report.errors import UsageError
 
@@ -23,7 +23,7 @@ def options_of_gates(command: Command) -> Command:
     for option in (
         click.option(
             "--config",
-            type=click.Path(path_type=Path, dir_okay=False, exists=True),
+            type=NamedPath(dir_okay=False, exists=True),
             default=None,
             metavar="FILE",
             help="Read gates from here. Default: gpu-report.toml, or setup.cfg.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpu_report.cli.common import FiniteRange, say, say_notes
+from gpu_report.cli.common import FiniteRange, NamedPath, say, say_notes
 from gpu_report.cli.help_text import examples
 from gpu_report.errors import UsageError
 from gpu_report.imports.format_names import AUTO, NAMES
@@ -46,26 +46,24 @@ NO_OUTPUT = "name the run folder to create with --output, or with --run the one 
     metavar="NAME",
     help=f"The tool that wrote the logs: {', '.join((*NAMES, PROFILER))}. Default: auto, by the content of each.",
 )
-@click.option(
-    "--output", metavar="FOLDER", type=click.Path(path_type=Path), default=None, help="The run folder to create."
-)
+@click.option("--output", metavar="FOLDER", type=NamedPath(), default=None, help="The run folder to create.")
 @click.option(
     "--run",
     metavar="RUN",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     default=None,
     help="A run folder: LOGS are traces of PyTorch's profiler, which are put into it.",
 )
 @click.option(
     "--yolo",
     metavar="FOLDER",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     default=None,
     help="Where YOLO wrote its args.yaml and results.csv.",
 )
 @click.option(
     "--kernel-log",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     default=None,
     metavar="FILE",
     help="A kernel log: from dmesg, /dev/kmsg, journalctl or kern.log.",

@@ -29,14 +29,15 @@ def action_options(command: Command) -> Command:
             "commands",
             multiple=True,
             metavar="COMMAND",
-            help="The shell command for the --on before it; docs/live.md lists the variables that it finds.",
+            help="The shell command for the --on before it, such as 'sudo poweroff'. It runs once for each event.",
         ),
         click.option(
             "--on",
             "conditions",
             multiple=True,
             metavar="CONDITION",
-            help="When to run a command: idle>15m, drop>5m, memory>97%, xid.fatal, finished or failed.",
+            help="When to run the command of --run: idle>15m (all GPUs idle for 15 minutes), drop>5m, memory>97%, "
+            "xid.fatal, finished or failed.",
         ),
     ):
         command = option(command)
@@ -85,7 +86,7 @@ def live_page(conditions: Sequence[str], commands: Sequence[str]) -> Callable[[P
             start_new_session=True,
             env=environment_without_token(),
         )
-        say(f"live page: {address_of(listening, None)}")
+        say(f"live page, until {LINGER_S / 60:.0f} minutes after the recording: {address_of(listening, None)}")
         listening.close()
 
     return start

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpu_report import run_folder, schema
+from gpu_report.cli.common import NamedPath
 from gpu_report.cli.help_text import examples
 from gpu_report.errors import InputError
 
@@ -28,7 +29,7 @@ REASON = "asked"
     help=f"How many steps. Default: {schema.PROFILE_STEPS}.",
 )
 @click.option("--full", is_flag=True, help="Also record shapes and the names of layers.")
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("run", type=NamedPath(), required=False)
 def profile(run: Path | None, steps: int, full: bool) -> None:  # noqa: FBT001 - click passes flags so
     """Run PyTorch's profiler in a training that is being recorded.
 

@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from gpu_report.cli.common import FiniteRange, say
+from gpu_report.cli.common import FiniteRange, NamedPath, say
 from gpu_report.cli.help_text import examples
-from gpu_report.cli.live_page import action_options, live_page
+from gpu_report.cli.live_page import LINGER_S, action_options, live_page
 from gpu_report.errors import UsageError
 
 if TYPE_CHECKING:
     from gpu_report.record import RecordOptions
+
+
+LIVE_HELP = (
+    "Also serve a live page on 127.0.0.1, port 9000 or the next free one. "
+    f"It ends {LINGER_S / 60:.0f} minutes after the recording."
+)
 
 
 @click.command(
@@ -44,20 +50,20 @@ if TYPE_CHECKING:
 @click.option(
     "--output",
     metavar="FOLDER",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     default=None,
     help="The run folder. Default: gpu-runs/<UTC time>.",
 )
 @click.option(
     "--yolo",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     default=None,
     metavar="FOLDER",
     help="Where YOLO writes its results.csv. Default: found automatically.",
 )
 @click.option(
     "--kernel-log",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     default=None,
     metavar="FILE",
     help="A file with kernel messages, where the kernel log itself cannot be read.",
@@ -79,7 +85,7 @@ if TYPE_CHECKING:
     metavar="WHEN",
     help="When to profile: epoch:N, a time such as 30m, or drop (also when a GPU falls idle).",
 )
-@click.option("--live", is_flag=True, help="Also serve a live page on 127.0.0.1, port 9000 or the next free one.")
+@click.option("--live", is_flag=True, help=LIVE_HELP)
 @action_options
 @click.option("--background", is_flag=True, help="Return at once and keep recording, even after logout.")
 @click.option("--with-parent", type=int, default=None, hidden=True, help="End when this parent process does.")

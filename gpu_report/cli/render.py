@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpu_report.cli.common import (
+    NamedPath,
     examined,
     folder_of,
     option_of_run,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("output", type=OutputFile(before_run=True))
-@click.argument("runs", metavar="[RUN]...", type=click.Path(path_type=Path), nargs=-1)
+@click.argument("runs", metavar="[RUN]...", type=NamedPath(), nargs=-1)
 @option_of_run
 @click.option(
     "--json",

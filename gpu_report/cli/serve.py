@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from gpu_report.cli.common import CountRange, folder_of, option_of_price, say
+from gpu_report.cli.common import CountRange, NamedPath, folder_of, option_of_price, say
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.job_folders import refuse_job
 from gpu_report.cli.live_page import action_options, actions_of
@@ -26,7 +26,7 @@ MIN_TOKEN = 8  # characters
         'gpu-report serve --host 0.0.0.0 --token "$(openssl rand -hex 16)"',
     )
 )
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("run", type=NamedPath(), required=False)
 @click.option(
     "--port", type=CountRange(0, 65535), default=None, metavar="PORT", help=f"Default: {PORT}, or the next free one."
 )

@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from gpu_report import run_folder
+from gpu_report.cli.common import NamedPath
 from gpu_report.cli.help_text import examples
 
 
 @click.command(epilog=examples("gpu-report stop", "gpu-report stop gpu-runs/20261121-103501"))
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("run", type=NamedPath(), required=False)
 def stop(run: Path | None) -> None:
     """Stop a recording that was started with --background.
 

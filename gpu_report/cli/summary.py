@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from gpu_report.cli.common import analysed, option_of_run, options_of_analysis, run_of
+from gpu_report.cli.common import NamedPath, analysed, option_of_run, options_of_analysis, run_of
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.job_folders import refuse_job
 from gpu_report.terminal import ProgressLine, is_terminal
@@ -21,7 +21,7 @@ from gpu_report.terminal import ProgressLine, is_terminal
         "gpu-report summary --format json | jq '.verdict[0].text'",
     )
 )
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("run", type=NamedPath(), required=False)
 @option_of_run
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Default: text."

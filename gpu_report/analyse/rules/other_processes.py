@@ -15,7 +15,7 @@ from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, as_array, intersect, length_s, mask_in_any, rows_before, union
 from gpu_report.model import Advice, Cause, Evidence, Finding, Occurrence
-from gpu_report.wording import length
+from gpu_report.wording import gpus_words, length
 
 
 def other_processes(context: Context) -> list[Finding]:
@@ -28,7 +28,7 @@ def other_processes(context: Context) -> list[Finding]:
     for other in sorted(context.used_by_others, key=lambda other: other.span):
         if length_s(intersect([other.span], trained)) >= th.OTHER_PROCESS_AT_LEAST_S:
             stays.setdefault((other.gpu, other.pid), []).append(other)
-    return [_finding(context, each) for each in stays.values()]
+    return [_finding(context, each, list(stays.values())) for each in stays.values()]
 
 
 def others_work(context: Context) -> dict[int, Floats]:
@@ -92,11 +92,11 @@ def _taken(series: GpuSeries, share: Floats, there: Bools) -> float:
     return took_s / float(seconds.sum()) if seconds.sum() > 0 else 0.0
 
 
-def _finding(context: Context, stays: Sequence[OtherProcess]) -> Finding:
-    """Return the finding of one process; signals are those of its longest stay."""
+def _finding(context: Context, stays: Sequence[OtherProcess], every: Sequence[Sequence[OtherProcess]]) -> Finding:
+    """Return the finding of one process; signals are those of its longest stay, `every` has the stays of all."""
     other = max(stays, key=lambda stay: stay.span[1] - stay.span[0])
     spans = [stay.span for stay in stays]
-    keep = f"Keep {other.who.replace('`', chr(39))} off GPU {other.gpu}"
+    keep = _keep_off([each[0] for each in every if each[0].name == other.name])
     signals = context.signals.of(other.gpu, *other.span)
     times = f" ({len(spans)} times)" if len(spans) > 1 else ""
     took = f"for {length(length_s(spans))}{times}{_cost(context, stays)}"
@@ -104,7 +104,7 @@ def _finding(context: Context, stays: Sequence[OtherProcess]) -> Finding:
         "other-process",
         "warning",
         (spans[0][0], spans[-1][1]),
-        f"{other.who} shared GPU {other.gpu} with the training {took}",
+        f"{other.who} shared GPU {other.gpu} {took}",
         gpu=other.gpu,
         evidence=_evidence(context, other, signals, spans),
         cause=Cause("other-process", STRONG, f"{other.who} shared the GPU with the training"),
@@ -113,6 +113,14 @@ def _finding(context: Context, stays: Sequence[OtherProcess]) -> Finding:
         occurrences=_occurrences(context, stays) if len(spans) > 1 else (),
         lost_gpu_s=lost_to_others_s(context, other.gpu, spans),
     )
+
+
+def _keep_off(alike: Sequence[OtherProcess]) -> str:
+    """Return from which GPUs a program is to be kept: all ranks wait for the one that it slows most."""
+    pids = sorted({each.pid for each in alike})
+    which = f"pids {pids[0]} and {pids[-1]}" if len(pids) == 2 else f"{len(pids)} processes"
+    who = alike[0].who if len(pids) == 1 else f"{alike[0].name or 'a program'} ({which})"
+    return f"Keep {who.replace('`', chr(39))} off {gpus_words(sorted({each.gpu for each in alike}))}"
 
 
 def _occurrences(context: Context, stays: Sequence[OtherProcess]) -> tuple[Occurrence, ...]:

@@ -44,7 +44,7 @@ def test_a_guest_is_told_with_the_moments_at_which_memory_stepped():
     assert "python3 (pid 77)" in finding.summary
     assert finding.cause.name == "other-process"
     assert ("its share of the GPU time, at most", 86.0) in {(e.text, e.value) for e in finding.evidence}
-    assert finding.summary.startswith("python3 (pid 77) shared GPU 0 with the training for 19 s")
+    assert finding.summary.startswith("python3 (pid 77) shared GPU 0 for 19 s")
     assert analyse(guest_run()).verdict.text.count("python3 (pid 77)") == 1  # the lead says all that is known
 
 
@@ -61,12 +61,9 @@ def back_again():
 def test_a_guest_that_leaves_and_comes_back_is_told_by_stay():
     run = back_again()
     (finding,) = findings(run, "other-process")
-    assert (
-        finding.summary
-        == "python3 (pid 77) shared GPU 0 with the training for 34 s (2 times): it took 25 % of training time"
-    )
+    assert finding.summary == "python3 (pid 77) shared GPU 0 for 34 s (2 times): it took 25 % of training time"
     text = analyse(run).verdict.text
-    assert "it was on the GPU for 34 s" in text
+    assert "it was there for 34 s" in text
     assert [each.span for each in finding.occurrences] == [(50.0, pytest.approx(69.0)), (90.0, pytest.approx(105.0))]
 
 
@@ -84,7 +81,27 @@ def test_a_guest_of_minutes_is_told_in_minutes():
         (153.0, 0, 77, "python3", NAN, "gone", "other", NAN),
     ]
     (finding,) = findings(with_processes(run, *looks), "other-process")
-    assert "with the training for 1 min 39 s" in finding.summary
+    assert "shared GPU 0 for 1 min 39 s" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("pids", "who"),
+    [((77, 77), "python3 (pid 77)"), ((77, 78), "python3 (pids 77 and 78)"), ((77, 78, 79), "python3 (3 processes)")],
+)
+def test_a_program_on_several_gpus_is_to_be_kept_off_all_of_them(pids, who):
+    run = make_run([readings((0, 10), (90, 110))] * len(pids), rows=[(1, 60), (2, 115)])
+    looks = [
+        look
+        for gpu, pid in enumerate(pids)
+        for look in (
+            (23.0, gpu, pid, "python3", 900.0, "appeared", "other", 86.0),
+            (73.0, gpu, pid, "python3", NAN, "gone", "other", NAN),
+        )
+    ]
+    analysis = analyse(with_processes(run, *looks))
+    gpus = "GPUs 0 and 1" if len(pids) == 2 else "GPUs 0 to 2"
+    assert analysis.verdict.sentences[0].text.startswith(f"Keep {who} off {gpus}: ")
+    assert {each.short for f in analysis.findings for each in f.advice} == {f"Keep {who} off {gpus}"}
 
 
 def test_a_guest_that_the_training_started_itself_is_one_too():

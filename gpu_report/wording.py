@@ -1,6 +1,7 @@
 """Words for numbers: amounts and changes with their units, lengths of time, counts; and how sentences begin."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,6 +15,7 @@ ROUND_FROM = 9.95  # what would read 10.0 reads 10
 TENTHS_UNDER_S = 59.95  # an epoch under it is given to a tenth of a second: 12.1 s, not 12
 MILLISECONDS_UNDER = 0.0995  # s: hundredths of a second would hide that 18 ms became 22 ms
 SMALLEST_MONEY, WHOLE_MONEY_FROM = 0.005, 1000  # less than half a cent is not nothing
+LONGEST_SENTENCE = 20  # words of a verdict's sentence: readers are tired, and English is often not their first language
 LONGEST_SHOWN = 160  # characters of an exception's own words in a sentence: an error of NCCL has hundreds
 # The parts of a validation, within a sentence.
 VALIDATION_PART_WORDS: Mapping[ValidationPart, str] = {
@@ -27,6 +29,7 @@ VALIDATION_PART_WORDS: Mapping[ValidationPart, str] = {
     "gather": "waiting for other ranks",
     "other": "everything else",
 }
+_SENTENCE_END = re.compile(r"(?<=\w{3})\.(?:\s|$)")  # not of "e.g. "
 SMALLEST_SHOWN_SHARE = 0.0005  # under this a change reads 0.0 %, and has no sign
 
 
@@ -165,6 +168,11 @@ def epoch_length(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < TENTHS_UNDER_S else length(seconds)
 
 
+def brief_length(seconds: float) -> str:
+    """Return an epoch's length for a sentence: a tenth of a second under a minute, else the digits that matter."""
+    return f"{seconds:.1f} s" if seconds < TENTHS_UNDER_S else about_length(seconds)
+
+
 def about_length(seconds: float) -> str:
     """Return a duration with the digits that matter: 44 s, 4.5 min, 20 min, 3 h 10 min, 2 d 5 h."""
     if round(seconds) < 90:
@@ -279,11 +287,14 @@ def ending_words(ending: Ending, subject: str = "It") -> str:
 
 
 def exception_words(error: str | None, message: str) -> str:
-    """Return an exception's type and words in brackets after a blank, as far as they are known.
+    """Return an exception's type and the first sentence of its words in brackets, as far as they are known.
+
+    What follows it is mostly general advice of a library.
 
     `--redact` looks for what this returns, for the words may quote a path or data.
     """
-    short = message if len(message) <= LONGEST_SHOWN else f"{message[:LONGEST_SHOWN].rstrip()} ..."
+    first = _SENTENCE_END.split(message, maxsplit=1)[0]
+    short = first if len(first) <= LONGEST_SHOWN else f"{first[:LONGEST_SHOWN].rstrip()} ..."
     known = ": ".join(part for part in (error, short) if part)
     return f" ({known})" if known else ""
 
@@ -324,6 +335,11 @@ def _seconds(value: float) -> str:
     if size < 3600:
         return _two(divmod(whole, 60), "min", "s")
     return _two((whole // 3600, whole % 3600 // 60), "h", "min")
+
+
+def is_short(text: str) -> bool:
+    """Tell whether a text is short enough for one sentence of the verdict."""
+    return len(text.split()) <= LONGEST_SENTENCE
 
 
 def few_names(names: Sequence[str], most: int) -> str:

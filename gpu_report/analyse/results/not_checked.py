@@ -63,7 +63,7 @@ def _drops(context: Context, used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
     """Yield how short a drop may be without being seen: it takes LOW_READINGS readings to see one."""
     seen_s = LOW_READINGS * max((series.interval_s for series in used if len(series.t_s)), default=0.0)
     if seen_s > context.options.drop_seconds:
-        why = f"drops shorter than {length(seen_s)} cannot be seen in readings {length(seen_s / LOW_READINGS)} apart"
+        why = f"drops under {length(seen_s)} cannot be seen in readings {length(seen_s / LOW_READINGS)} apart"
         every = f"{context.options.drop_seconds / LOW_READINGS:.0f}"
         way_out = f"record with --interval {every}" if _is_recorded(context) else f"{_logging(context)} every {every} s"
         yield NotChecked("drop", f"{why}; {way_out}")

@@ -173,7 +173,7 @@ def _summary(case: _Case, growth: Growth) -> str:
     if left is None:
         return grown if growth.goes_on else f"{grown}, then stopped"
     grown = f"{case.whose} grew {rate}{held}"
-    at = f", {_clock(case.context.run.start_wall_s, growth.end_s + left)}" if case.goes_on else ""
+    at = f" ({_clock(case.context.run.start_wall_s, growth.end_s + left)})" if case.goes_on else ""
     return f"{grown}: full {_in_time(left, case.epochs.epoch_s)}{at}"
 
 
@@ -194,7 +194,7 @@ def _clock(start_wall_s: float, t_s: float) -> str:
         began, then = (datetime.fromtimestamp(wall_s, UTC) for wall_s in (start_wall_s, start_wall_s + t_s))
     except (OverflowError, OSError, ValueError):
         return "beyond the calendar"
-    return f"at {then:%H:%M} UTC" if then.date() == began.date() else f"on {then:%Y-%m-%d at %H:%M} UTC"
+    return f"at {then:%H:%M} UTC" if then.date() == began.date() else f"{then:%Y-%m-%d %H:%M} UTC"
 
 
 def _evidence(case: _Case, growth: Growth) -> tuple[Evidence, ...]:

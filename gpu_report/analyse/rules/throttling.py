@@ -84,8 +84,7 @@ def _summary(throttle: Throttle) -> str:
         return f"GPU {throttle.gpu} ran at its own power limit for {for_s} ({clock:,.0f} MHz): its full speed"
     clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
     slower = f"to {clock:,.0f} MHz instead of {throttle.typical_mhz:,.0f}"
-    cost = f"lasted {length(length_s(throttle.spans))}, cost at most {length(throttle.lost_s)}"
-    return f"{_how(throttle, f'GPU {throttle.gpu}')} {slower}: {cost}"
+    return f"{_how(throttle, f'GPU {throttle.gpu}')} {slower} for {length(length_s(throttle.spans))}"
 
 
 def _how(throttle: Throttle, what: str) -> str:

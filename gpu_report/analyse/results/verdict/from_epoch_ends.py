@@ -27,8 +27,8 @@ def long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
             yield from _costly_validation(finding)
             continue
         gain = advice.gain_estimate or 0.0
-        text = f"{advice.short} (about {1 / (1 - gain):.1f}\u00d7 faster): {lower_first(finding.summary)}"
-        yield Lead(sentence_of(finding, FIX, text), gain * finding.duration_s)  # how is said below
+        text = f"{advice.short}: about {1 / (1 - gain):.1f}\u00d7 faster"  # how is said below
+        yield Lead(sentence_of(finding, FIX, text), gain * finding.duration_s, f"{finding.summary}.")
 
 
 def _wins_much(finding: Finding) -> bool:
@@ -50,7 +50,7 @@ def next_time(findings: Sequence[Finding]) -> Iterator[Lead]:
 def _of_sets(finding: Finding, share_pct: float) -> Lead:
     """Return to look at the data sets, of which the larger one may be meant to train."""
     first = finding.advice[0]
-    text = f"{first.short}: the ends of epochs take {share_pct:.0f} % of the time"
+    text = f"{first.short}: epoch ends take {share_pct:.0f} % of the time"
     return Lead(sentence_of(finding, LOOK, text, first), (first.gain_at_most or 0.0) * finding.duration_s)
 
 

@@ -77,7 +77,7 @@ def _look(
     elif names_own and at is not None:
         text = f"Look at {place_words(at)}: {felt} for {took} there{faster}"
     elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
-        lost = f"it cost about {about_length(cost_s)} of training" if cost_s else f"it was on the GPU for {took}"
+        lost = f"it cost about {about_length(cost_s)} of training" if cost_s else f"it was there for {took}"
         text = f"{advice.short}: {lost}{faster}"
     elif advice is not None:
         text, then = f"{advice.short}: {felt} for {took}", _stood(at, row)

@@ -357,21 +357,26 @@ def _largest_loss(
 
     Of a training that is healthy, at least once it is warm, only how long its start-up was.
 
-    Startup is none of training's losses: where it is the largest, it is said beside the largest of those.
+    Startup is none of training's losses: where it is the largest, the largest of those is said with it.
     """
     lost = sorted((r for r in ledger if r.name not in {"work", "idle", "unmeasured"}), key=lambda r: -r.gpu_seconds)
     if trained is None or trained[0] >= HEALTHY_PCT or not lost:
         return
-    if lost[0].name == "startup":
-        yield Sentence("largest loss", f"Start-up took {100 * lost[0].share:.0f} % of the GPU time.", about="startup")
+    startup = f"Start-up took {100 * lost[0].share:.0f} % of the GPU time" if lost[0].name == "startup" else ""
     most = next((row for row in lost if not CAUSES[row.name].paid_once), None)
     is_healthy = healthy_steady_pct(context, findings) is not None and not _is_marred(findings)
     if most is None or is_healthy or not is_long(trained) or _mentioned_s(findings, lost) >= most.gpu_seconds:
+        yield from [Sentence("largest loss", f"{startup}.", about="startup")] if startup else []
         return
     words = lower_first(row_words(most.name, is_training=saw_training(context)))
     what = "waiting, for an unknown reason" if most.name == UNEXPLAINED else words
+    if startup:
+        yield Sentence("largest loss", f"{startup}, {what} {100 * most.share:.0f} %.", about=most.name)
+        return
     # a drop that lasted longer may stand before it: it cost less than it lasted
-    first = "Besides" if any(RULES[f.rule].drop and not f.expected for f in findings) else "Largest loss"
+    is_largest = most.gpu_seconds >= max(row.gpu_seconds for row in ledger if row.name != "work")
+    is_largest = is_largest and not any(RULES[f.rule].drop and not f.expected for f in findings)
+    first = "Largest loss" if is_largest else "Besides"
     text = f"{first}: {what}, {length(most.gpu_seconds)} ({100 * most.share:.0f} % of the GPU time)."
     yield Sentence("largest loss", text, about=most.name)
 

@@ -23,7 +23,7 @@ from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.catalogue import ENDS_EPOCHS_KEY, LAUNCH_BOUND, RULES, STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Cause, Finding, Sentence
-from gpu_report.wording import counted, length, lower_first, upper_first
+from gpu_report.wording import counted, is_short, length, lower_first, upper_first
 
 BOUND_WORDS = {
     "launch": ": launch-bound, the CPU is the limit",
@@ -63,8 +63,8 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     if not is_judged(trained, findings):
         did = "trained" if saw_training(context) else "worked"
         what = "Too short to judge" if is_lead else "The training itself is too short to judge"
-        how_long = f"for only {length(seconds)}{_waited_for_data(context)}"
-        yield Sentence("work", f"{what}: {lower_first(_who(context))} {did} {how_long}.")
+        yield Sentence("work", f"{what}: {lower_first(_who(context))} {did} for only {length(seconds)}.")
+        yield from _waited_for_data(context)
         return
     judged = is_lead and not context.too_coarse
     if judged and util < HEALTHY_PCT and (calm := list(_no_fault(context, util, seconds, findings, marred=marred))):
@@ -80,17 +80,32 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     steady_pct = _steady_pct(findings) if cause else None
     joined = ", and" if util < HEALTHY_PCT else ", but"
     ends = _at_epoch_ends(context, findings, seconds)
-    more = ends or ("" if cause else _shared(context))
+    more = "" if ends or cause else _shared(context)
     is_limit = util > th.COMPUTE_BOUND_PCT and not any(each.severity != "info" for each in findings)
-    compute = f"{joined} {more}" if more else LIMIT if is_limit else ""
-    if cause and steady_words(util, steady_pct):  # in one it were too long
-        yield Sentence("work", f"{busy}{compute}.")
-        yield Sentence("starved", f"Without drops it was {steady_pct:.0f} %, {sure}because {cause}.", ids)
-    elif cause and before:
-        yield Sentence("work", f"{busy}{compute}.")
+    compute = f"{joined} {more}" if more else LIMIT if is_limit and not ends else ""
+    steady = f"Without drops it was {steady_pct:.0f} %" if cause and steady_words(util, steady_pct) else ""
+    in_one = bool(cause) and not (steady or before or ends)
+    if not in_one:
+        yield Sentence("work", f"{busy}{compute}.", () if cause else ids)
+    if ends:
+        yield Sentence("work", f"{ends}.")
+    if in_one:
+        yield from with_cause("work", busy, (sure, cause), ids)
+    elif steady:
+        yield from with_cause("starved", steady, (sure, cause), ids)
+    elif cause:
         yield Sentence("starved", f"{upper_first(sure + cause)}.", ids)
+
+
+def with_cause(kind: str, said: str, why: tuple[str, str], ids: tuple[str, ...]) -> Iterator[Sentence]:
+    """Yield something and its cause, with a doubt where there is one: in one sentence where that is short."""
+    sure, cause = why
+    whole = f"{said}, {sure}because {cause}."
+    if is_short(whole):
+        yield Sentence(kind, whole, ids)
     else:
-        yield Sentence("work", f"{busy}{compute or (cause and f', {sure}because {cause}')}.", ids)
+        yield Sentence(kind, f"{said}.")
+        yield Sentence("starved", f"{upper_first(sure + cause)}.", ids)
 
 
 def _no_fault(
@@ -152,7 +167,7 @@ def _at_epoch_ends(context: Context, findings: Sequence[Finding], trained_s: flo
     """Return for which share of the time of epochs something held up their ends, empty where nothing did."""
     took_s = sum(f.took_s for f in findings if RULES[f.rule].at_epoch_ends)
     share_pct = 100 * took_s / max(context.in_epochs_s, trained_s + took_s) if took_s else 0.0
-    return f"waited at the ends of epochs for {share_pct:.0f} % of the epochs' time" if took_s else ""
+    return f"Waiting at the ends of epochs took {share_pct:.0f} % of the epochs' time" if took_s else ""
 
 
 def _shared(context: Context) -> str:
@@ -209,10 +224,11 @@ def _data_wait_share(context: Context) -> float | None:
     return context.throughput.data_wait_share(spans) if context.throughput and spans else None
 
 
-def _waited_for_data(context: Context) -> str:
-    """Return for how much of a short training it waited for data, empty where that is little or not known."""
+def _waited_for_data(context: Context) -> Iterator[Sentence]:
+    """Yield for how much of a short training it waited for data, unless that is little or not known."""
     waited = _data_wait_share(context) or 0.0
-    return f"; {100 * waited:.0f} % of it went into waiting for data" if waited >= DATA_WAIT_SHARE else ""
+    if waited >= DATA_WAIT_SHARE:
+        yield Sentence("work", f"{100 * waited:.0f} % of that went into waiting for data.")
 
 
 def _reported_work(context: Context) -> str:

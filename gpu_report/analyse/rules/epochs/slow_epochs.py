@@ -30,7 +30,7 @@ from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.catalogue import SLOW_COST_KEY
 from gpu_report.model import Cause, Evidence, Finding, NearbyKernelEvent, Occurrence
-from gpu_report.wording import epoch_length, length
+from gpu_report.wording import brief_length, ends_of_change
 
 TYPICAL_KEY = "typical_epoch_s"  # of evidence: what the training of an epoch typically takes
 
@@ -77,7 +77,7 @@ def _of_several(found: Sequence[Finding]) -> Finding:
         end_t_s=found[-1].end_t_s,
         epoch=found[0].epoch,
         summary=f"Training was slow {len(found):,} times, first in epoch {found[0].epoch} "
-        f"(typical: {epoch_length(typical_s or 0.0)} an epoch): {length(cost_s)} lost",
+        f"(typical: {brief_length(typical_s or 0.0)} an epoch)",
         evidence=tuple(replace(e, value=cost_s) if e.key == SLOW_COST_KEY else e for e in longest.evidence),
         lost_gpu_s=sum(finding.lost_gpu_s or 0.0 for finding in found),
         occurrences=tuple(Occurrence(*finding.span, (), finding.lost_gpu_s) for finding in found),
@@ -148,7 +148,7 @@ def _begin(found: tuple[Sequence[TrainedEpoch], Sequence[TrainedEpoch]]) -> floa
 def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[TrainedEpoch]) -> Finding:
     typical_s, took_s = median(epoch.train_s for epoch in siblings), median(epoch.train_s for epoch in slow)
     cost_s = sum(epoch.train_s - typical_s for epoch in slow)
-    which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of the epochs {slow[0].epoch} to {slow[-1].epoch}"
+    which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of epochs {slow[0].epoch} to {slow[-1].epoch}"
     rest = _nearest(siblings, slow)
     on_gpu = advice_on_clock(context, rest, slow, slower=typical_s / took_s) or advice_on_full_memory(
         context, rest, slow
@@ -158,7 +158,7 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
         "slow-epoch",
         "warning",
         (slow[0].span[0], slow[-1].span[1]),
-        f"Training in {which} took {_took(slow)} (typical: {epoch_length(typical_s)}): {length(cost_s)} lost",
+        f"Training in {which} took {_took(slow)} (typical: {brief_length(typical_s)})",
         epoch=slow[0].epoch,
         phase="train",
         evidence=(
@@ -177,8 +177,8 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
 
 def _took(slow: Sequence[TrainedEpoch]) -> str:
     """Return how long the training of slow epochs took, from the shortest to the longest where these differ."""
-    shortest, longest = (epoch_length(end(epoch.train_s for epoch in slow)) for end in (min, max))
-    return longest if shortest == longest else f"{shortest} to {longest}"
+    shortest, longest = (brief_length(end(epoch.train_s for epoch in slow)) for end in (min, max))
+    return longest if shortest == longest else ends_of_change(shortest, longest)
 
 
 def _kernel(context: Context, first: TrainedEpoch) -> tuple[NearbyKernelEvent, ...]:
@@ -238,7 +238,7 @@ def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
 
 
 def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
-    percent, lost_s = 100 * grown.grown / grown.first, sum(epoch.train_s - grown.first for epoch in epochs)
+    lost_s = sum(epoch.train_s - grown.first for epoch in epochs)
     first, last = thirds(epochs, grown)
     on_gpu = advice_on_clock(context, first, last, slower=grown.first / grown.last)
     on_gpu = on_gpu or advice_on_full_memory(context, first, last)
@@ -247,8 +247,8 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         "epochs-slowing",
         "warning",
         (since.span[0], epochs[-1].span[1]),
-        f"Epochs got slower: training went from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch "
-        f"({percent:.0f} % more){'' if since is epochs[0] else f', from epoch {since.epoch} on'}",
+        f"Epochs got slower{'' if since is epochs[0] else f' from epoch {since.epoch} on'}: training went from "
+        f"{brief_length(grown.first)} to {brief_length(grown.last)} an epoch",
         evidence=evidence_of_growth(context, epochs, grown, "training of an epoch", lost_s),
         advice=(on_gpu or advice_on_growth(context, epochs, grown, _look(context, epochs, grown)),),
         kernel_events=() if since is epochs[0] else _kernel(context, since),

@@ -55,14 +55,14 @@ def _finding(context: Context, served: ServedModel, rule: str, function: str, ad
     inference_ms, name = served.parts.inference_ms or 0.0, "Pre-processing" if is_before else "Post-processing"
     seconds = part_ms / MS * served.latency.calls
     of_time = min(seconds / active_s(served), 1.0) if active_s(served) else 0.0
-    of_call = f"{ms(part_ms)} of the {ms(served.parts.total_ms)} of a call on average"
-    than = "longer than the inference itself" if part_ms >= inference_ms else f"inference {ms(inference_ms)}"
+    of_call = f"{ms(part_ms)} of the {ms(served.parts.total_ms)} of a call"
+    than = "longer than inference" if part_ms >= inference_ms else f"inference {ms(inference_ms)}"
     cause = "preprocessing" if is_before else "postprocessing"
     return context.finding(
         rule,
         severity(of_time, seconds),
         (served.start_s, served.end_s),
-        f"{name} takes {of_call}, {than} ({of_calls(served)})",
+        f"{name} takes {of_call} ({of_calls(served)}), {than}",
         gpu=served.calls.gpu,
         evidence=evidence(
             (f"{name.lower()} (mean of a call)", part_ms, "ms"),
@@ -76,7 +76,7 @@ def _finding(context: Context, served: ServedModel, rule: str, function: str, ad
 
 
 def _with_gain(advice: Advice, share: float) -> Advice:
-    short = f"{advice.short}: at most {percent(share)} of the time is saved"
+    short = f"{advice.short}: at most {percent(share)} less time"
     return replace(advice, gain_at_most=share, short=short)
 
 

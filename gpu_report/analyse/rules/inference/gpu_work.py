@@ -49,7 +49,7 @@ def _small(context: Context, series: GpuSeries, mine: list[ServedModel]) -> list
             "small-calls",
             severity(idle_s / length_s, idle_s),
             (start_s, end_s),
-            f"{works}: with {_sizes(mine)} the CPU cannot launch work fast enough",
+            f"{works}: with {_sizes(mine)} the CPU launches too slowly",
             gpu=series.gpu,
             evidence=evidence(
                 ("GPU work of a call (mean)", MS * busy_s / calls, "ms"),

@@ -32,7 +32,7 @@ def shared_memory(context: Context, training: Training) -> SetupIssue | None:
         text = f"{SHM} was full ({memory_words(total)}): data-loader workers keep their batches there"
     return SetupIssue(
         "warning" if full or failed else "info",
-        f"{text}: a worker without room dies of a bus error" if failed else text,
+        f"{text} (less: bus error)" if failed and not full else text,
         (full, failed) if full else (failed, workers, memory_words(need)),
         evidence(
             (f"size of {SHM}", total, "MiB"),

@@ -40,7 +40,7 @@ def test_rules_that_cannot_see_so_far_apart_are_listed(thinned, interval_s):
     assert {each.rule for each in analysis.not_checked} >= COARSE
     (thermal,) = [each.reason for each in analysis.not_checked if each.rule == "thermal"]
     assert f"readings {interval_s} s apart" in thermal
-    (drop,) = [each.reason for each in analysis.not_checked if each.rule == "drop" and "shorter than" in each.reason]
+    (drop,) = [each.reason for each in analysis.not_checked if each.rule == "drop" and "drops under" in each.reason]
     assert drop.endswith("; log every 3 s")
     assert [each.argument for each in analysis.hypotheses] == ["workers", "cache"]
     assert any(sentence.kind == "guess" for sentence in analysis.verdict.sentences)

@@ -8,6 +8,7 @@ from support.runs import PROCESSES, make_run, readings
 from support.samples import analysis_of
 
 from gpu_report.analyse import analyse
+from gpu_report.analyse.results.verdict.work import with_cause
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase, RecordedEvent
 from gpu_report.render.run.terminal import render_text
 
@@ -57,7 +58,7 @@ def test_a_run_that_nothing_mars_is_called_healthy():
         (killed(trained()), f"{KILLED} T{BUSY[1:]}."),
         (
             with_guest(trained()),
-            f"Keep python3 (pid 77) off GPU 0: it was on the GPU for 40 s. T{BUSY[1:]}, but 35 % of that "
+            f"Keep python3 (pid 77) off GPU 0: it was there for 40 s. T{BUSY[1:]}, but 35 % of that "
             "was another process's work.",
         ),
         (
@@ -95,7 +96,7 @@ def with_a_slow_epoch(epoch_s):
 
 
 def test_a_slow_epoch_is_told_after_the_work():
-    slow = "Training in epoch 4 took 40.0 s (typical: 20.0 s): 20 s lost."
+    slow = "Training in epoch 4 took 40.0 s (typical: 20.0 s)."
     assert analyse(with_a_slow_epoch(20.0)).verdict.text == f"Little to fix: {BUSY}. {slow}"
 
 
@@ -166,7 +167,7 @@ def test_a_gpu_that_only_waits_for_another_counts_as_idle_and_is_told_with_what_
 def test_startup_is_told_beside_the_largest_loss_of_training():
     said = analyse(make_run(readings((0, 60), (50, 60)), rows=[(1, 60), (2, 118)])).verdict.text
     assert "Start-up took " in said
-    assert " of the GPU time. Largest loss: short idle gaps in training, " in said
+    assert " of the GPU time, short idle gaps in training 25 %." in said
 
 
 def test_a_few_readings_are_no_proof_that_nothing_worked():
@@ -218,9 +219,28 @@ def test_drops_too_short_to_see_are_others_than_those_found(source, way_out):
     coarse = dataclasses.replace(run.recording, source=source, interval_s=15.0)
     said = analyse(dataclasses.replace(run, recording=coarse)).verdict.text
     assert "Not checked" not in said
-    assert said.endswith(f"Drops shorter than 45 s cannot be seen in readings 15 s apart; {way_out}.")
+    assert said.endswith(f"Drops under 45 s cannot be seen in readings 15 s apart; {way_out}.")
 
 
 def test_a_gpu_that_only_another_process_used_is_said_once():
     said = [each.text for each in analysis_of("s-shared-gpu").verdict.sentences if "GPU 1" in each.text]
     assert said == ["GPU 1 was not part of this training: another process used it (58 % busy)."]
+
+
+@pytest.mark.parametrize(
+    ("cause", "sentences"),
+    [
+        ("images came late", ["The GPU was busy 9 % of training time, because images came late."]),
+        (
+            "the program python3 of user eve (40 processes) used 15 of 16 CPU cores",
+            [
+                "The GPU was busy 9 % of training time.",
+                "The program python3 of user eve (40 processes) used 15 of 16 CPU cores.",
+            ],
+        ),
+    ],
+)
+def test_a_long_cause_is_a_sentence_of_its_own(cause, sentences):
+    said = list(with_cause("work", "The GPU was busy 9 % of training time", ("", cause), ("starved-1",)))
+    assert [each.text for each in said] == sentences
+    assert said[-1].findings == ("starved-1",)

@@ -74,7 +74,7 @@ def test_an_epoch_that_takes_far_longer_is_told_with_what_else_was_another_way()
     host = run.host.assign(cpu_pct=busy(run.host["t_s"]), main_cpu_pct=100.0, workers_cpu_pct=50.0)
     run = dataclasses.replace(run, host=host)
     (finding,) = findings(run, "slow-epoch")
-    assert finding.summary == "Training in epoch 5 took 31.0 s (typical: 20.0 s): 11 s lost"
+    assert finding.summary == "Training in epoch 5 took 31.0 s (typical: 20.0 s)"
     assert (finding.start_t_s, finding.end_t_s, finding.epoch, finding.severity) == (begin, begin + 31, 5, "warning")
     numbers = texts(finding)
     assert (numbers["SM clock typical"], numbers["SM clock then"]) == (1900, 1000)
@@ -113,10 +113,10 @@ def test_what_slows_all_epochs_after_the_mosaic_is_held_against_those_before_it(
     """Without mosaics a loader has less to do: that makes no epoch longer."""
     few = trained([22.0, *[20.0] * 20, *[33.0] * 3], args={"epochs": 24, "close_mosaic": 3})
     (finding,) = findings(few, "slow-epoch")
-    assert finding.summary == "Training in each of the epochs 23 to 24 took 33.0 s (typical: 20.0 s): 26 s lost"
+    assert finding.summary == "Training in each of epochs 23 to 24 took 33.0 s (typical: 20.0 s)"
     half = trained([22.0, *[20.0] * 7, *[33.0] * 7], args={"epochs": 15, "close_mosaic": 6})
     (growing,) = findings(half, "epochs-slowing")
-    summary = "Epochs got slower: training went from 20.0 s to 33.0 s an epoch (65 % more), from epoch 9 on"
+    summary = "Epochs got slower from epoch 9 on: training went from 20.0 s to 33.0 s an epoch"
     assert (growing.summary, growing.start_t_s) == (summary, 10 + 22 + 7 * 20 + 8 * VALIDATION_S)
 
 
@@ -158,7 +158,7 @@ def test_a_clock_that_nothing_explains_is_what_to_look_for(then_mhz, then_util, 
 def test_slow_epochs_that_follow_each_other_are_one_finding():
     lengths = [20.0, 20.0, 20.0, 35.0, 37.0, 20.0, 20.0, 20.0, 33.0, 20.0]
     one, two = sorted(findings(trained(lengths), "slow-epoch"), key=lambda finding: finding.start_t_s)
-    assert one.summary == "Training in each of the epochs 4 to 5 took 35.0 s to 37.0 s (typical: 20.0 s): 32 s lost"
+    assert one.summary == "Training in each of epochs 4 to 5 took 35.0 to 37.0 s (typical: 20.0 s)"
     assert (one.id, two.id, two.epoch) == ("slow-epoch-1", "slow-epoch-2", 9)
 
 
@@ -246,7 +246,7 @@ SLOWING = [25.0, *(20.0 + 0.7 * n + 0.3 * (n % 2) for n in range(12))]
 def test_epochs_that_get_slower_are_told_with_what_changed():
     warmer = lambda t: 50.0 + t / 20  # noqa: E731
     (finding,) = findings(trained(SLOWING, quantities={"temperature_c": warmer}), "epochs-slowing")
-    assert finding.summary == ("Epochs got slower: training went from 21.2 s to 26.8 s an epoch (26 % more)")
+    assert finding.summary == ("Epochs got slower: training went from 21.2 s to 26.8 s an epoch")
     numbers = texts(finding)
     assert numbers["GPU temperature at last"] > 1.1 * numbers["GPU temperature at first"]
     assert "SM clock at first" not in numbers
@@ -459,7 +459,7 @@ def paged(power_w, memory_mib=24_100.0):
 def test_a_full_card_whose_busy_gpu_draws_less_is_paged_to_host_memory():
     (finding,) = findings(paged(110.0), "epochs-slowing")
     assert finding.advice[0].short == "Lower `batch`: GPU memory is full, and the busy GPU draws 110 W instead of 300"
-    assert finding.summary.endswith("(200 % more), from epoch 5 on")
+    assert finding.summary.startswith("Epochs got slower from epoch 5 on: training went from 40.0 s to 2 min")
 
 
 @pytest.mark.parametrize("run", [paged(290.0), paged(110.0, memory_mib=20_500.0)])
@@ -479,7 +479,7 @@ def first_waits(lengths, later_s):
 
 def test_a_first_epoch_that_waited_for_data_is_a_note():
     (finding,) = findings(first_waits([100.0, *[40.0] * 6], later_s=55.0), "slow-epoch")
-    summary = "Training in epoch 1 took 1 min 40 s (typical: 40.0 s): 1 min lost"
+    summary = "Training in epoch 1 took 1.7 min (typical: 40.0 s)"
     assert (finding.severity, finding.summary, finding.advice) == ("info", summary, ())
 
 
@@ -519,7 +519,7 @@ def test_slow_epochs_that_come_again_are_one_finding_with_what_all_of_them_cost(
     lengths = [40.0, *[20.0] * 6, 40.0, 20.0, 45.0, 20.0, 40.0, 20.0, 40.0, 20.0]
     analysis = analyse(trained(lengths))
     (finding,) = [each for each in analysis.findings if each.rule == "slow-epoch"]
-    assert finding.summary == "Training was slow 4 times, first in epoch 8 (typical: 20.0 s an epoch): 1 min 25 s lost"
+    assert finding.summary == "Training was slow 4 times, first in epoch 8 (typical: 20.0 s an epoch)"
     assert [one.lost_gpu_s for one in finding.occurrences] == [20.0, 25.0, 20.0, 20.0]
     assert (finding.lost_gpu_s, finding.gpus) == (85.0, ())
     assert finding.took_s == sum(length for length in lengths[1:] if length > 20)

@@ -12,6 +12,7 @@ from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict.drops import MergedDrop, drop_sentences, merged_drops, waiting_sentence
 from gpu_report.analyse.results.verdict.end import ended_badly, interrupted, led_to, lost, stopped_early
+from gpu_report.analyse.results.verdict.gpu_health import gpu_health
 from gpu_report.analyse.results.verdict.hypotheses import hypotheses
 from gpu_report.analyse.results.verdict.inference import inference_sentences, leading
 from gpu_report.analyse.results.verdict.lead import FIX, LOOK, URGENT_S, Lead
@@ -72,6 +73,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         rest = [finding for finding in findings if finding.id not in said]
         sentences = (*first, *inference_sentences(context, findings), *_setup(findings), *_others(rest, merged))
         sentences = (*sentences, *_throttled(findings), *(() if faults_first else _fault(own)), *_fault(foreign))
+        sentences = (*sentences, *gpu_health(context.run.gpus))
         return Verdict((*sentences, *_unmeasured(trained, unseen, unsampled), *_no_gpu(context)))
     second = tuple(_second(found, findings))
     is_lead = not first and lead is None and max(unseen, unsampled) <= 1 - WELL_COVERED  # of a part nothing is said
@@ -102,6 +104,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_throttled(findings),
         *(() if faults_first else _fault(own)),
         *_fault(foreign),
+        *gpu_health(context.run.gpus),
         *_unmeasured(trained, unseen, unsampled),
         *_no_gpu(context),
         *(() if first else _largest_loss(context, trained, findings, ledger)),

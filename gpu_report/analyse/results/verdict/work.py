@@ -31,7 +31,7 @@ BOUND_WORDS = {
     "data": ": most of the rest waits for data",
     "exchange": ": most of the rest waits for the exchange of gradients",
 }
-LIMIT = ": the model itself is the limit"
+LIMIT = "; the model itself is the limit"
 GOOD = f"{HEALTHY_PCT:.0f} % or more is good for YOLO"
 
 

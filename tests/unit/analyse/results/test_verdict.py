@@ -244,3 +244,25 @@ def test_a_long_cause_is_a_sentence_of_its_own(cause, sentences):
     said = list(with_cause("work", "The GPU was busy 9 % of training time", ("", cause), ("starved-1",)))
     assert [each.text for each in said] == sentences
     assert said[-1].findings == ("starved-1",)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "said"),
+    [
+        ({"retired_pages_pending": 0}, {"retired_pages_pending": 1}, "a bad memory page is retired at the next reboot"),
+        ({"row_remap_pending": 1}, None, "a bad memory row is remapped at the next reset"),
+        ({"row_remap_failed": 1}, {}, "have the card replaced"),
+        ({"row_remap_pending": 1}, {"row_remap_pending": 0}, ""),  # somebody reset it meanwhile
+        (None, None, ""),
+    ],
+)
+def test_memory_that_went_bad_is_for_an_administrator(start, end, said):
+    run = trained()
+    gpus = tuple(dataclasses.replace(gpu, health_start=start, health_end=end) for gpu in run.gpus)
+    sentences = [
+        each.text
+        for each in analyse(dataclasses.replace(run, gpus=gpus)).verdict.sentences
+        if each.kind == "GPU health"
+    ]
+    assert len(sentences) == bool(said)
+    assert all(text.startswith("On GPU 0 ") and said in text for text in sentences)

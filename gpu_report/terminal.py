@@ -26,6 +26,7 @@ _NOTHING = "\u200b"  # a space of no width
 # What our own sentences name to be typed as it stands; other code in them is an option, or what somebody else typed.
 _TYPED = re.compile(
     r"(?:nvidia-smi|sudo|dmesg|lspci|yolo|gpu-report|nohup|python3? -c|pip install|docker run|kill (?:-9 )?\d+)(?: |$)"
+    r"|YOLO\("
 )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules.training_end.resume_command import resumed_with
 from gpu_report.catalogue import ENDS_EPOCHS_KEY
 from gpu_report.model import Advice, Ending, Finding, Projection
 from gpu_report.wording import lower_first
@@ -129,11 +130,11 @@ def _resumed_with(ended: Finding, fix: Advice | None) -> Finding:
     """Return the finding whose command resumes the training with a setting, unless it sets that already."""
     if fix is None or any(advice.argument == fix.argument for advice in ended.advice):
         return ended
-    return replace(ended, advice=tuple(_with_setting(a, f" {fix.argument}={fix.to_value}") for a in ended.advice))
+    return replace(ended, advice=tuple(_with_setting(a, fix) for a in ended.advice))
 
 
-def _with_setting(advice: Advice, setting: str) -> Advice:
-    if not advice.resume:
+def _with_setting(advice: Advice, fix: Advice) -> Advice:
+    if not advice.resume or not fix.argument:
         return advice
-    command = f"{advice.resume}{setting}"
+    command = resumed_with(advice.resume, fix.argument, fix.to_value or "")
     return replace(advice, text=advice.text.replace(advice.resume, command), resume=command)

@@ -13,8 +13,11 @@ from gpu_report.model import Advice, Finding
 CUT_SHORT = "run-ended"
 TASKS = frozenset({"detect", "segment", "classify", "pose", "obb"})
 TAKEN = frozenset({"batch", "imgsz"})  # of a resumed training ultralytics takes these anew, to need less memory
+CALLED = "YOLO("  # how the command of a script begins
 # What stands between backticks in our sentences, and is pasted into a shell, must not end there or begin a new line.
 _NOT_TYPED = re.compile(r"[`\x00-\x1f\x7f]")
+_NOT_QUOTED = re.compile(r"[\"\\]")  # would end a string of Python, or begin an escape
+_LITERAL = re.compile(r"\d+(?:\.\d+)?|True|False|None")
 
 
 def with_resume_command(context: Context, findings: Sequence[Finding]) -> list[Finding]:
@@ -36,7 +39,10 @@ def _with_resume_command(context: Context, finding: Finding, *, leaked: bool) ->
     command = _command(context, training, finding.advice)
     if epoch is None or not command:
         return finding
-    text = f"Resume after epoch {epoch}, the last with saved weights: `{command}`"
+    where = (
+        f"in {script}, " if (script := _script(context.run.recording.command)) and command.startswith(CALLED) else ""
+    )
+    text = f"Resume after epoch {epoch}, the last with saved weights: {where}`{command}`"
     return replace(finding, advice=(*finding.advice, Advice(text, resume=command)))
 
 
@@ -64,5 +70,29 @@ def _command(context: Context, training: Training, advice: Sequence[Advice]) -> 
         return ""
     task = training.args.get("task")
     known = task if isinstance(task, str) and task in TASKS else "detect"
-    changed = [f"{each.argument}={each.to_value}" for each in advice if each.argument in TAKEN and each.to_value]
-    return " ".join([f"yolo {known} train resume", shlex.quote(f"model={folder}/weights/last.pt"), *changed])
+    weights = f"{folder}/weights/last.pt"
+    command = f"yolo {known} train resume {shlex.quote(f'model={weights}')}"
+    if _script(context.run.recording.command) and not _NOT_QUOTED.search(folder):
+        command = f'{CALLED}"{weights}").train(resume=True)'
+    for each in advice:
+        if each.argument in TAKEN and each.to_value:
+            command = resumed_with(command, each.argument, each.to_value)
+    return command
+
+
+def resumed_with(command: str, argument: str, value: str) -> str:
+    """Return what resumes a training, with an argument more: as YOLO's command takes it, or as Python does."""
+    if not command.startswith(CALLED):
+        return f"{command} {argument}={value}"
+    literal = value if _LITERAL.fullmatch(value) else f'"{value}"'
+    return f"{command[:-1]}, {argument}={literal})"
+
+
+def _script(command: Sequence[str]) -> str:
+    """Return the name of the Python file that was recorded; empty where it was YOLO's command, or is not known.
+
+    What the file does besides, such as callbacks or a trainer of its own, YOLO's command would leave out.
+    """
+    names = (word.replace("\\", "/").rpartition("/")[2] for word in command)
+    first = next((name for name in names if name == "yolo" or name.endswith(".py")), "")
+    return "" if first == "yolo" or _NOT_TYPED.search(first) else first

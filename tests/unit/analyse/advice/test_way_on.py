@@ -115,7 +115,7 @@ def test_what_cannot_be_resumed_is_left_as_it_is():
 
 def test_a_real_run_offers_one_of_them():
     analysis = analysis_of("m-long-stall")
-    assert analysis.verdict.text.startswith(f"{RESTART} (about 1.9\u00d7 faster): ")
+    assert analysis.verdict.text.startswith(f"{RESTART}: about 1.9\u00d7 faster. ")
     assert "resume" not in analysis.verdict.text.lower()
     assert not any(advice.resume for finding in analysis.findings for advice in finding.advice)
-    assert "last.pt workers=16`" in analysis_of("s-latency").verdict.text
+    assert ".train(resume=True, workers=16)`" in analysis_of("s-latency").verdict.text

@@ -7,6 +7,7 @@ import pytest
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
+from gpu_report.analyse.rules.training_end.resume_command import resumed_with
 from gpu_report.model import InsideEpoch, InsideRun, Phase, RecordedEvent, YoloRun
 from gpu_report.render.redaction.redact import redact
 
@@ -57,6 +58,40 @@ def go_on(epoch, task="detect", model=f"model={FOLDER}/weights/last.pt"):
 )
 def test_the_last_saved_epoch_and_the_command_are_named(run, advice):
     assert resuming(run) == advice
+
+
+@pytest.mark.parametrize(
+    ("command", "folder", "said"),
+    [
+        (
+            ("python3", "src/train.py", "4"),
+            FOLDER,
+            f'in train.py, `YOLO("{FOLDER}/weights/last.pt").train(resume=True)`',
+        ),
+        (
+            ("torchrun", "--nproc", "2", "train.py", "yolo"),
+            "a b",
+            'in train.py, `YOLO("a b/weights/last.pt").train(resume=True)`',
+        ),
+        (("/usr/bin/yolo", "train", "data=a.py"), "a", "`yolo detect train resume model=a/weights/last.pt`"),
+        (("bash", "run.sh"), "a", "`yolo detect train resume model=a/weights/last.pt`"),
+        (("python", "train.py"), 'a"b', "`yolo detect train resume 'model=a\"b/weights/last.pt'`"),
+        (("python", "a`b.py"), "a", "`yolo detect train resume model=a/weights/last.pt`"),
+    ],
+)
+def test_a_script_is_resumed_in_python(command, folder, said):
+    run = cut_short(told(), path=folder)
+    run = replace(run, recording=replace(run.recording, command=command))
+    assert resuming(run) == [f"Resume after epoch 2, the last with saved weights: {said}"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "called"),
+    [("batch", "32", "batch=32"), ("cache", "ram", 'cache="ram"'), ("cache", "False", "cache=False")],
+)
+def test_what_is_set_is_a_literal_of_python(argument, value, called):
+    assert resumed_with("yolo train resume model=a", argument, value) == f"yolo train resume model=a {argument}={value}"
+    assert resumed_with('YOLO("a").train(resume=True)', argument, value) == f'YOLO("a").train(resume=True, {called})'
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_an_improvement_passes_and_says_why(run_warm):
     done = run_warm("compare", SAMPLES / "n-starved", SAMPLES / "n-fed", env={"COLUMNS": "200"})
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(
-        "Passed. Epoch time 12.2 s \u2192 2.9 s (4.2\u00d7 faster), because data loading got faster. "
+        "Passed. Training per epoch 12.2 s \u2192 2.9 s (4.2\u00d7 faster), because data loading got faster. "
     )
     assert "Likely reason: cache off \u2192 ram, workers 2 \u2192 14." in " ".join(done.stdout.split())
     assert "Passed:" in done.stdout.splitlines()[-1]
@@ -146,15 +146,15 @@ def test_a_pass_that_is_unsure_says_so_in_its_last_line(run_warm):
 @pytest.mark.parametrize(
     ("arguments", "first"),
     [
-        (["check", ALIKE / "run-1"], "Passed. Epoch time"),
-        (["check", SAMPLES / "n-starved"], "Passed (2 warnings). Epoch time"),
+        (["check", ALIKE / "run-1"], "Passed. Training per epoch"),
+        (["check", SAMPLES / "n-starved"], "Passed (2 warnings). Training per epoch"),
         (["check", SAMPLES / "s-oom"], "Failed: critical findings: 1"),
         (["check", ALIKE / "run-1", "--fail-on", "data_wait:1ms"], "Failed: waiting for data per epoch 17 ms"),
         (
             ["compare", ALIKE / "run-1", ALIKE / "stalls-1"],
-            "Failed (2 warnings). Epoch time 5.9 s \u2192 8.1 s (37 % slower), because",
+            "Failed (2 warnings). Training per epoch 5.9 s \u2192 8.1 s (37 % slower), because",
         ),
-        (["compare", ALIKE / "run-1", ALIKE / "stalls-1", *ONLY_WARN], "Passed (2 warnings). Epoch time 5.9 s"),
+        (["compare", ALIKE / "run-1", ALIKE / "stalls-1", *ONLY_WARN], "Passed (2 warnings). Training per epoch 5.9 s"),
         (["compare", SAMPLES / "m-healthy", SAMPLES / "m-ddp"], "Not decided. Not comparable. GPUs used"),
     ],
 )
@@ -284,11 +284,11 @@ def test_baselines_that_differ_as_much_are_named_and_too_few_epochs_decide_nothi
     done = run_warm("compare", "several", ALIKE / "run-4", *options, env={"COLUMNS": "400"})
     assert done.returncode == 3
     assert done.stdout.startswith(
-        "Not decided. Epoch time 5.9 s (median of 3 baselines) \u2192 6.8 s (16 % slower), but"
+        "Not decided. Training per epoch 5.9 s (median of 3 baselines) \u2192 6.8 s (16 % slower), but"
     )
     assert "too few epochs to be sure" in done.stdout
     band = "5.88 to 6.34 s. One more may take 4.75 to 7.32 s"
-    assert f"Epoch time of 3 baselines: {band} (95 %)." in done.stdout
+    assert f"Training per epoch of 3 baselines: {band} (95 %)." in done.stdout
     assert done.stdout.splitlines()[-1] == "Not decided: epoch_time:+5% (too few epochs)."
     for name in ("c.html", "c.md"):
         words = (tmp_path / name).read_text().replace("<br>", " ")

@@ -76,7 +76,11 @@ def test_it_opens_clean_at_any_width_in_light_and_dark(open_comparison, worse, w
     assert opened.errors == []
     assert len(opened.requests) == 1
     assert wide_as_the_window(opened.page)
-    assert opened.page.locator(".verdict-words").inner_text().startswith("Epoch time 2.9\u00a0s \u2192 12.2\u00a0s")
+    assert (
+        opened.page.locator(".verdict-words")
+        .inner_text()
+        .startswith("Training per epoch 2.9\u00a0s \u2192 12.2\u00a0s")
+    )
 
 
 def test_a_phone_shows_what_changed_and_what_that_means_without_scrolling(open_comparison, worse):

@@ -210,7 +210,7 @@ def _of_band(time: MetricComparison, gates: Sequence[Gate]) -> tuple[str, ...]:
     if not time.each or not time.baseline:
         return ()
     differ = between((min(time.each), max(time.each)), "s")
-    told = f"Epoch time of {counted(len(time.each), 'baseline')}: {differ}"
+    told = f"Training per epoch of {counted(len(time.each), 'baseline')}: {differ}"
     if time.band is None:
         return (f"{told}. With {th.BAND_AT_LEAST} or more, the range of one more is known.",)
     until = time.band[1] / time.baseline - 1

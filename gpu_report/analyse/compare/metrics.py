@@ -69,11 +69,11 @@ def _part(name: str, label: str) -> Metric:
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric(EPOCH_TIME, "epoch time", "s", TYPICAL, "lower", least_share=th.LEAST_TIME_SHARE),
+        Metric(EPOCH_TIME, "training per epoch", "s", TYPICAL, "lower", least_share=th.LEAST_TIME_SHARE),
         Metric(IMAGES, "images per second", "images/s", TYPICAL, "higher", least_share=th.LEAST_TIME_SHARE),
         Metric(DATA_WAIT, "waiting for data per epoch", "s", TYPICAL, "lower"),
         Metric(WAIT_SHARE, "waiting for data", "%", TYPICAL, "lower", least=th.LEAST_WAIT_PP),
-        Metric(UTILISATION, "GPU utilisation", "%", TYPICAL, None, least=th.LEAST_UTIL_PP),
+        Metric(UTILISATION, "steady-state GPU utilisation", "%", TYPICAL, None, least=th.LEAST_UTIL_PP),
         Metric("energy", "energy per epoch", "J", TYPICAL, "lower", least_share=th.LEAST_ENERGY_SHARE),
         Metric(
             VALIDATION,

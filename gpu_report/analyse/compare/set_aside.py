@@ -31,7 +31,7 @@ def whole_words(whole: MetricComparison | None) -> str:
     if whole is None or whole.change_share is None:
         return ""
     values = f"{brief_seconds(whole.baseline)} \u2192 {brief_seconds(whole.run)} ({speed_change(whole.change_share)})"
-    return f"With interruptions, epoch time {values}."
+    return f"With interruptions, training per epoch {values}."
 
 
 def likely_disturbances(

@@ -342,7 +342,7 @@ def _by_epoch_time(utilisation: MetricComparison, time: MetricComparison) -> Met
         judgement: Judgement = "worse" if fell else "changed"
         how = "it fell, and epochs are slower" if fell else "it rose, but epochs are slower"
         return replace(utilisation, judgement=judgement, note=_joined(how, utilisation.note))
-    said = "the epoch time is the same" if time.judgement == "same" else "the epoch time is not known"
+    said = "training per epoch is the same" if time.judgement == "same" else "training per epoch is not known"
     return replace(utilisation, note=_joined(f"{said}: alone it is neither better nor worse", utilisation.note))
 
 

@@ -142,7 +142,7 @@ def _alone(metrics: Sequence[MetricComparison]) -> str:
         return "No training epoch is known."
     others = [known[name] for name in (UTILISATION, WAIT_SHARE) if name in known]
     parts = [f"{METRICS[metric.metric].label} {amount(metric.run, metric.unit)}" for metric in others]
-    return ", ".join([f"Epoch time {brief_seconds(known[EPOCH_TIME].run)}", *parts]) + "."
+    return ", ".join([f"Training per epoch {brief_seconds(known[EPOCH_TIME].run)}", *parts]) + "."
 
 
 def _epochs(time: MetricComparison | None, cause: EpochCause | None, *, as_the_cores: bool, is_first: bool) -> str:
@@ -156,7 +156,7 @@ def _epochs(time: MetricComparison | None, cause: EpochCause | None, *, as_the_c
         return f"{_values(time)}{because(cause, slower=slower)}"
     if is_in_band(time):
         return f"{_values(time)}, but the baselines differ by as much.{_differ(time, slower=slower)}"
-    return _unsure(time) or f"{'No change: epoch' if is_first else 'Epoch'} time {_from_to(time)}."
+    return _unsure(time) or f"{'No change: training' if is_first else 'Training'} per epoch {_from_to(time)}."
 
 
 def _unsure(time: MetricComparison) -> str:
@@ -169,7 +169,7 @@ def _unsure(time: MetricComparison) -> str:
 
 def _values(time: MetricComparison) -> str:
     """Return from what to what the epoch time changed, and by how much."""
-    return f"Epoch time {_from_to(time)} ({speed_change(time.change_share or 0.0)})"
+    return f"Training per epoch {_from_to(time)} ({speed_change(time.change_share or 0.0)})"
 
 
 def _from_to(time: MetricComparison) -> str:

@@ -21,11 +21,11 @@ from gpu_report.wording import (
 )
 
 LABELS = {
-    "epoch_time": "Epoch time",
+    "epoch_time": "Training per epoch",
     "images_per_s": "Images per second",
     "data_wait": "Waiting for data",
     "data_wait_share": "Waiting, share",
-    "util": "GPU utilisation",
+    "util": "Steady utilisation",
     "energy": "Energy per epoch",
     "energy.per_image": "Energy per image",
     "preprocess": "Pre-processing",

@@ -158,7 +158,7 @@ def test_several_baselines_give_a_band_that_a_run_must_leave():
 def test_a_change_that_baselines_differ_by_is_told_as_certain_and_not_judged():
     several = [slower(analysed("s-healthy"), factor) for factor in (0.9, 1.0, 1.1)]
     verdict = compare(several, slower(analysed("s-healthy"), 1.08)).verdict
-    start = "Epoch time 3.9 s (median of 3 baselines) \u2192 4.2 s (8.0 % slower), but the baselines differ by as much."
+    start = "Training per epoch 3.9 s (median of 3 baselines) \u2192 4.2 s (8.0 % slower), but the baselines differ by"
     assert verdict.startswith(start)
     assert "The baselines took 3.53 to 4.32 s: only more than 5.9 s would stand out (95 %)." in verdict
     faster = compare(several, slower(analysed("s-healthy"), 0.92)).verdict
@@ -318,8 +318,8 @@ def test_of_short_epochs_there_are_few_windows_and_it_is_said_what_to_do(baselin
         else "17.0 s \u2192 3.7 s (4.6\u00d7 faster)"
     )
     assert found.verdict == (
-        f"Epoch time {way}, but too few epochs to decide: 2 epochs after warm-up in the run, 2 in the baseline. "
-        f"At least 5 each are needed, or 5 windows of 2.5 s: {whose} has 2. Train at least 6 epochs."
+        f"Training per epoch {way}, but too few epochs to decide: 2 epochs after warm-up in the run, 2 in the "
+        f"baseline. At least 5 each are needed, or 5 windows of 2.5 s: {whose} has 2. Train at least 6 epochs."
     )
     # what needs no epoch is counted; nothing passes by it
     assert [gate.outcome for gate in found.gates] == ["not measured", "passed", "passed", "not measured"]
@@ -412,14 +412,14 @@ def test_a_large_change_that_may_be_chance_is_not_called_the_same_speed():
     uneven = [5.0, 10.0, 6.0, 9.0, 5.5, 9.5, 6.5, 8.5, 7.0]
     pair = [with_times(analysed(HEALTHY), [factor * t for t in uneven]) for factor in (1.0, 1.1)]
     verdict = compare(pair[:1], pair[1]).verdict
-    assert verdict.startswith("Epoch time 7.4 s \u2192 8.2 s (10 % slower), but that is within the noise")
+    assert verdict.startswith("Training per epoch 7.4 s \u2192 8.2 s (10 % slower), but that is within the noise")
 
 
 def test_what_only_changed_is_not_listed_under_what_is_worse():
     found = compare([analysed("m-healthy")], analysed("m-other-process-leak"))
     assert "Worse: peak memory" in found.verdict
     changed = compare([analysed("n-healthy-disk")], analysed("ab-workers-2")).verdict
-    assert "Also changed: GPU utilisation" in changed
+    assert "Also changed: steady-state GPU utilisation" in changed
     assert "Worse: GPU utilisation" not in changed
 
 
@@ -430,7 +430,7 @@ def same_setup(name):
 def test_what_is_certain_comes_first_and_what_is_better_is_never_listed_as_worse():
     several = [same_setup(name) for name in ("run-1", "run-3", "run-6")]
     stalled = compare(several, same_setup("stalls-1"))
-    assert stalled.verdict.startswith("Worse: waiting for data 0.3 % → 26 %. Epoch time ")
+    assert stalled.verdict.startswith("Worse: waiting for data 0.3 % → 26 %. Training per epoch ")
     waits, times = [2.0 + 0.01 * n for n in range(9)], [t + 3 for t in TIMES]
     worse = compare([with_times(analysed(HEALTHY), TIMES, waits)], with_times(analysed(HEALTHY), times))
     assert "slower)" in worse.verdict.partition(". ")[0]
@@ -443,8 +443,10 @@ def test_what_is_certain_comes_first_and_what_is_better_is_never_listed_as_worse
 def test_what_failed_beside_the_metrics_comes_before_the_verdict():
     gates = parse_gates(["epoch_time:+5%", "findings.warning:0", "util:99%"], ())
     found = compare([analysed("s-storage")], analysed("s-loader-stall"), gates)
-    assert found.verdict.startswith("Failed: warnings and critical findings: 2 (drop-1, drop-2), limit: 0; GPU util")
-    assert "No change: epoch time" in found.verdict
+    assert found.verdict.startswith(
+        "Failed: warnings and critical findings: 2 (drop-1, drop-2), limit: 0; steady-state GPU util"
+    )
+    assert "No change: training per epoch" in found.verdict
 
 
 def test_one_ordinary_epoch_is_one():

@@ -40,7 +40,7 @@ def test_how_much_was_set_aside_is_said_and_the_whole_run_stays_visible(mixed):
     assert sum("Interruptions are left out: 38.2 s of 1 min 17 s" in note for note in mixed.notes) == 1
     assert mixed.all_epochs is not None
     assert (mixed.all_epochs.baseline, mixed.all_epochs.run) == pytest.approx((7.47, 19.23), abs=0.01)
-    assert "With interruptions, epoch time 7.5 s \u2192 19.2 s (2.6\u00d7 slower)" in mixed.verdict
+    assert "With interruptions, training per epoch 7.5 s \u2192 19.2 s (2.6\u00d7 slower)" in mixed.verdict
 
 
 def test_where_nothing_disturbed_either_run_nothing_is_said_of_it():

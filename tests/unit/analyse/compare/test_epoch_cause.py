@@ -71,7 +71,7 @@ def test_a_real_run_whose_loader_became_slow_leads_with_it():
     worse, better = (compare([analysed(a)], analysed(b)) for a, b in (("n-fed", "n-starved"), ("n-starved", "n-fed")))
     assert (worse.cause.kind, better.cause.kind) == ("data loading", "data loading")
     assert worse.verdict.startswith(
-        "Epoch time 2.9 s \u2192 12.2 s (4.2\u00d7 slower), because data loading got slower. Waiting for data: 9.5 ms"
+        "Training per epoch 2.9 s \u2192 12.2 s (4.2\u00d7 slower), because data loading got slower. Waiting"
     )
     assert "0.3 % \u2192 77 %" not in worse.verdict
     assert "4.2\u00d7 faster), because data loading got faster" in better.verdict

@@ -449,4 +449,4 @@ class TestARunWithoutEpochs:
 
     def test_a_few_readings_measure_nothing(self):
         (result,) = self.gates(self.log((72, 3)), "util:50%")
-        assert result.why == "GPU utilisation is not known: too little was recorded"
+        assert result.why == "steady-state GPU utilisation is not known: too little was recorded"

@@ -63,7 +63,7 @@ def test_a_loader_stall_in_every_epoch_fails_whatever_the_cores(baseline, name):
     assert found.exit_code == 1
     slow = baseline != "run-1"  # run-6 took as long, and the epochs of run-4 wander by as much
     assert failed(found) == {"data_wait_share"} | (set() if slow else {"epoch_time"})
-    assert slow or found.verdict.startswith("Epoch time 5.9 s")  # what is certain comes first
+    assert slow or found.verdict.startswith("Training per epoch 5.9 s")  # what is certain comes first
     assert "not the training" not in found.verdict
 
 
@@ -79,7 +79,9 @@ def test_slower_cores_that_are_only_a_part_of_it_are_told_as_that():
 def test_faster_cores_are_named_too_and_pass():
     found = held("run-6", "run-1")
     assert found.exit_code == 0
-    assert found.verdict.startswith("Epoch time 8.4 s \u2192 5.9 s (30 % faster), because the machine was faster.")
+    assert found.verdict.startswith(
+        "Training per epoch 8.4 s \u2192 5.9 s (30 % faster), because the machine was faster."
+    )
     assert "less CPU time" in found.verdict
 
 

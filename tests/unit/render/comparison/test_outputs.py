@@ -189,7 +189,7 @@ def test_a_failed_gate_is_a_failure_and_a_warning_is_none():
     failed = [case.get("name") for case in suite.findall("testcase") if case.find("failure") is not None]
     assert failed == ["epoch_time:+5%", "data_wait_share:+5pp"]
     warned = next(case for case in suite.findall("testcase") if case.get("name") == "util:-10%")
-    assert warned.find("system-out").text.startswith("warning: GPU utilisation")
+    assert warned.find("system-out").text.startswith("warning: steady-state GPU utilisation")
 
 
 def test_not_comparable_is_skipped_and_never_a_failure():
@@ -377,8 +377,8 @@ def test_bencher_has_a_measure_a_metric_with_its_bounds():
 
 def test_the_rows_of_github_action_benchmark_are_told_apart_by_direction():
     smaller, bigger = (github_benchmark(compared("failed"), bigger_is_better=b) for b in (False, True))
-    assert {row["name"].split(": ")[1] for row in bigger} == {"Images per second", "GPU utilisation"}
-    assert "Epoch time" in {row["name"].split(": ")[1] for row in smaller}
+    assert {row["name"].split(": ")[1] for row in bigger} == {"Images per second", "Steady utilisation"}
+    assert "Training per epoch" in {row["name"].split(": ")[1] for row in smaller}
     assert all({"name", "unit", "value"} <= set(row) and isinstance(row["value"], float) for row in smaller + bigger)
 
 

@@ -24,7 +24,7 @@ def worse():
 
 def test_the_verdict_the_gates_and_the_changed_arguments_are_there(worse):
     view = compose_comparison(worse)
-    assert view.verdict.startswith("Epoch time 2.9\u00a0s \u2192 12.2\u00a0s (4.2\u00d7 slower)")
+    assert view.verdict.startswith("Training per epoch 2.9\u00a0s \u2192 12.2\u00a0s (4.2\u00d7 slower)")
     assert [gate.word for gate in view.gates[:2]] == ["failed", "failed"]
     assert {row.name for row in view.differences if row.kind == "argument"} == {"workers", "cache", "epochs"}
     assert [(row.status, row.severity) for row in view.findings] == [("new", "warning")]
@@ -55,7 +55,7 @@ def several():
 def test_what_baselines_differ_by_stands_in_the_table_and_what_is_within_it_is_marked():
     page = render_comparison_html(several())
     assert "7.47 to 8.14 s<br>(5.99 to 9.50 s)" in page
-    row = next(row for row in compose_comparison(several()).metrics if row.label == "Epoch time")
+    row = next(row for row in compose_comparison(several()).metrics if row.label == "Training per epoch")
     assert (row.mood, row.judgement, row.note) == ("in-band", "within the band", "")
     alone = render_comparison_html(compare([analysed("n-fed")], analysed("n-starved")))
     assert 'class="band"' not in alone
@@ -77,7 +77,7 @@ def test_without_a_baseline_the_page_shows_the_run_alone():
 
 def test_whiskers_share_one_scale_with_zero_in_the_middle():
     view = compose_comparison(compare([analysed("s-healthy")], slower(analysed("s-healthy"), 1.1), GATES))
-    time = next(row for row in view.metrics if row.label == "Epoch time")
+    time = next(row for row in view.metrics if row.label == "Training per epoch")
     assert view.whiskers == "\u221225\u00a0% to +25\u00a0%"
     assert time.whisker.change == pytest.approx(140, abs=0.2)  # 10 of 25 %
     assert time.whisker.low < time.whisker.change < time.whisker.high

@@ -56,19 +56,31 @@ def test_no_metric_takes_two_lines_of_80_columns(baseline, run):
 @pytest.mark.parametrize(
     ("baseline", "run", "says"),
     [
-        ("n-fed", "n-starved", "Epoch time 2.9 s → 12.2 s (4.2\u00d7 slower), because data loading got slower. "),
-        ("n-starved", "n-fed", "Epoch time 12.2 s → 2.9 s (4.2\u00d7 faster), because data loading got faster. "),
+        (
+            "n-fed",
+            "n-starved",
+            "Training per epoch 2.9 s → 12.2 s (4.2\u00d7 slower), because data loading got slower. ",
+        ),
+        (
+            "n-starved",
+            "n-fed",
+            "Training per epoch 12.2 s → 2.9 s (4.2\u00d7 faster), because data loading got faster. ",
+        ),
         (
             f"{ALIKE}/run-1",
             f"{ALIKE}/stalls-1",
-            "Epoch time 5.9 s → 8.1 s (37 % slower), because data loading got slower. ",
+            "Training per epoch 5.9 s → 8.1 s (37 % slower), because data loading got slower. ",
         ),
         (
             "ab-workers-2",
             "ab-workers-14",
-            "Epoch time 17.0 s → 3.4 s (5.0\u00d7 faster), but too few epochs to decide: 2 ",
+            "Training per epoch 17.0 s → 3.4 s (5.0\u00d7 faster), but too few epochs to decide: 2 ",
         ),
-        (f"{ALIKE}/run-5", f"{ALIKE}/run-7", "Epoch time 6.5 s → 7.0 s (7.5 % slower), but that is within the noise"),
+        (
+            f"{ALIKE}/run-5",
+            f"{ALIKE}/run-7",
+            "Training per epoch 6.5 s → 7.0 s (7.5 % slower), but that is within the noise",
+        ),
     ],
 )
 def test_the_verdict_says_from_what_to_what_and_how_many_times(baseline, run, says):

@@ -71,8 +71,13 @@ def work_in_waits(series: GpuSeries, waits: Sequence[Interval]) -> Floats:
 
 
 def _stretches(series: GpuSeries, waits: Bools, usable: Bools) -> list[Interval]:
+    """Return the stretches of waits that are fully busy as a whole.
+
+    Bursts of batches between waits for data read as full in turn, too, and power is a mean over them.
+    """
     spans = [(float(series.t_s[a]), series.end_of(b - 1)) for a, b in low_stretches(series, waits, usable)]
-    return [Interval(series.gpu, start, end, series.mean_util_pct(start, end)) for start, end in spans]
+    found = [Interval(series.gpu, start, end, series.mean_util_pct(start, end)) for start, end in spans]
+    return [wait for wait in found if wait.mean_pct >= th.BUSY_WAIT_UTIL_PCT]
 
 
 def _lasts(series: GpuSeries, wait: Interval, at_least_s: float) -> bool:

@@ -197,6 +197,13 @@ def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():
     assert findings(without_power, "waiting-for-peer") == []
 
 
+def test_ranks_that_wait_for_data_between_bursts_of_batches_wait_for_no_rank():
+    util = readings((80, 70), *[(100, 1), (0, 1)] * 20, (80, 10))
+    power = [500.0] * 70 + [200.0] * 40 + [500.0] * 10  # a mean over a second
+    run = make_run([util, util], rows=[(1, 60), (2, 118)], quantities={"power_w": power})
+    assert findings(run, "waiting-for-peer") == []
+
+
 def test_a_rank_whose_clock_heat_lowers_draws_less_for_the_same_work_and_waits_for_nobody():
     util = readings((0, 10), (95, 110))
     power, clock = (np.full(SECONDS, v) for v in (500.0, 1980.0))

@@ -81,13 +81,14 @@ def _could_have_had(context: Context, series: GpuSeries) -> bool:
     """Tell whether nothing speaks against it that the training might have used a GPU.
 
     That is known where we started the command, with no CUDA_VISIBLE_DEVICES to restrict it, and where processes were
-    recorded and nobody was on the GPU.
+    recorded and nobody was on the GPU. On a machine whose other GPUs others use, a free one may be theirs.
     """
     run = context.run
     ours = any(event.kind == "command_started" for event in run.events) and len(run.processes) > 0
     alone = not (run.processes["gpu"] == series.gpu).any()
     failed = any(e.kind == "nvml_error" and e.fields.get("quantity") == "processes" for e in run.events)
-    return ours and alone and not failed and run.recording.cuda_visible_devices is None
+    shared = bool(context.gpus_of_others)
+    return ours and alone and not failed and not shared and run.recording.cuda_visible_devices is None
 
 
 def _finding(context: Context, alike: Sequence[_Unused]) -> Finding:

@@ -402,11 +402,16 @@ def _unused(context: Context, lead: Lead | None) -> Iterator[Sentence]:
 
 def _of_others(context: Context) -> Iterator[Sentence]:
     """Yield which GPUs only other processes used: that is no loss of the training, and yet somebody may wonder."""
-    for series in context.series:
-        busy_pct, seconds = series.mean_util_of(np.ones(len(series.t_s), dtype=bool))
-        if series.gpu in context.gpus_of_others and seconds:
-            whose = f"another process used it ({busy_pct:.0f} % busy)"
-            yield Sentence("other GPU", f"GPU {series.gpu} was not part of this training: {whose}.")
+    theirs = [series for series in context.series if series.gpu in context.gpus_of_others]
+    busy_pct = {series.gpu: series.mean_util_of(np.ones(len(series.t_s), dtype=bool)) for series in theirs}
+    known = {gpu: pct for gpu, (pct, seconds) in busy_pct.items() if seconds}
+    names, least, most = ", ".join(map(str, known)), min(known.values(), default=0.0), max(known.values(), default=0.0)
+    if len(known) == 1:
+        whose = f"another process used it ({most:.0f} % busy)"
+        yield Sentence("other GPU", f"GPU {names} was not part of this training: {whose}.")
+    elif known:
+        whose = f"other processes used them ({least:.0f} to {most:.0f} % busy)"
+        yield Sentence("other GPU", f"GPUs {names} were not part of this training: {whose}.")
 
 
 def _cost(context: Context, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> Iterator[Sentence]:

@@ -58,10 +58,13 @@ def test_several_are_one_finding():
         half_used(rows=()),
         half_used(rows=(TRAINING, (50.0, 1, 77, "serve", 900.0, "appeared", "other", 0.0))),
         half_used(
+            series=(BUSY, IDLE, BUSY), rows=(TRAINING, (13.0, 2, 77, "python", 900.0, "appeared", "other", 80.0))
+        ),
+        half_used(
             events=(STARTED, RecordedEvent(1.0, "nvml_error", 1, {"quantity": "processes", "reason": "not supported"}))
         ),
     ],
-    ids=["we did not start it", "not given to it", "processes unknown", "held by another", "processes not readable"],
+    ids=["we did not start it", "not given to it", "processes unknown", "held by another", "shared", "not readable"],
 )
 def test_where_it_may_not_have_been_free_to_use_it_is_a_note_that_says_so(run):
     (finding,) = found(run)

@@ -208,11 +208,11 @@ def test_what_slows_long_epochs_for_good_is_told_from_its_first_one(examined):
     _, analysis = examined("slower from epoch 10 on")
     (finding,) = alarms(analysis)
     assert finding.rule == "epochs-slowing"
-    assert finding.summary.endswith("from epoch 10 on")
+    assert "from epoch 10 on" in finding.summary
 
 
 def test_what_slowed_a_few_long_epochs_is_no_trend(examined):
     _, analysis = examined("slow for four epochs")
     (finding,) = alarms(analysis)
     assert (finding.rule, finding.epoch) == ("slow-epoch", 7)
-    assert "each of the epochs 7 to 10" in finding.summary
+    assert "each of epochs 7 to 10" in finding.summary

@@ -19,7 +19,7 @@ ARCHIVES = "unseen_h200", "unseen_h100", "unseen_more"
 BEGINS = {
     "bucket_fuse": "Set `batch=64` (now 32)",
     "ddp_binding": "Give the rank that may use only 2 CPU cores more of them",
-    "gpu_neighbour": "Keep python3 colleague.py (pid 684) off GPU 0: it was on the GPU for 1.7 min (up to 1.6",
+    "gpu_neighbour": "Keep python3 colleague.py (pid 684) off GPU 0: it was there for 1.7 min (up to 1.6",
     "npy_on_nfs": "Delete the .npy images (`cache=False`), or use a local disk: training waited 7 s for .npy images",
     "ddp_sockets": "Unset `NCCL_P2P_DISABLE` and `NCCL_SHM_DISABLE`",
     "drone_inspection": "Set `cache=ram` (now False): epochs drop from 4 min 27 s to about 1 min 43 s",

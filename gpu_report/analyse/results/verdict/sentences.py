@@ -92,7 +92,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
             marred=_is_marred([f for f in findings if f.rule != "starved" or not _is_launch_bound(f)]),
         ),
         *_unnamed(context, lead, findings),
-        *_guessed(context, findings),
+        *(_guessed(context, findings) or _from_outside(context, lead, findings)),
         *_projected(projection, lead),
         *second,
         *_limit(limits, findings, projection, lead),
@@ -168,11 +168,21 @@ def _without_lasting(findings: Sequence[Finding], lead: Lead | None) -> Sequence
     return [replace(f, cause=None) if f.rule == "starved" else f for f in findings] if gets_slower else findings
 
 
-def _guessed(context: Context, findings: Sequence[Finding]) -> Iterator[Sentence]:
-    """Yield the likeliest guess where nothing explains why the GPU waits, and what would decide it."""
-    for guess in hypotheses(context, findings)[:1]:
-        yield Sentence("guess", f"Guess: {guess.text}.")
-        yield Sentence("guess", f"To check: {guess.decided_by}.")
+def _guessed(context: Context, findings: Sequence[Finding]) -> list[Sentence]:
+    """Return the likeliest guess where nothing explains why the GPU waits, and what would decide it."""
+    return [
+        Sentence("guess", text)
+        for guess in hypotheses(context, findings)[:1]
+        for text in (f"Guess: {guess.text}.", f"To check: {guess.decided_by}.")
+    ]
+
+
+def _from_outside(context: Context, lead: Lead | None, findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield how to learn what a GPU waited for where nothing is known from inside the training, and nothing leads."""
+    unknown = [f for f in findings if f.cause and f.cause.name == UNEXPLAINED and f.severity != "info"]
+    if unknown and lead is None and not context.run.inside and not context.run.recording.command:
+        text = "To see what it waited for, record the next training with `gpu-report record -- COMMAND`."
+        yield Sentence("record", text, tuple(f.id for f in unknown), UNEXPLAINED)
 
 
 def _projected(projection: Projection | None, lead: Lead | None) -> Iterator[Sentence]:

@@ -266,3 +266,13 @@ def test_memory_that_went_bad_is_for_an_administrator(start, end, said):
     ]
     assert len(sentences) == bool(said)
     assert all(text.startswith("On GPU 0 ") and said in text for text in sentences)
+
+
+RECORD = "record the next training with `gpu-report record -- COMMAND`"
+
+
+def test_a_wait_that_a_log_from_outside_cannot_explain_names_the_recording_that_would():
+    outside = make_run(readings((0, 10), (20, 300)))
+    assert RECORD in analyse(outside).verdict.text
+    assert RECORD not in analyse(machine(outside, command=("python", "train.py"))).verdict.text
+    assert RECORD not in analyse(make_run(readings((0, 10), (90, 300)))).verdict.text

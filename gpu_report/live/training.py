@@ -14,7 +14,6 @@ from gpu_report.run_folder import finite, parse_events
 RECENT_EPOCHS = 5  # by which the time left is estimated: the first ones, and those of another phase, were different
 MOST_PROCESSES = 64  # of YOLO in one recording that are followed
 LONGEST_TEXT = 200  # characters of a name
-PARTS = {"train", "validation", "checkpoint"}  # of an epoch
 
 
 @dataclass

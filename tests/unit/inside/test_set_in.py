@@ -12,8 +12,9 @@ from types import ModuleType
 import pytest
 
 from gpu_report.inside.on_path.gpu_report_inside import set_in
+from gpu_report.inside.on_path.gpu_report_inside.set_in import user_files
 
-HERE = Path(set_in.__file__).parents[1]
+HERE = Path(set_in.__file__).parents[2]
 
 
 def lines(source):
@@ -63,7 +64,7 @@ def test_what_a_source_switches_on(source, found):
 
 
 def test_only_what_is_on_is_looked_for_and_nothing_costs_nothing(monkeypatch):
-    monkeypatch.setattr(set_in, "_own_files", lambda _: pytest.fail("it looks"))
+    monkeypatch.setattr(set_in, "own_files", lambda _: pytest.fail("it looks"))
     assert set_in.places([]) == []
     assert set_in.places(["of a later version"]) == []
 
@@ -85,7 +86,7 @@ def test_what_settings_say_is_on(told, on, monkeypatch):
 
 def test_files_that_nobody_writes_are_not_read(tmp_path, monkeypatch):
     large, pipe, binary = tmp_path / "large.py", tmp_path / "pipe.py", tmp_path / "binary.py"
-    large.write_text("import gc\ngc.set_threshold(20)\n" + "#" * set_in.MOST_BYTES)
+    large.write_text("import gc\ngc.set_threshold(20)\n" + "#" * user_files.MOST_BYTES)
     os.mkfifo(pipe)
     binary.write_bytes(b"gc.set_threshold\xff\xfe\0")
     files = [str(each) for each in (large, pipe, binary, tmp_path, tmp_path / "missing.py")]

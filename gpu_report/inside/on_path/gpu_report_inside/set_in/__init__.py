@@ -1,0 +1,127 @@
+"""Which lines of the user's own code switched on what slows a training, found in the sources that it has imported.
+
+Only what is known to be on is looked for, and only files that name it are parsed: a training that sets nothing pays for
+a look at the names of its modules. Nothing is executed. A file is one that Python has compiled in this process already,
+or the script that started it, and of those only such as a person writes: MOST_BYTES each.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .statements import Step, steps
+from .user_files import ancestors, has_variable, own_files, source_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MOST_FILES = 200
+MOST_READ = 2**21  # bytes in all
+MOST_PARSED = 2**17  # bytes of those that name a setting: half a second of CPU
+MOST_PLACES = 3  # of one setting; where there are more, nobody knows which one it was
+OFF = frozenset({None, False, "", "0"})  # values by which code switches off
+
+
+class Setter(NamedTuple):
+    """How code switches something on: by a call, or an assignment, of a name that ends so, or by a variable."""
+
+    calls: tuple[str, ...] = ()
+    assigned: tuple[str, ...] = ()
+    variable: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return what a file contains that does it, one of these at least."""
+        named = (name.rpartition(".")[2] for name in (*self.calls, *self.assigned))
+        return (*named, *([self.variable] if self.variable else []))
+
+
+SETTERS: Mapping[str, Setter] = {
+    "launch_blocking": Setter(variable="CUDA_LAUNCH_BLOCKING"),
+    "no_memory_caching": Setter(variable="PYTORCH_NO_CUDA_MEMORY_CACHING"),
+    "p2p": Setter(variable="NCCL_P2P_DISABLE"),
+    "shm": Setter(variable="NCCL_SHM_DISABLE"),
+    "torch_profiler": Setter(calls=("torch.profiler.profile", "autograd.profiler.profile", "profiler.emit_nvtx")),
+    "cudnn_off": Setter(assigned=("cudnn.enabled",)),
+    "tf32": Setter(assigned=("cudnn.allow_tf32",)),
+    "detect_anomaly": Setter(calls=("autograd.set_detect_anomaly", "autograd.detect_anomaly")),
+    "memory_history": Setter(calls=("memory._record_memory_history",)),
+    "trace_function": Setter(calls=("sys.settrace", "threading.settrace")),
+    "profile_function": Setter(calls=("sys.setprofile", "threading.setprofile", "cProfile.Profile")),
+    "tracemalloc": Setter(calls=("tracemalloc.start",)),
+    "frequent_gc": Setter(calls=("gc.set_threshold",)),
+    "affinity": Setter(calls=("os.sched_setaffinity", "Process.cpu_affinity")),
+    "threads": Setter(calls=("torch.set_num_threads",), variable="OMP_NUM_THREADS"),
+}
+
+
+def switched_on(told: Mapping[str, Any]) -> list[str]:
+    """Return what of SETTERS the settings of a training say is on, and which fewer cores it may use than there are."""
+    ways = told.get("nccl_disabled") or []
+    in_32_bits = told.get("amp") is False and told.get("tf32") is False
+    threads = told.get("torch_threads") or 1
+    return [*ways, *(["tf32"] if in_32_bits else []), *(["threads"] if threads > 1 else []), *_affinity()]
+
+
+def _affinity() -> list[str]:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    return ["affinity"] if 0 < usable < (os.cpu_count() or 1) else []
+
+
+def found(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return `places` as the fields of lines."""
+    return [{"name": name, "file": file, "line": line} for name, file, line in places(names)]
+
+
+def places(names: Sequence[str]) -> list[tuple[str, str, int]]:
+    """Return which lines switch on what is on: (name, file, line), in order; never more than MOST_PLACES of a name."""
+    wanted = {name: SETTERS[name] for name in names if name in SETTERS}
+    if not wanted:
+        return []
+    above = ancestors()
+    given = {name: Setter(variable=each.variable) for name, each in wanted.items() if _is_given(os.getpid(), each)}
+    mine = {name: each._replace(variable="") if name in given else each for name, each in wanted.items()}
+    told = _in_files(own_files([os.path.dirname(script) for _, script in above if script]), mine)  # noqa: PTH120
+    for pid, script in above:  # who was not started with a variable that this process was is where it was set
+        theirs = {name: each for name, each in given.items() if not _is_given(pid, each)}
+        told += _in_files([script] if script else [], theirs)
+        given = {name: each for name, each in given.items() if name not in theirs}
+    count = Counter(name for name, _, _ in told)
+    return [each for each in told if count[each[0]] <= MOST_PLACES]
+
+
+def _in_files(files: Sequence[str], wanted: Mapping[str, Setter]) -> list[tuple[str, str, int]]:
+    found, read, parsed = [], 0, 0
+    for file in files[:MOST_FILES]:
+        source = source_of(file) if read < MOST_READ else ""
+        read += len(source)
+        asked = {name: each for name, each in wanted.items() if any(word in source for word in each.words)}
+        if asked and parsed + len(source) <= MOST_PARSED:
+            parsed += len(source)
+            lines = _lines(source, asked)
+            found += [(name, file, line) for name, line in sorted(lines, key=lambda each: each[1])]
+    return found
+
+
+def _lines(source: str, wanted: Mapping[str, Setter]) -> set[tuple[str, int]]:
+    """Return the names of what is switched on, and the lines that do it."""
+    return {(name, line) for line, step in steps(source) for name, each in wanted.items() if _switches_on(step, each)}
+
+
+def _is_given(pid: int, setter: Setter) -> bool:
+    return bool(setter.variable) and has_variable(pid, setter.variable)
+
+
+def _switches_on(step: Step, setter: Setter) -> bool:
+    if step.kind == "environ":
+        return bool(setter.variable) and step.name == setter.variable and step.value not in OFF
+    if step.kind == "call":
+        is_off = step.value in OFF and type(step.value) is not int  # 0 is the first of many things, such as a pid
+        return _ends(step.name, setter.calls) and not is_off
+    return _ends(step.name, setter.assigned) and step.value is not True  # all of these slow where they are False
+
+
+def _ends(name: str, endings: Sequence[str]) -> bool:
+    return any(name == each or name.endswith(f".{each}") for each in endings)

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from statistics import median
 
 from gpu_report.catalogue import cause_words, row_words
 from gpu_report.model import (
@@ -20,6 +21,7 @@ from gpu_report.model import (
 from gpu_report.wording import MIB_PER_GIB, counted, lower_first
 
 MISSING = "n/a"
+TRAININGS_SHOWN = 3  # with the length of their epochs
 SHOWN_SECONDS = 0.05  # a row of the ledger with less would read 0.0 s
 JOULE_PER_WATT_HOUR = 3600
 DAYS_FROM_H = 100
@@ -248,7 +250,14 @@ def ending_name(ending: Ending) -> str:
 
 
 def epoch_counts(epochs: Sequence[EpochSummary], now: EpochNow | None, shown: Callable[[float], str]) -> list[str]:
-    """Return how many epochs were completed, and how long they were; what cut one short has not completed it."""
+    """Return how many epochs were completed, and how long they were; what cut one short has not completed it.
+
+    Of several trainings each has a length of its own.
+    """
+    runs = list(dict.fromkeys(epoch.run for epoch in epochs))
+    if len(runs) > 1:
+        count = number(sum(not epoch.partial for epoch in epochs))
+        return [count, f"in {number(len(runs))} trainings", *_of_trainings(epochs, runs, shown)]
     whole, parts = [epoch for epoch in epochs if not epoch.partial], [epoch for epoch in epochs if epoch.partial]
     lengths = [f"{shown(epoch.end_t_s - epoch.start_t_s)}, start-up included" for epoch in whole[: len(whole) == 1]]
     if now is not None:
@@ -256,6 +265,26 @@ def epoch_counts(epochs: Sequence[EpochSummary], now: EpochNow | None, shown: Ca
         lengths.append(f"{shown(now.seconds)} {whose} ({now.now_is})")
     cut = [f"epoch {each.epoch} was cut short after {shown(each.end_t_s - each.start_t_s)}" for each in parts]
     return [number(len(whole)), *cut, *lengths]
+
+
+def _of_trainings(epochs: Sequence[EpochSummary], runs: Sequence[int], shown: Callable[[float], str]) -> list[str]:
+    """Return how long the epochs of each training were, the first apart; nothing of more than a sentence holds."""
+    mine = ([e for e in epochs if e.run == run and not e.partial] for run in runs[:TRAININGS_SHOWN])
+    typical = [median(e.duration_s for e in each[1:] or each) for each in mine if each]
+    named = [f"training {number}: {shown(seconds)} each" for number, seconds in enumerate(typical, 1)]
+    return named if len(runs) <= TRAININGS_SHOWN else []
+
+
+def epochs_in_words(epochs: Sequence[EpochSummary]) -> str:
+    """Return how many epochs there were, and in how many trainings where there are several."""
+    trainings = len({epoch.run for epoch in epochs})
+    return counted(len(epochs), "epoch") + (f" in {number(trainings)} trainings" if trainings > 1 else "")
+
+
+def training_words(epochs: Sequence[EpochSummary]) -> str:
+    """Return which training the ending is of: the last one of several."""
+    trainings = len({epoch.run for epoch in epochs})
+    return "The training" if trainings <= 1 else f"The last of {number(trainings)} trainings"
 
 
 def how_far(ending: Ending) -> str:

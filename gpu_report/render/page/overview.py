@@ -301,7 +301,8 @@ def _calls(analysis: Analysis) -> Fact:
 
 
 def _ending(analysis: Analysis) -> tuple[Fact, ...]:
-    ending, label = analysis.ending, "End" if analysis.is_inference else "Training"
+    several = len({epoch.run for epoch in analysis.epochs}) > 1
+    ending, label = analysis.ending, "End" if analysis.is_inference else "Last training" if several else "Training"
     return () if ending is None else (Fact(label, ending_name(ending), how_far(ending)),)
 
 

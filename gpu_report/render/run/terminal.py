@@ -27,6 +27,7 @@ from gpu_report.render.formatting import (
     duration,
     energy,
     epoch_counts,
+    epochs_in_words,
     heard,
     how_it_ended,
     ledger_rows,
@@ -39,6 +40,7 @@ from gpu_report.render.formatting import (
     share,
     step_time,
     tied,
+    training_words,
 )
 from gpu_report.render.markdown_text import words
 from gpu_report.render.sentence_kinds import own_text
@@ -60,7 +62,6 @@ SHOWN_FINDINGS = 20
 SHOWN_OUTLIERS = 5
 SHOWN_LINES = 5  # of code
 SHOWN_MODELS = 10
-SUBJECT = "The training"
 AS_PLANNED = frozenset({"finished", "early stop"})
 INDENT = 4
 COLOURS = {"critical": "bold red", "warning": "bold yellow", "info": "cyan"}
@@ -187,7 +188,7 @@ def _print_findings(console: Console, analysis: Analysis) -> None:
 def _head(analysis: Analysis) -> str:
     run = analysis.run
     start = (iso_utc(run.start_wall_s) or "time unknown")[:19].replace("T", " ")
-    did = counted(len(analysis.epochs), "epoch")
+    did = epochs_in_words(analysis.epochs)
     if analysis.is_inference:
         did = counted(calls_in_all(analysis), "call")
     parts = [run.path, f"{start} UTC", duration(run.duration_s), did]
@@ -383,7 +384,7 @@ def _ending(analysis: Analysis) -> list[str]:
         return []
     shows_last = bool(ending.last_minute) and ending.name not in AS_PLANNED
     last = f" Just before: {numbers(ending.last_minute)}." if shows_last else ""
-    subject = "The run" if analysis.is_inference else SUBJECT
+    subject = "The run" if analysis.is_inference else training_words(analysis.epochs)
     return [f"{sentence(ending_words(ending, subject))}{last}".replace(TIED, " ")]
 
 

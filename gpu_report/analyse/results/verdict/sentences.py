@@ -17,6 +17,7 @@ from gpu_report.analyse.results.verdict.hypotheses import hypotheses
 from gpu_report.analyse.results.verdict.inference import inference_sentences, leading
 from gpu_report.analyse.results.verdict.lead import FIX, LOOK, URGENT_S, Lead
 from gpu_report.analyse.results.verdict.leads import leads
+from gpu_report.analyse.results.verdict.which_training import which_training
 from gpu_report.analyse.results.verdict.work import healthy_steady_pct, is_judged, is_long, work_sentences
 from gpu_report.analyse.rules.setup.torch import no_gpu_for_torch
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
@@ -81,6 +82,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *first,
         *([lead.sentence] if lead else ()),
         *_then(lead),
+        *_which(context, lead, findings),
         *_against(lead),
         *_of_all_nodes(findings),
         *work_sentences(
@@ -120,6 +122,14 @@ def _then(lead: Lead | None) -> Iterator[Sentence]:
     """Yield in which line a process was, where the lead says what to do and not where."""
     if lead is not None and lead.then:
         yield Sentence("where", lead.then, lead.sentence.findings, lead.sentence.about)
+
+
+def _which(context: Context, lead: Lead | None, findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield which of several trainings the lead is about; of what lasts its cause says that."""
+    led = [finding for finding in findings if lead is not None and finding.id in lead.sentence.findings]
+    lasts = any(finding.rule == "starved" for finding in led)
+    if not lasts and (which := which_training(context, led)):
+        yield Sentence("where", f"This is about {which}.", tuple(finding.id for finding in led))
 
 
 def _against(lead: Lead | None) -> Iterator[Sentence]:

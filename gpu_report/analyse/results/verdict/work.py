@@ -16,6 +16,7 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.larger_batch import no_larger_batch
+from gpu_report.analyse.results.verdict.which_training import which_training
 from gpu_report.analyse.rules.other_processes import others_work
 from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST
 from gpu_report.analyse.timeline.activity import outside
@@ -77,6 +78,7 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT:
         busy = f"{busy} ({GOOD})"
     (sure, cause), ids = _because(findings)
+    which = which_training(context, [finding for finding in findings if finding.id in ids]) if cause else ""
     steady_pct = _steady_pct(findings) if cause else None
     joined = ", and" if util < HEALTHY_PCT else ", but"
     ends = _at_epoch_ends(context, findings, seconds)
@@ -84,7 +86,7 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     is_limit = util > th.COMPUTE_BOUND_PCT and not any(each.severity != "info" for each in findings)
     compute = f"{joined} {more}" if more else LIMIT if is_limit and not ends else ""
     steady = f"Without drops it was {steady_pct:.0f} %" if cause and steady_words(util, steady_pct) else ""
-    in_one = bool(cause) and not (steady or before or ends)
+    in_one = bool(cause) and not (steady or before or ends or which)
     if not in_one:
         yield Sentence("work", f"{busy}{compute}.", () if cause else ids)
     if ends:
@@ -94,7 +96,8 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     elif steady:
         yield from with_cause("starved", steady, (sure, cause), ids)
     elif cause:
-        yield Sentence("starved", f"{upper_first(sure + cause)}.", ids)
+        why = f"{which}: {sure}{cause}" if which else f"{sure}{cause}"
+        yield Sentence("starved", f"{upper_first(why)}.", ids)
 
 
 def with_cause(kind: str, said: str, why: tuple[str, str], ids: tuple[str, ...]) -> Iterator[Sentence]:

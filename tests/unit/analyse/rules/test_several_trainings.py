@@ -13,6 +13,7 @@ from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Gpu, InsideEpoch, InsideRun, Options, Phase, RecordedEvent, YoloRun
+from gpu_report.render.run.terminal import render_text
 
 UUIDS = ("GPU-a", "GPU-b")
 EPOCHS, EPOCH_S, STARTUP_S = 5, 20.0, 10.0
@@ -191,3 +192,19 @@ def test_a_process_that_did_not_train_beside_one_that_does_is_not_said_to_starve
     assert [training.train_spans for training in build_context(both, Options()).trainings][1] == []
     (finding,) = found(both, "starved")
     assert (finding.start_t_s, finding.end_t_s) == (STARTUP_S, LASTS_S)
+
+
+def test_the_report_says_which_training_it_is_about_and_counts_each(order):
+    analysis = analyse(sweep(*order))
+    number = order.index(SLOW) + 1
+    assert f"Training {number} of 2: 1 data-loader worker could not keep up." in analysis.verdict.text
+    text = render_text(analysis, colour=False)
+    assert "10 epochs in 2 trainings" in text
+    assert "Epochs: 10, in 2 trainings, training 1: 20.0 s each, training 2: 20.0 s each." in text
+    assert "The last of 2 trainings " in text
+
+
+def test_of_one_training_nothing_is_counted():
+    analysis = analyse(sweep(SLOW))
+    assert " of 2" not in analysis.verdict.text + render_text(analysis, colour=False)
+    assert "trainings" not in render_text(analysis, colour=False)

@@ -15,7 +15,7 @@ GAPS = "short gaps"  # what is left where nothing explains it: nobody can act on
 class SpeedupRow:
     """A whole epoch in seconds: now, expected (None where that is not estimated), and the limit.
 
-    `has_no_fix` says that nobody can act on it.
+    `has_no_fix` says that nobody can act on it, or that what is to be tried may win anything (`to_try`).
     """
 
     limit: SpeedupLimit
@@ -23,6 +23,7 @@ class SpeedupRow:
     expected_s: float | None
     limit_s: float
     has_no_fix: bool = False
+    to_try: str = ""
 
     @property
     def name(self) -> str:
@@ -42,7 +43,7 @@ class SpeedupRow:
         ratio = shown_ratio(self.now_s, self.limit_s)
         shorter = f"{100 * (1 - self.limit_s / self.now_s):.0f} % shorter"  # 1.0 times as fast would read as nothing
         most = f"{ratio:.1f}\u00d7 faster" if ratio >= RATIO_FROM else shorter
-        return "no fix known" if self.has_no_fix else f"up to {most}"
+        return (self.to_try or "no fix known") if self.has_no_fix else f"up to {most}"
 
 
 def _in_epochs(first: int, last: int | None) -> str:
@@ -63,6 +64,7 @@ def speedup_rows(analysis: Analysis) -> list[SpeedupRow]:
             None if limit.saves_s is None else now_s - limit.saves_s,
             now_s - limit.saves_at_most_s,
             _has_no_fix(limit, analysis),
+            _to_try(limit, analysis),
         )
         for limit in sorted(analysis.speedup_limits, key=lambda limit: _place(limit, analysis))
     ]
@@ -73,6 +75,12 @@ def _has_no_fix(limit: SpeedupLimit, analysis: Analysis) -> bool:
     mine = [finding for finding in analysis.findings if finding.cause and finding.cause.name == limit.cause]
     is_stuck = limit.cause == LAUNCH_BOUND and not limit.fix and not any(finding.advice for finding in mine)
     return limit.cause == GAPS or is_stuck
+
+
+def _to_try(limit: SpeedupLimit, analysis: Analysis) -> str:
+    """Return what the verdict says to try against small steps, with nobody knowing what it wins."""
+    said = any(each.kind == "look" and each.about == LAUNCH_BOUND for each in analysis.verdict.sentences)
+    return "try a larger batch" if said and limit.cause == LAUNCH_BOUND else ""
 
 
 def _place(limit: SpeedupLimit, analysis: Analysis) -> tuple[bool, bool, float]:

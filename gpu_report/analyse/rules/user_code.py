@@ -21,14 +21,13 @@ from gpu_report.wording import brief_seconds, where_it_is
 
 @dataclass(frozen=True)
 class _Own:
-    """A function of the user's, and its shares (0 to 1) of the time that the GPU was idle and of all training time.
+    """A function of the user's, and its share (0 to 1) of all training time.
 
-    All of the second holds training up: while the GPU still works on the step before, the next one is not launched.
+    All of that holds training up: while the GPU still works on the step before, the next one is not launched.
     `lost` is the share of training time that the GPU was idle in it: so much at least is won without it.
     """
 
     function: Frame
-    of_idle: float
     of_all: float
     lost: float
     is_call: bool
@@ -60,9 +59,8 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     at = at or CodeLocation(MAIN, own.function.function, own.function.file, own.function.line, 0.0)
     into = f"{where_it_is(at)}{_grown_words(growth)}"
     taken = Evidence("its share of training time", 100 * own.of_all, "%", key=USER_CODE_KEY)
-    idle = ("its share of the idle GPU time in training", 100 * own.of_idle, "%")
     lost = Evidence("training time for which the GPU waits because of it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
-    numbers = evidence(lost, idle, ("CPU of the main process there", cpu_pct, "% of a core"))
+    numbers = evidence(lost, ("CPU of the main process there", cpu_pct, "% of a core"))
     return context.finding(
         "user-code",
         "warning",
@@ -98,7 +96,7 @@ def _own(signals: IntervalSignals) -> _Own | None:
         held_up = _held_up(share, of_all, util_pct, stood.in_loader)
         if function is not None and held_up >= OWN_SHARE:
             lost = held_up * (1 - util_pct / 100)
-            return _Own(function, share, of_all, lost, is_call) if lost >= th.USER_CODE_SHARE else None
+            return _Own(function, of_all, lost, is_call) if lost >= th.USER_CODE_SHARE else None
     return None
 
 

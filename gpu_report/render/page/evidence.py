@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from gpu_report.catalogue import GROWTH_KEY, OCCURRED_KEY, RULES
+from gpu_report.catalogue import GROWTH_KEY, OCCURRED_KEY, RULES, USER_CODE_KEY
 from gpu_report.model import Evidence, Finding, Reference
 from gpu_report.render.formatting import duration, known, number, step_time, tied
 from gpu_report.render.page.view import Fact
 from gpu_report.wording import memory_words, upper_first
 
-NOT_SHOWN = frozenset({GROWTH_KEY, OCCURRED_KEY})  # what ranks a finding, or stands among its facts
+NOT_SHOWN = frozenset({GROWTH_KEY, OCCURRED_KEY, USER_CODE_KEY})  # what ranks a finding, or is said in its summary
 OF_THIRDS = "first third of the epochs \u2192 last third"
 MS_UNDER_S = 0.1  # shorter times are said in milliseconds
 

@@ -80,13 +80,18 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         confidence=_confidence(cause) if cause else "",
         explanation=sentence(cause.explanation) if cause else "",
         runner_up=cause_words(cause.runner_up) if cause and cause.runner_up else "",
-        evidence=() if brief else (*_where(finding), *evidence(finding)),
+        evidence=() if brief else (*(() if _is_place(finding) else _where(finding)), *evidence(finding)),
         kernel=tuple(_nearby(event, clock, finding) for event in finding.kernel_events),
         advice=tuple(_advice(a, analysis) for a in finding.advice if a.text != analysis.run.kernel.advice),
         step=sentence(next_step(finding, analysis)),
         is_told=is_told,
         learn_more=() if brief else learn_more(finding),
     )
+
+
+def _is_place(finding: Finding) -> bool:
+    """Tell whether a finding is of the line of code itself, which its summary names with its share."""
+    return finding.rule == "user-code"
 
 
 def is_brief(finding: Finding) -> bool:
@@ -97,7 +102,7 @@ def is_brief(finding: Finding) -> bool:
 def _gist(finding: Finding, clock: WallClock, analysis: Analysis, *, is_told: bool) -> str:
     """Return the cause, where nothing beside it says that, and how long it took: behind a sentence, one itself."""
     cause = cause_words(finding.cause.name) if finding.cause else ""
-    says = finding_title(finding) in cause or RULES[finding.rule].ending or (not is_told and cause in finding.summary)
+    says = page_title(finding) in cause or RULES[finding.rule].ending or (not is_told and cause in finding.summary)
     gist = ", ".join(filter(None, ("" if says else cause, _when(finding, clock, analysis))))
     return gist if is_told else upper_first(gist)
 

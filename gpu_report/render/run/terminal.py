@@ -333,7 +333,7 @@ def _finding_row(analysis: Analysis, finding: Finding) -> tuple[str, ...]:
     where = " (at the end of the epoch)" if finding.at_boundary else ""
     epoch = "" if finding.epoch is None else f"{finding.epoch}{where}"
     cause = cause_words(finding.cause.name) if finding.cause and not RULES[finding.rule].ending else ""
-    if finding.where:
+    if finding.where and finding.rule != "user-code":  # whose line its summary names
         cause = f"{cause}: {where_words(finding.where[0])}".removeprefix(": ")
     return (finding.id, at, plain(finding.summary), epoch, plain(cause), kernel)
 

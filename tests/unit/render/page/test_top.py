@@ -4,12 +4,14 @@ from dataclasses import replace
 
 from support.samples import analysis_of
 
+from gpu_report.catalogue import LAUNCH_BOUND
 from gpu_report.model import Sentence, Verdict
 from gpu_report.render import render_html
 from gpu_report.render.page import speedup_limits
 from gpu_report.render.page.compose import compose
 from gpu_report.render.page.findings import advice_title, first_advice, ranked
 from gpu_report.render.page.overview import verdict
+from gpu_report.render.speedup_rows import speedup_rows
 from gpu_report.wording import about_length
 
 
@@ -76,3 +78,8 @@ def test_five_findings_stand_open_and_the_rest_is_folded_with_its_count():
     assert cards.count('<article class="finding') == 5
     assert folded.split("</section>", maxsplit=1)[0].count('<article class="finding') == 9
     assert "<summary>9 more, each of them smaller</summary>" in page
+
+
+def test_what_the_verdict_says_to_try_is_no_row_without_a_fix():
+    (row,) = [row for row in speedup_rows(analysis_of("n-healthy-disk")) if row.limit.cause == LAUNCH_BOUND]
+    assert row.why_not_expected == "try a larger batch"

@@ -15,7 +15,7 @@ from types import SimpleNamespace as Some
 import pytest
 
 from gpu_report.inside import RUN_FOLDER_VARIABLE
-from gpu_report.inside.on_path.gpu_report_inside import callbacks, facts, hook, lines, training
+from gpu_report.inside.on_path.gpu_report_inside import DEFAULT_CALLBACKS, callbacks, facts, lines, training
 from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS
 from gpu_report.inside.on_path.gpu_report_inside.runs import CURRENT, at_exit
 
@@ -591,12 +591,12 @@ def test_of_two_copies_of_these_callbacks_the_one_that_trains_speaks_alone(folde
     others, ours = Some(__module__="gpu_report_inside.callbacks"), CALLBACKS["on_predict_start"]
     registered = [print, others, ours]
     base = Some(default_callbacks={"on_predict_start": registered})
-    monkeypatch.setitem(sys.modules, hook.CALLBACKS, base)
+    monkeypatch.setitem(sys.modules, DEFAULT_CALLBACKS, base)
     trainer = Trainer(folder)
     start(trainer)
     assert base.default_callbacks["on_predict_start"] is registered
     assert registered == [print, ours]
-    monkeypatch.setitem(sys.modules, hook.CALLBACKS, None)  # whatever ultralytics has become
+    monkeypatch.setitem(sys.modules, DEFAULT_CALLBACKS, None)  # whatever ultralytics has become
     start(Trainer(folder))
     assert [line["task"] for line in written(folder, "run")] == ["train", "train"]
 

@@ -10,7 +10,7 @@ import sys
 from time import monotonic
 from typing import Any
 
-from . import facts, hook
+from . import DEFAULT_CALLBACKS, facts
 from .calls import CLOCKS, KNOWN, Prediction
 from .lines import LINES, guarded, report
 from .profiler.windows import WINDOWS
@@ -41,7 +41,7 @@ def _silence_other_copy() -> None:
 
     A rank has both where its model's callbacks were attached and pickled, and the hook added those of its own.
     """
-    base = sys.modules.get(hook.CALLBACKS)
+    base = sys.modules.get(DEFAULT_CALLBACKS)
     for functions in getattr(base, "default_callbacks", {}).values():
         functions[:] = [each for each in functions if not _is_of_other_copy(each)]
 

@@ -7,29 +7,30 @@ from __future__ import annotations
 
 import sys
 
+from . import DEFAULT_CALLBACKS
+
 TYPE_CHECKING = False  # typing's own would cost each start of Python 4 ms
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
     from typing import Any
 
-CALLBACKS = "ultralytics.utils.callbacks.base"
 TORCH = "torch.utils.data._utils.worker"  # imported with torch, and it says which worker of a loader a process is
 
 
 def install() -> None:
     """Watch for the targets' import; where one has been imported already, do what it was waited for at once."""
-    for name in (CALLBACKS, TORCH):
+    for name in (DEFAULT_CALLBACKS, TORCH):
         if name in sys.modules:
             imported(sys.modules[name])
-    if CALLBACKS not in sys.modules and not any(isinstance(finder, Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, Finder({CALLBACKS, TORCH} - set(sys.modules)))
+    if DEFAULT_CALLBACKS not in sys.modules and not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Finder({DEFAULT_CALLBACKS, TORCH} - set(sys.modules)))
 
 
 def imported(module: ModuleType) -> None:
     """Do what a target was waited for; never raises."""
     try:
-        if module.__name__ == CALLBACKS:
+        if module.__name__ == DEFAULT_CALLBACKS:
             _add_callbacks(module)
         from .stacks import start  # noqa: PLC0415 - most Python processes never get here
 
@@ -42,9 +43,9 @@ def imported(module: ModuleType) -> None:
 
 def _add_callbacks(base: ModuleType) -> None:
     """Append our functions to `default_callbacks`, in place and once."""
-    from .callbacks import CALLBACKS as OURS  # noqa: PLC0415 - likewise
+    from .callbacks import CALLBACKS  # noqa: PLC0415 - likewise
 
-    for event, function in OURS.items():
+    for event, function in CALLBACKS.items():
         registered = base.default_callbacks.setdefault(event, [])
         if function not in registered:
             registered.append(function)
@@ -106,6 +107,6 @@ class Loader:
         self._real.exec_module(module)
         for finder in [each for each in sys.meta_path if isinstance(each, Finder)]:
             finder.targets.discard(module.__name__)
-            if CALLBACKS not in finder.targets:  # then there is nothing more to do at the other
+            if DEFAULT_CALLBACKS not in finder.targets:  # then there is nothing more to do at the other
                 sys.meta_path.remove(finder)
         imported(module)

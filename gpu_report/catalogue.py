@@ -303,6 +303,14 @@ _CAUSES = (
         has_line=True,
     ),
     CauseRow(
+        "input-start",
+        "Waiting for data (workers start anew)",
+        "keep the data-loader workers alive from epoch to epoch.",
+        "Keep the data-loader workers alive from epoch to epoch: the GPU {probably}waited {took} for them",
+        "Keep the data-loader workers alive from epoch to epoch",
+        is_input=True,
+    ),
+    CauseRow(
         "memory-pressure",
         "Too little host memory",
         "",

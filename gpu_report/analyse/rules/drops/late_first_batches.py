@@ -15,8 +15,8 @@ from gpu_report.model import Advice, Cause, InsideEpoch
 
 SHORT = "Keep the data-loader workers alive from epoch to epoch"
 ADVICE = Advice(
-    f"{SHORT}: with `persistent_workers=True` in a loader of your own, or with YOLO's own loader, which keeps them. "
-    "What each worker loads as it starts (labels, a model) it then loads once",
+    f"{SHORT}. YOLO's own loader keeps them, unless a callback calls `train_loader.reset()`. A loader of your own "
+    "needs `persistent_workers=True`. Where they have to start anew, let each load less then (labels, a model)",
     short=SHORT,
 )
 
@@ -33,8 +33,8 @@ def with_late_first_batch(context: Context, drop: Drop, explained: Explanation) 
     waited_s = length_s(intersect([drop.span], context.cached(_late_starts)(*drop.span)))
     if waited_s < th.EXPLAINED_SHARE * drop.duration_s:
         return explained
-    text = "epochs began without data: the loader had none ready, as where it starts its workers anew"
-    cause = Cause("input-stalled", SUPPORTED, text, None if name in {UNEXPLAINED, "input-stalled"} else name)
+    text = "most epochs began without data, as where the loader starts its workers anew"
+    cause = Cause("input-start", SUPPORTED, text, None if name in {UNEXPLAINED, "input-stalled"} else name)
     numbers = evidence(("waited for the first batch of the epoch", waited_s, "s"))
     return replace(explained, cause=cause, evidence=(*numbers, *explained.evidence), advice=(ADVICE,))
 

@@ -226,6 +226,7 @@ _RULES = (
         "host-memory-growth",
         "Host memory keeps growing",
         "Host memory keeps growing",
+        subject="host:memory_used_mib",
         mentioned_once=True,
     ),
     RuleRow(

@@ -27,12 +27,19 @@ export function roundTicks(low, high, most, size = 1) {
   return { tickvals: values.map((value) => value * size), ticktext: values.map(String) };
 }
 
+const EDGE_SHARE = 0.07; // of the times shown: a time written so near their end may have no room
+
 /**
  * Return at most about `most` round times between two (ms since 1970, on the clock that is shown), as values and as they
- * are written: as exact as the step needs, the day beneath where it is the first or another than before.
+ * are written: as exact as the step needs, the day beneath where it is the first or another than before. One alone says
+ * not how long anything took: a finer step is taken then.
  */
 export function timeTicks(from, to, most) {
-  const step = TIME_STEPS.find((each) => (to - from) / each <= most) ?? roundStep((to - from) / DAY, most) * DAY;
+  const place = TIME_STEPS.findIndex((each) => (to - from) / each <= most);
+  const usual = TIME_STEPS[place] ?? roundStep((to - from) / DAY, most) * DAY;
+  const latest = to - (to - from) * EDGE_SHARE;
+  const isAlone = Math.floor(latest / usual) - Math.ceil(from / usual) < 1;
+  const step = (isAlone && TIME_STEPS[place - 1]) || usual;
   const first = Math.ceil(from / step);
   const values = Array.from({ length: Math.floor(to / step) - first + 1 }, (_, i) => (first + i) * step);
   return { tickvals: values, ticktext: values.map((time, i) => timeText(time, step, values[i - 1])) };

@@ -205,7 +205,7 @@ def _evidence(case: _Case, growth: Growth) -> tuple[Evidence, ...]:
         ("memory before it (peak in training)", gib(growth.before_mib), "GiB"),
         ("memory after it", gib(growth.after_mib), "GiB"),
         ("growth an epoch (median slope)", gib(growth.rate_mib_s * epoch_s) if epoch_s else None, "GiB"),
-        ("growth a minute", gib(growth.rate_mib_s * 60), "GiB"),
+        ("growth a minute", None if epoch_s else gib(growth.rate_mib_s * 60), "GiB"),
         ("capacity of the GPU", gib(case.memory.capacity_mib), "GiB"),
         ("held by other processes, at most (not counted)", gib(apart) if apart else None, "GiB"),
         ("epochs until it is full at this rate", seconds / epoch_s if seconds is not None and epoch_s else None, ""),

@@ -8,7 +8,7 @@ from gpu_report.catalogue import GROWTH_KEY, OCCURRED_KEY, RULES, USER_CODE_KEY
 from gpu_report.model import Evidence, Finding, Reference
 from gpu_report.render.formatting import duration, known, number, step_time, tied
 from gpu_report.render.page.view import Fact
-from gpu_report.wording import memory_words, upper_first
+from gpu_report.wording import MIB_PER_GIB, memory_words, upper_first
 
 NOT_SHOWN = frozenset({GROWTH_KEY, OCCURRED_KEY, USER_CODE_KEY})  # what ranks a finding, or is said in its summary
 OF_THIRDS = "first third of the epochs \u2192 last third"
@@ -80,6 +80,8 @@ def _value(evidence: Evidence) -> str:
         return step_time(value) if 0 < value < MS_UNDER_S else duration(value)
     if evidence.unit == "MiB":
         return tied(memory_words(value))
+    if evidence.unit == "GiB" and abs(value) < 1:  # 44 MiB an epoch would read 0.0
+        return tied(memory_words(value * MIB_PER_GIB))
     shown = number(value, 0 if abs(value) >= 100 or value == round(value) else 1)
     return f"{shown}\u00a0{evidence.unit}".rstrip("\u00a0")
 

@@ -74,7 +74,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         end=clock.moment(finding.end_t_s),
         gist=_gist(finding, clock, analysis, is_told=is_told),
         summary=tied(sentence(finding.summary)),
-        facts=() if brief else _facts(finding, several_gpus=len(analysis.gpus) > 1),
+        facts=() if brief else _facts(finding, analysis),
         cause=cause_words(cause.name) if cause else "",
         cause_kind=cause_look(cause.name) if cause else "",
         confidence=_confidence(cause) if cause else "",
@@ -236,7 +236,7 @@ def _badness(finding: Finding) -> tuple[int, float]:
     return SEVERITIES.index(finding.severity), -finding.took_s * max(depth, 1.0)
 
 
-def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
+def _facts(finding: Finding, analysis: Analysis) -> tuple[Fact, ...]:
     level, low = known(finding.level_pct), known(finding.low_pct)
     lost = [_lost(finding)] if _is_costly(finding) else []
     lasts = finding.duration_s > 0 and finding.rule not in TIMELESS
@@ -247,10 +247,10 @@ def _facts(finding: Finding, *, several_gpus: bool) -> tuple[Fact, ...]:
     if level is not None or low is not None:
         facts.append(Fact("Utilisation before", quantity(level, "%")))
         facts.append(Fact("During it", quantity(low, "%")))
-    if several_gpus:
+    if len(analysis.gpus) > 1:
         facts.append(Fact("GPU", _gpus(finding)))
     is_placed = (finding.epoch is not None or level is not None) and not finding.occurrences
-    return (*facts, _place(finding)) if is_placed else tuple(facts)
+    return (*facts, _place(finding, analysis)) if is_placed else tuple(facts)
 
 
 def _is_costly(finding: Finding) -> bool:
@@ -285,7 +285,12 @@ def _gpus(finding: Finding) -> str:
     return ", ".join(map(str, felt)) or "all"
 
 
-def _place(finding: Finding) -> Fact:
+def _place(finding: Finding, analysis: Analysis) -> Fact:
+    """Return in which epoch a finding lies, or from which to which; in what of an epoch only where it is one."""
+    inside = [epoch.epoch for epoch in analysis.epochs if finding.start_t_s <= epoch.start_t_s < finding.end_t_s]
+    last = max((epoch for epoch in inside if epoch > (finding.epoch or epoch)), default=None)
+    if finding.epoch is not None and last is not None:
+        return Fact("Epochs", f"{finding.epoch} to {last}")
     boundary = "at the end of the epoch" if finding.at_boundary else ""
     phase = phase_words(finding.phase or "")
     epoch = MISSING if finding.epoch is None else str(finding.epoch)

@@ -17,7 +17,8 @@ from gpu_report.render.formatting import gibibytes, quantity
 from gpu_report.render.page.view import ChartLine, ChartView, HeatCell
 from gpu_report.render.quantity_labels import label, unit_of
 from gpu_report.render.run_clock import WallClock
-from gpu_report.render.samples.quantity_series import UTILISATION, QuantitySeries
+from gpu_report.render.samples.quantity_series import OF_HOST, UTILISATION, QuantitySeries
+from gpu_report.wording import lower_first
 
 Floats = NDArray[np.float64]
 
@@ -133,7 +134,9 @@ def _measure(name: str, by_gpu: Mapping[int, QuantitySeries]) -> tuple[str, floa
         return "GPU utilisation", 100.0, "100 %"
     highest = max((float(np.nanmax(t.values, initial=0.0)) for t in by_gpu.values() if len(t.values)), default=0.0)
     words = gibibytes(highest) if name.endswith("_mib") else quantity(highest, unit_of(name))
-    return label(name), highest or 1.0, words
+    of_host = name.startswith(OF_HOST)
+    what = f"Host {lower_first(label(name.removeprefix(OF_HOST)))}" if of_host else label(name)
+    return what, highest or 1.0, words
 
 
 def strip(track: QuantitySeries | None, duration_s: float) -> tuple[HeatCell, ...]:

@@ -11,6 +11,7 @@ from gpu_report.model import Run
 Floats = NDArray[np.float64]
 
 UTILISATION = "gpu_util_pct"
+OF_HOST = "host:"  # before the name of a quantity of the machine: its memory is called as a GPU's is
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,9 @@ def gpu_indexes(run: Run) -> list[int]:
 
 
 def series_of_each_gpu(run: Run, name: str = UTILISATION) -> dict[int, QuantitySeries]:
-    """Return a quantity of each GPU, by its index."""
+    """Return a quantity of each GPU, by its index; one of the machine as that of a single one."""
+    if name.startswith(OF_HOST):
+        return {0: _read(run.host, name.removeprefix(OF_HOST))} if len(run.host) else {}
     gpus = [int(gpu) for gpu in run.samples["gpu"].unique()]
     return {gpu: quantity_series(run, gpu, name) for gpu in gpus}
 

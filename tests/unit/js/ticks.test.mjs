@@ -20,6 +20,15 @@ test("a new day is told where it begins, and days stand alone where the step is 
   assert.deepEqual(timeTicks(AT, AT + 3 * 86_400_000, 4).ticktext, ["22 Nov", "23 Nov", "24 Nov"]);
 });
 
+test("no window of a phone has a single time", () => {
+  const start = Date.UTC(2026, 10, 21, 18, 40, 0);
+  const [from, to] = [start + 29 * 60_000, start + 121 * 60_000]; // of the hours only 20:00 lies within
+  assert.deepEqual(timeTicks(from, to, 3).ticktext, ["19:30<br>21 Nov", "20:00", "20:30"]);
+  for (const minutes of [3, 7, 22, 47, 61, 92, 100, 130, 213, 437, 700, 1000, 3000])
+    for (const offset of [0, 7, 29, 44])
+      assert.ok(timeTicks(start + offset * 60_000, start + (offset + minutes) * 60_000, 3).tickvals.length >= 2);
+});
+
 test("of any window there are no more times than there is room for, and none that no calendar has", () => {
   for (const span of [1, 30, 999, 61_000, 3_599_000, 5e7, 2e8, 9e9, 4e12])
     assert.ok(timeTicks(AT, AT + span, 8).tickvals.length <= 9, `${span}`);

@@ -43,19 +43,20 @@ def merged_drops(findings: Sequence[Finding]) -> list[MergedDrop]:
 def drop_sentences(merged: Sequence[MergedDrop], said: Collection[str] = (), *, several_gpus: bool) -> Iterator[str]:
     """Yield how many drops there were, how long they took, on which GPUs where there are several, and why.
 
-    The cause is not said again where it is the only one and `said` holds the ids of all drops.
+    Where the cause is the only one and `said` holds the ids of all drops, it and the time are not said again.
     """
     noun = "drop" if len(merged) == 1 else "drops"
     took = length(sum(each.seconds for each in merged))
     where = _where(merged) if several_gpus else ""
-    text = f"{len(merged):,} unexpected {noun} lasted {took}{where}"
+    count = f"{len(merged):,} unexpected {noun}"
+    text = f"{count} lasted {took}{where}"
     causes = {each.cause for each in merged}
     if len(causes) > 1:
         yield f"{text}."
         yield f"Causes: {_by_cause(merged)}."
     else:
         known = all(found in said for each in merged for found in each.ids)
-        yield f"{text}." if known else f"{text}: {lower_first(cause_words(causes.pop()))}."
+        yield f"{count}{where}." if known else f"{text}: {lower_first(cause_words(causes.pop()))}."
 
 
 def waiting_sentence(merged: Sequence[MergedDrop], waits: Sequence[Finding]) -> str:

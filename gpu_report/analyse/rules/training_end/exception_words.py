@@ -41,7 +41,7 @@ NOT_SKIPPED = "Lower the learning rate (`lr0`) and look for broken labels: witho
 KILLED = "SIGKILL"
 OF_WORKER: Mapping[str, str] = {
     KILLED: "Lower `workers`: mostly the kernel killed it to free host memory",
-    "SIGBUS": "Give the container more shared memory (`--shm-size=8g` or `--ipc=host`), or lower `workers`",
+    "SIGBUS": "Give the container more shared memory (`--shm-size` or `--ipc=host`), or lower `workers`",
 }
 
 

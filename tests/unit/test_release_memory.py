@@ -49,6 +49,26 @@ print(sum("[heap]" not in line and " rw-p " in line and int(line.split("-")[0], 
     assert heaps[0] >= heaps[1] + 2  # numpy may have had one of its own before
 
 
+def test_a_large_array_leaves_its_room_to_the_next_until_it_is_given_back():
+    held = """
+from pathlib import Path
+from gpu_report.release_memory import give_back_memory, keep_one_heap
+def resident_mb():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+keep_one_heap()
+before = resident_mb()
+array = bytearray(b"1") * 200_000_000
+del array
+kept = resident_mb()
+give_back_memory()
+print(kept - before, resident_mb() - before)
+"""
+    said = subprocess.run([sys.executable, "-c", held], capture_output=True, check=True).stdout
+    kept_mb, rest_mb = map(float, said.split())
+    assert kept_mb > 190
+    assert rest_mb < 10
+
+
 @pytest.mark.parametrize("error", [OSError, AttributeError, TypeError])
 def test_a_c_library_that_cannot_is_not_asked(error, monkeypatch):
     def refuse(name):

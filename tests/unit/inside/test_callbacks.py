@@ -138,6 +138,30 @@ def test_a_training_tells_every_phase_once(folder):
     assert vars(trainer).keys() & {"get_dataset", "setup_model", "_close_dataloader_mosaic"} == set()
 
 
+def test_a_validation_that_a_callback_makes_is_part_of_what_goes_on(folder):
+    trainer = Trainer(folder)
+    trainer.validator = Some(training=True, save_dir=trainer.save_dir)
+    start(trainer)
+    for number in (1, 2):
+        epoch(trainer, number)
+        call(trainer.validator, "on_val_start", "on_val_end")
+        trainer.stop = number == trainer.epochs
+        validate(trainer, standalone=True)  # of a model by itself, as in a callback of an epoch's end
+        call(trainer, "on_fit_epoch_end")
+    ends = [("checkpoint", "", 1), ("train", "", 2), ("validation", "", 2), ("checkpoint", "", 2)]
+    assert phases(folder)[-5:] == [*ends, ("final evaluation", "", None)]
+
+
+def test_an_epoch_that_begins_shows_that_none_was_the_last(folder):
+    trainer = Trainer(folder)
+    start(trainer)
+    epoch(trainer, 1)
+    validate(trainer, standalone=True)  # with the trainer's validator, in a callback
+    whole_epoch(trainer, 2)
+    ends = [("train", "", 2), ("validation", "", 2), ("checkpoint", "", 2), ("final evaluation", "", None)]
+    assert phases(folder)[-5:] == [("final evaluation", "", None), *ends]
+
+
 def test_an_epoch_is_summed_up(folder):
     trainer = Trainer(folder)
     start(trainer)

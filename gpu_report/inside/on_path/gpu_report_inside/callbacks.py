@@ -160,9 +160,11 @@ def teardown(trainer: Any) -> None:
 
 @guarded
 def on_val_start(validator: Any) -> None:
-    """Begin a validation: the trainer's own, or of a model by itself."""
+    """Begin a validation: the trainer's own, or of a model by itself. One in a callback is part of what goes on."""
     run, epoch = CURRENT.run, None
     if isinstance(run, ReportedTraining):
+        if not run.validates_with(validator):
+            return
         epoch = run.validation_begins(standalone=not validator.training)
     else:
         _end_earlier()
@@ -191,9 +193,11 @@ def on_val_batch_end(validator: Any) -> None:
 @guarded
 def on_val_end(validator: Any) -> None:
     """End a validation (rank 0 only)."""
+    run = CURRENT.run
+    if isinstance(run, ReportedTraining) and not run.validates_with(validator):
+        return
     WINDOWS.validated()
     VALIDATION.end(validator)
-    run = CURRENT.run
     if isinstance(run, ReportedTraining):
         run.validation_ends()
     elif run is not None and run.instance == id(validator):

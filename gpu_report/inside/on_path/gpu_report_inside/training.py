@@ -50,6 +50,11 @@ class ReportedTraining(ReportedRun):
             return self._trainer() is trainer
         return (self.instance, self.save_dir) == (id(trainer), facts.save_dir(trainer))
 
+    def validates_with(self, validator: Any) -> bool:
+        """Say whether a validation is the trainer's, of an epoch or its final evaluation; others are a callback's."""
+        trainer = None if self._trainer is None else self._trainer()
+        return validator.training or trainer is None or getattr(trainer, "validator", validator) is validator
+
     def watch_startup(self, trainer: Any) -> None:
         """Tell the parts of startup apart, as far as the trainer's methods let us."""
         for name, part in PARTS.items():
@@ -75,6 +80,7 @@ class ReportedTraining(ReportedRun):
         Ultralytics counts epochs from 0. A retry has a smaller batch, so the settings are reported anew.
         """
         epoch = trainer.epoch + 1
+        self.final = False
         self._leave_epoch()
         self.attempt = self.attempt + 1 if epoch == self.epoch else 1
         self.epoch, self._epoch_open, self._begun = epoch, True, now()

@@ -86,3 +86,9 @@ LOCK_SHOWN_SHARE = 0.02  # of an interval with the lock kept: less is what any t
 OTHERS_READ_SHARE = 0.5  # of what a training reads from its disk: with as much of others it gets two thirds of it
 READER_CPU_PCT = 10.0  # of a core: what reads a disk at 100 MiB/s takes as much, and more to do something with it
 READS_ROSE_FACTOR = 3.0  # times as much is read as before: another reader, or a page cache that lost what it held
+
+# Epochs that begin without data.
+LATE_START_S = 3.0  # an epoch's wait for its first batch: YOLO's own loader has it ready, 0.01 to 0.1 s (H100)
+LATE_STARTS_S = 0.3  # likewise, where it is all of the training that waits: what its epochs waited in sum decides
+LATE_EPOCHS = 3  # chance makes one or two of many late
+OF_THE_WAIT = 0.5  # of an interval or an epoch's wait for data: so much at the beginning, and that says it all

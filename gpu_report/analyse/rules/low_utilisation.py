@@ -12,6 +12,7 @@ from gpu_report.analyse.busy_in_training import (
     steady_words,
 )
 from gpu_report.analyse.causes import Explanation, explain, explain_waiting
+from gpu_report.analyse.causes.late_first_batches import with_late_first_batches
 from gpu_report.analyse.causes.main_process import OF_A_CALL, of_growth
 from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
@@ -87,7 +88,7 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
     """Return the finding; without a cause, what is between starved and healthy is a note."""
     signals, mean_pct, waited = low
     busy = None if mean_pct is None else busy_in_training(context, training, signals.gpu)
-    explained = _explained(signals, waited)
+    explained = with_late_first_batches(training, _explained(signals, waited))
     cause = explained.cause
     numbers = evidence(
         Evidence(f"utilisation in steady state ({ORDINARY})", mean_pct, "%", key=STEADY_KEY),

@@ -149,7 +149,6 @@ COMPARED_EPOCHS = 50  # on either side of slow ones: those far away tell less of
 EXPLAINED_SHARE = 0.5  # of what it took longer: so much in drops, waits or with another process, and those say it all
 DISTURBED_SHARE = 0.2  # of its training: an epoch with more of these tells nothing of a trend
 SLOWING_SHARE = 0.2  # the last third over the first: what a person would notice, as for outliers
-LATE_START_S = 3.0  # an epoch's wait for its first batch: YOLO's own loader has it ready, 0.01 to 0.1 s (H100)
 WAIT_GROWS_S = 1.0  # an epoch, the last third over the first
 WAIT_GROWS_SHARE = 0.05  # ... and of its training
 WAIT_COSTS_S = 10.0  # in all

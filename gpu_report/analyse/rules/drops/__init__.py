@@ -1,11 +1,11 @@
 """Rule: utilisation fell under half of its level and stayed there, with what happened beside it."""
 
 from gpu_report.analyse.causes import explain
+from gpu_report.analyse.causes.late_first_batches import with_late_first_batch
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import DropPart, drop_parts
 from gpu_report.analyse.rules.drops.cause_at_epoch_end import EpochEndCause, epoch_end_cause
-from gpu_report.analyse.rules.drops.late_first_batches import with_late_first_batch
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.model import Advice, Evidence, Finding

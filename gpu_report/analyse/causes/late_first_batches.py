@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import median
 
 from gpu_report.analyse.causes import Explanation
+from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.confidence import SUPPORTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
-from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.utilisation_drops import Drop
+from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s
 from gpu_report.catalogue import CAUSES, UNEXPLAINED
 from gpu_report.model import Advice, Cause, InsideEpoch
 
+BEGAN_WITHOUT = "epochs began without data: the loader had none ready, as where it starts its workers anew"
 SHORT = "Keep the data-loader workers alive from epoch to epoch"
 ADVICE = Advice(
     f"{SHORT}. YOLO's own loader keeps them, unless a callback calls `train_loader.reset()`. A loader of your own "
@@ -31,26 +34,44 @@ def with_late_first_batch(context: Context, drop: Drop, explained: Explanation) 
     if name != UNEXPLAINED and not CAUSES[name].is_input:
         return explained
     waited_s = length_s(intersect([drop.span], context.cached(_late_starts)(*drop.span)))
-    if waited_s < th.EXPLAINED_SHARE * drop.duration_s:
+    if waited_s < th.OF_THE_WAIT * drop.duration_s:
         return explained
-    text = "most epochs began without data, as where the loader starts its workers anew"
-    cause = Cause("input-start", SUPPORTED, text, None if name in {UNEXPLAINED, "input-stalled"} else name)
+    cause = Cause("input-start", SUPPORTED, BEGAN_WITHOUT, None if name in {UNEXPLAINED, "input-stalled"} else name)
     numbers = evidence(("waited for the first batch of the epoch", waited_s, "s"))
+    return replace(explained, cause=cause, evidence=(*numbers, *explained.evidence), advice=(ADVICE,))
+
+
+def with_late_first_batches(training: Training, explained: Explanation) -> Explanation:
+    """Return why a GPU waits all through a training, where most of what it waits for data is at epochs' beginnings.
+
+    Batches may come in bursts, one of each worker: epochs of no more batches than workers tell nothing.
+    """
+    name = explained.cause.name
+    if name != UNEXPLAINED and not CAUSES[name].is_input:
+        return explained
+    told = training.rank_group.main.epochs[1:] if training.rank_group else ()
+    workers = (training.workers or 0) / training.ranks
+    epochs = [epoch for epoch in told if epoch.end_t_s is not None and epoch.batches > workers > 0]
+    waits = [end - start for start, end in _late(epochs, th.LATE_STARTS_S)]
+    if sum(waits) < th.OF_THE_WAIT * sum(epoch.data_wait_s for epoch in epochs) or not waits:
+        return explained
+    cause = Cause("input-start", SUPPORTED, BEGAN_WITHOUT, None)
+    numbers = evidence(("waited for the first batch of an epoch (median)", median(waits), "s"))
     return replace(explained, cause=cause, evidence=(*numbers, *explained.evidence), advice=(ADVICE,))
 
 
 def _late_starts(context: Context) -> IntervalIndex[Span]:
     """Return when epochs waited for their first batch, of processes in which most do, the first epoch left out."""
     processes = [[epoch for epoch in process.epochs if epoch.end_t_s is not None] for process in context.run.inside]
-    late = [span for epochs in processes for span in _late(epochs[1:])]
+    late = [span for epochs in processes for span in _late(epochs[1:], th.LATE_START_S)]
     return IntervalIndex(sorted(late), lambda span: span)
 
 
-def _late(epochs: Sequence[InsideEpoch]) -> list[Span]:
+def _late(epochs: Sequence[InsideEpoch], least_s: float) -> list[Span]:
     """Return the waits for a first batch that took most of what an epoch waited; none where few epochs have one."""
     late = [
         (epoch.start_t_s, epoch.start_t_s + epoch.first_wait_s)
         for epoch in epochs
-        if epoch.first_wait_s >= max(th.LATE_START_S, th.EXPLAINED_SHARE * epoch.data_wait_s)
+        if epoch.first_wait_s >= max(least_s, th.OF_THE_WAIT * epoch.data_wait_s)
     ]
-    return late if len(late) >= max(th.LASTING_EPOCHS, len(epochs) / 2) else []
+    return late if len(late) >= max(th.LATE_EPOCHS, len(epochs) / 2) else []

@@ -22,6 +22,7 @@ from gpu_report.analyse.results.training_outcome import training_outcome
 from gpu_report.analyse.results.verdict.hypotheses import hypotheses
 from gpu_report.analyse.results.verdict.sentences import verdict
 from gpu_report.analyse.rules import find_all
+from gpu_report.analyse.rules.drops.slowdowns import beside_slow_loading
 from gpu_report.analyse.signals.kernel_event_owner import mark_foreign_kernel_events
 from gpu_report.analyse.signals.utilisation_drops import find_low_intervals
 from gpu_report.analyse.timeseries.gpu_series import gaps, measured_s
@@ -37,7 +38,7 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
     `code_time` and `code_lines` are of the run's own report alone: whoever makes none asks without them.
     """
     options, run = options or Options(), mark_foreign_kernel_events(run)
-    context = build_context(run, options)
+    context = beside_slow_loading(build_context(run, options))
     groups = group_findings(context, find_all(context))
     findings = [finding for group in groups for finding in group]
     findings.sort(key=_badness)

@@ -111,6 +111,7 @@ class Context:
     undisturbed: tuple[Span, ...]
     signals: SignalsIndex
     throughput: Throughput | None
+    _without: Callable[[Sequence[Span]], tuple[SignalsIndex, tuple[Span, ...]]]
     _cache: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
 
     def cached(self, make: Callable[..., T], *arguments: Hashable) -> T:
@@ -120,6 +121,11 @@ class Context:
             self._cache[key] = make(self, *arguments)
         made: T = self._cache[key]
         return made
+
+    def without(self, spans: Sequence[Span]) -> Context:
+        """Return the same run with some more spans that are no part of its steady state."""
+        signals, undisturbed = self._without(spans)
+        return replace(self, signals=signals, undisturbed=undisturbed)
 
     @property
     def used_series(self) -> list[GpuSeries]:
@@ -276,8 +282,8 @@ def build_context(run: Run, options: Options) -> Context:
     steady_in = steady_phases(timeline.phases, timeline.epoch_ends)
     throughput = throughput_of(run)
 
-    def signals_outside(drops: Sequence[Drop]) -> SignalsIndex:
-        disturbed = [*beside_drops, *(drop.span for drop in drops)]
+    def signals_outside(spans: Sequence[Span]) -> SignalsIndex:
+        disturbed = [*beside_drops, *spans]
         return SignalsIndex(
             run,
             series,
@@ -290,13 +296,23 @@ def build_context(run: Run, options: Options) -> Context:
             used_gpus=activity.used_gpus,
         )
 
-    signals = signals_outside(found)
+    signals = signals_outside([drop.span for drop in found])
     bursts = drops_between_bursts(found, trainings, signals)
     drops = tuple(drop for drop in found if drop not in bursts)
+    fallen = [drop.span for drop in drops]
     if bursts:
-        signals = signals_outside(drops)
-    disturbed = [*beside_drops, *(drop.span for drop in drops)]
+        signals = signals_outside(fallen)
     reading_s = max((each.interval_s for each in series), default=0.0)
+
+    def undisturbed(spans: Sequence[Span], signals: SignalsIndex) -> tuple[Span, ...]:
+        disturbed = [*beside_drops, *spans]
+        kept = undisturbed_epochs(timeline.phases, timeline.epoch_ends, disturbed, reading_s)
+        return kept if steady_in else tuple(signals.steady)
+
+    def without(spans: Sequence[Span]) -> tuple[SignalsIndex, tuple[Span, ...]]:
+        signals = signals_outside([*fallen, *spans])
+        return signals, undisturbed([*fallen, *spans], signals)
+
     return Context(
         run=run,
         options=options,
@@ -309,11 +325,10 @@ def build_context(run: Run, options: Options) -> Context:
         other_processes=others,
         busy_waits=waits,
         throttles=tuple(t for each in series for t in throttles(each, activity, run.gpu(each.gpu))),
-        undisturbed=undisturbed_epochs(timeline.phases, timeline.epoch_ends, disturbed, reading_s)
-        if steady_in
-        else signals.steady,
+        undisturbed=undisturbed(fallen, signals),
         signals=signals,
         throughput=throughput,
+        _without=without,
     )
 
 

@@ -16,8 +16,9 @@ from gpu_report.analyse.signals.thresholds import LOW_READINGS
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.trainings import begun_later
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, intersect, length_s
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, intersect, length_s, union
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
+from gpu_report.catalogue import CAUSES
 from gpu_report.model import Advice, Cause, Finding, Options
 from gpu_report.wording import fall_words, length
 
@@ -34,6 +35,17 @@ def slowdowns(context: Context) -> list[Finding]:
     utilisation that is a third lower is what a change of work looks like, too.
     """
     return [finding for fall in context.cached(_falls) if (finding := _finding(context, fall)) is not None]
+
+
+def beside_slow_loading(context: Context) -> Context:
+    """Return a run without falls for its loader in its steady state, where they are less than half of a training.
+
+    What it waits for all the time is another matter: a short training would be judged by the one that came and went.
+    """
+    spans = union([f.span for f in context.cached(slowdowns) if f.cause is not None and CAUSES[f.cause.name].is_input])
+    trained = union([span for training in context.trainings for span in training.train_spans])
+    few = 2 * length_s(intersect(trained, spans)) < length_s(trained)
+    return context.without(spans) if spans and few else context
 
 
 def without_parts(found: Sequence[Finding]) -> list[Finding]:

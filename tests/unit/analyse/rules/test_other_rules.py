@@ -11,6 +11,8 @@ from support.runs import PROCESSES, make_run, readings
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.context import build_context
+from gpu_report.analyse.rules.drops.slowdowns import beside_slow_loading
+from gpu_report.analyse.timeseries.intervals import intersect, length_s
 from gpu_report.model import InsideEpoch, InsideRun, JobPart, KernelEvent, Options, Phase, RecordedEvent
 
 NAN = float("nan")
@@ -340,6 +342,18 @@ def test_utilisation_that_falls_by_a_third_beside_a_cause_is_a_slowdown():
     assert "Utilisation of GPU 0 fell from 90 % to 52 %" in analyse(slowed_run()).verdict.text
     ledger = {row.name: row.gpu_seconds for row in analyse(slowed_run()).ledger}
     assert ledger["input-cpu"] == pytest.approx(10.0, rel=0.05)
+
+
+def test_what_slows_the_loader_for_a_while_is_no_part_of_the_steady_state():
+    """Else a training of one epoch waits for data all the time, for a network drive that was slow for 28 s of 96."""
+    context = build_context(slowed_run(), Options())
+    fall = [(72.0, 88.0)]
+    assert length_s(intersect(context.signals.steady, fall)) == 16
+    beside = beside_slow_loading(context)
+    assert length_s(intersect(beside.signals.steady, fall)) == 0
+    assert length_s(beside.signals.steady) > 30
+    without_cause = build_context(slowed_run(host=False), Options())
+    assert beside_slow_loading(without_cause) is without_cause
 
 
 @pytest.mark.parametrize("run", [slowed_run(host=False), slowed_run(percent=65), slowed_run(seconds=9)])

@@ -3,11 +3,13 @@
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.tensor_share import tensor_share, waits_least, without_tensor_cores
+from gpu_report.analyse.tensor_share import nearly_empty, tensor_share, waits_least, without_tensor_cores
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import length_s
 from gpu_report.model import Advice, CodeLocation, Finding, Frame
 from gpu_report.wording import place_words
+
+PROFILE = "A recording with `--profile` names the kernels"
 
 
 def other_gpu_work(context: Context) -> list[Finding]:
@@ -23,8 +25,39 @@ def other_gpu_work(context: Context) -> list[Finding]:
         for training, gpu in pairs
         if gpu is not None
         and without_tensor_cores(context, training) is None
-        and (found := _of_gpu(context, training, gpu))
+        and (found := _hardly_filled(context, training, gpu) or _of_gpu(context, training, gpu))
     ]
+
+
+def _hardly_filled(context: Context, training: Training, gpu: int) -> Finding | None:
+    """Report a GPU that is always busy, with kernels of so few threads that next to nothing of it works."""
+    known = nearly_empty(context, training, gpu)
+    if known is None:
+        return None
+    steady = context.signals.steady_of(training)
+    line, share = context.signals.longest_line(gpu, steady)
+    place = line if share >= th.MOSTLY_PCT / 100 else None
+    first = (
+        f"Look at what {place_words(place)} computes on the GPU" if place else "Find what the GPU computes so slowly"
+    )
+    why = "kernels of a few threads keep it busy, such as one sum over millions of values, or a loop over elements"
+    return context.finding(
+        "other-gpu-work",
+        "warning",
+        (steady[0][0], steady[-1][1]),
+        f"GPU {gpu} was busy {known.util_pct:.0f} %, with kernels that use hardly any of it",
+        gpu=gpu,
+        epoch=None,
+        phase=None,
+        evidence=evidence(
+            ("utilisation", known.util_pct, "%"),
+            ("SM activity", known.active_pct, "%"),
+            ("memory controller busy", known.memory_pct, "%"),
+            ("power", known.power_w, "W"),
+        ),
+        advice=(Advice(f"{first}: {why}. {PROFILE}", short=first, gain_at_most=known.util_pct / 100),),
+        where=(CodeLocation("main", place.function, place.file, place.line, share),) if place else (),
+    )
 
 
 def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
@@ -76,16 +109,15 @@ def _crowded(training: Training) -> tuple[float, float] | None:
 
 
 def _advice(training: Training, own: CodeLocation | Frame | None, gain: float) -> tuple[Advice, ...]:
-    profile = "A recording with `--profile` names the kernels"
     found: list[Advice] = []
     if _crowded(training) is not None:
         tile = "Tile the images with most boxes, or thin out their labels"
         why = "each image of a batch costs the loss as much as the fullest one"
-        found.append(Advice(f"{tile}: {why}. {profile}", short=tile, gain_at_most=gain))
+        found.append(Advice(f"{tile}: {why}. {PROFILE}", short=tile, gain_at_most=gain))
     if own or not found:
         first = f"Look at what {place_words(own)} computes on the GPU" if own else "Find what else the GPU computes"
         kinds = "augmentation, a loss over many boxes, a layer without tensor cores"
-        found.append(Advice(f"{first}: {kinds}. {profile}", short=first, gain_at_most=gain))
+        found.append(Advice(f"{first}: {kinds}. {PROFILE}", short=first, gain_at_most=gain))
     return tuple(found)
 
 

@@ -224,6 +224,12 @@ class SignalsIndex:
         layers = (each.longest_layer(spans) for each in self._habits_of(gpu))
         return next((layer for layer in layers if layer is not None), None)
 
+    def longest_line(self, gpu: int, spans: Sequence[Span]) -> tuple[Frame | None, float]:
+        """Return the line that a GPU's main process was in for longest in some stretches, and its share of them."""
+        return max(
+            (each.longest_line(spans) for each in self._habits_of(gpu)), key=lambda line: line[1], default=(None, 0.0)
+        )
+
     def longest_call(self, gpu: int, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, and its seconds there."""
         calls = (each.longest_call(spans) for each in self._habits_of(gpu))

@@ -156,6 +156,14 @@ class StackHabits:
                 by[layer] = by.get(layer, 0.0) + float(seconds[numbers == number].sum())
         return max(by, key=lambda each: by[each], default=None)
 
+    def longest_line(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:
+        """Return the line that was noted for longest in some stretches, idle or not, and its share (0 to 1) of them."""
+        rows, share = self.stacks.within(spans)
+        seconds = self.stacks.seconds(rows) * share
+        by = self.stacks.by_line(rows, seconds)
+        most = max(by, key=lambda line: by[line], default=None)
+        return (None, 0.0) if most is None else (most, by[most] / float(seconds.sum()))
+
     def longest_call(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, idle or not, and for how long."""
         rows, share = self.stacks.within(spans)

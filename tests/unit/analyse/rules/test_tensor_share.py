@@ -72,6 +72,30 @@ def test_that_tf32_was_recorded_as_off_is_enough_for_any_task(healthy):
     assert said.advice[0].gain_at_most == pytest.approx(1 - 1 / 7, abs=0.04)
 
 
+EMPTY = {"sm_active_pct": 5.0, "memory_util_pct": 0.0}
+UNREAD = {"sm_active_pct": float("nan"), "memory_util_pct": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("readings", "is_empty"),
+    [
+        (EMPTY, True),
+        ({**UNREAD, "power_w": 136.0}, True),
+        ({**UNREAD, "power_w": 500.0}, False),
+        ({**EMPTY, "sm_active_pct": 30.0}, False),
+        ({**EMPTY, "memory_util_pct": 20.0}, False),
+    ],
+)
+def test_a_busy_gpu_of_which_next_to_nothing_works_is_no_well_used_one(healthy, readings, is_empty):
+    """A loss that one block of threads sums up: 1.7 s a step at 100 % utilisation (YOLO26m-sem, H200, 2026-11-27)."""
+    run = replace(healthy, samples=healthy.samples.assign(**readings))
+    found = [finding for finding in found_in(run) if "hardly any" in finding.summary]
+    assert len(found) == is_empty
+    text = analyse(run).verdict.text
+    assert text.startswith("Find what the GPU computes so slowly") == is_empty
+    assert not (is_empty and "Nothing to fix" in text)
+
+
 def with_boxes(run, boxes):
     told = {"image_boxes": boxes}
     return replace(run, inside=tuple(replace(each, settings={**each.settings, **told}) for each in run.inside))

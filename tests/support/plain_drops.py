@@ -96,11 +96,11 @@ class _Search:
     def _reach_back(self, at: int, start: int, level: float, stray_s: float) -> tuple[int, float]:
         """Return where the low stretch began that could be judged from `start` on only, and the level before that.
 
-        Early in a run the level's first LEVEL_AT_LEAST_S may hold the beginning of the drop itself.
+        Early in a run less than half of the level's first LEVEL_AT_LEAST_S may be of the drop itself.
         """
         begin = self._begin(at, start, self.share * level, stray_s)
         before = self.series.util_pct[at:begin][self.kept[at:begin]][-self.window :]
-        if begin == start or not len(before):
+        if begin == start or len(before) < max(self.at_least / 2, 1):
             return start, level
         return begin, max(float(np.median(before)), level)
 

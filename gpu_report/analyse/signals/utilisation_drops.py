@@ -249,14 +249,16 @@ class _Search:
     def _reach_back(self, at: int, start: int, level: float, stray_s: float) -> tuple[int, float]:
         """Return where the low stretch began that could be judged from `start` on only, and the level before that.
 
-        Early in a run the level's first LEVEL_AT_LEAST_S may hold the beginning of the drop itself.
+        Early in a run the level's first LEVEL_AT_LEAST_S may hold the beginning of the drop itself. Where that is more
+        than half of it, they tell of no level before: a loader's first batches, which are ready, are done in seconds.
         """
         begin = self._begin(at, start, self.share * level, stray_s)
         if begin == start:
             return start, level
         since = self._since(at)
         before = self.series.util_pct[since:begin][self.kept[since:begin]][-self.window :]
-        return (begin, max(_median(before), level)) if len(before) else (start, level)
+        is_level = len(before) >= max(self.at_least / 2, 1)
+        return (begin, max(_median(before), level)) if is_level else (start, level)
 
     def _begin(self, at: int, start: int, line: float, stray_s: float) -> int:
         """Return the first reading from `at` on of the stretch under a line that holds `start` (see `stretch_bounds`).

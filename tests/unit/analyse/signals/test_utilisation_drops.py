@@ -69,6 +69,12 @@ def test_a_drop_that_begins_before_the_level_is_known_reaches_back_to_its_start(
     assert drops((80, 6), (0, 20), (80, 40)) == [(6, 26)]
 
 
+def test_first_batches_that_were_ready_are_no_level_before_all_that_follows():
+    waiting = [part for _ in range(12) for part in ((40, 1), (0, 2))]
+    assert drops((90, 3), *waiting) == []
+    assert drops((90, 7), *waiting) == [(7, 43)]
+
+
 def test_after_5_minutes_a_drop_is_sustained_and_the_level_starts_anew():
     (series,) = gpu_series(make_run(readings((90, 60), (30, 400), (90, 60))))
     found = find_drops(series, *[np.ones(len(series.t_s), dtype=bool)] * 2, Options())

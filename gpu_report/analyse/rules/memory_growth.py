@@ -58,6 +58,11 @@ class _Case:
         culprit = self.training.rank_group.crashed if self.training.rank_group else None
         return culprit is not None and exception_kind(culprit) == "gpu memory"
 
+    def lowered_batch(self, growth: Growth) -> tuple[int, int] | None:
+        """Return the batch asked for and the smaller one that YOLO went on with when memory ran out, None without."""
+        lost = self.training.begun_again
+        return self.training.lowered_batch if lost is not None and growth.start_s < lost[1] else None
+
     @property
     def holder(self) -> MemoryHolder | None:
         """Return what the last look of the process on this GPU found to hold what came; None where it found nothing."""
@@ -152,6 +157,8 @@ def _ran_out(case: _Case, growth: Growth) -> str:
     """Return in words that memory grew until there was no more, empty where it did not."""
     if growth.goes_on and case.out_of_memory:
         return "until none was left"
+    if lowered := case.lowered_batch(growth):
+        return f"until YOLO lowered `batch` from {lowered[0]} to {lowered[1]}"
     capacity = case.memory.capacity_mib
     full = capacity and growth.free_mib is not None and growth.free_mib <= (1 - th.FULL_SHARE) * capacity
     return "until the card was full" if full else ""

@@ -84,6 +84,24 @@ class Training:
         return None if each is None else each * self.ranks
 
     @property
+    def begun_again(self) -> Span | None:
+        """Return the time from the beginning of the first epoch to its last one, None where it was begun but once."""
+        main = self.rank_group.main if self.rank_group else None
+        first = [epoch for epoch in main.epochs if epoch.epoch == main.epochs[0].epoch] if main else []
+        return (first[0].start_t_s, first[-1].start_t_s) if len(first) > 1 else None
+
+    @property
+    def lowered_batch(self) -> tuple[int, int] | None:
+        """Return the batch asked for and the smaller one with which YOLO began its first epoch again, None without.
+
+        In its first epoch, on one GPU, ultralytics answers an error for want of GPU memory so: half the batch, up to
+        three times (8.4, `BaseTrainer._do_train`). It takes some errors of cuDNN for that, too.
+        """
+        asked, had = whole(self.args.get("batch")), whole(self.settings.get("batch"))
+        lowered = self.begun_again is not None and asked is not None and had is not None and had < asked
+        return (asked, had) if lowered and asked is not None and had is not None else None
+
+    @property
     def mosaic_closes(self) -> int | None:
         """Return its first epoch without mosaic, None where there is none."""
         return mosaic_closes(self.args)

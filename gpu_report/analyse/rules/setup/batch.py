@@ -6,25 +6,21 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue
+from gpu_report.analyse.signals.memory_growth import find_growth
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
-from gpu_report.analyse.timeline.trainings import Training, whole
+from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
-from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Advice
 from gpu_report.wording import gib, memory_words
 
 
 def batch_too_large(context: Context, training: Training) -> SetupIssue | None:
-    """Find a first epoch that was begun again with a smaller batch.
-
-    In its first epoch, on one GPU, ultralytics answers an error for want of GPU memory so: half the batch, up to three
-    times (8.4, `BaseTrainer._do_train`). It takes some errors of cuDNN for that, too.
-    """
-    asked, had = whole(training.args.get("batch")), whole(training.settings.get("batch"))
-    lost = _lost(training)
-    if lost is None or asked is None or had is None or had >= asked:
+    """Find a first epoch that was begun again with a smaller batch, unless memory had grown until none was left."""
+    lost, lowered = training.begun_again, training.lowered_batch
+    if lost is None or lowered is None or _grew(context, training, lost[1]):
         return None
+    asked, had = lowered
     holder = _holder(context, training, lost[1])
     fits = holder is not None and _fits(context, training, asked / had, lost[1], holder)
     begin_so = Advice("it begins at once then; a smaller `imgsz` leaves room for more", "batch", str(asked), str(had))
@@ -40,11 +36,11 @@ def batch_too_large(context: Context, training: Training) -> SetupIssue | None:
     )
 
 
-def _lost(training: Training) -> Span | None:
-    """Return the time from the beginning of the first epoch to its last one, None where it was begun but once."""
-    main = training.rank_group.main if training.rank_group else None
-    first = [epoch for epoch in main.epochs if epoch.epoch == main.epochs[0].epoch] if main else []
-    return (first[0].start_t_s, first[-1].start_t_s) if len(first) > 1 else None
+def _grew(context: Context, training: Training, until_s: float) -> bool:
+    """Tell whether a GPU's memory grew in that epoch: no batch is small enough then."""
+    memories = [context.gpu_memory(context.series_of(gpu)) for gpu in training.gpus]
+    found = [find_growth(memory, training.epochs, None) for memory in memories] if training.epochs else []
+    return any(growth is not None and growth.start_s < until_s for growth in found)
 
 
 def _holder(context: Context, training: Training, until_s: float) -> OtherProcess | None:

@@ -87,6 +87,7 @@ class ReportedTraining(ReportedRun):
         BATCHES.begin()
         if self.attempt > 1:
             self.settings(trainer)
+            self._memory.ran_out(epoch)
         if self._in_startup():
             self.phase("startup", "first batch", epoch, self._begun)
         else:

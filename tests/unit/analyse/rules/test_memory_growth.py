@@ -15,7 +15,7 @@ from gpu_report.analyse.signals.thresholds import GROWTH_SHARE
 from gpu_report.analyse.timeline.training_epochs import TrainingEpoch, TrainingEpochs
 from gpu_report.analyse.timeseries.growth_fit import fit_growth, theil_sen
 from gpu_report.load import load_run
-from gpu_report.model import InsideRun, MemoryHolder, Phase, YoloRun
+from gpu_report.model import InsideEpoch, InsideRun, MemoryHolder, Phase, YoloRun
 
 NAN = float("nan")
 EPOCH_S, EPOCHS, STARTUP_S = 20, 10, 10
@@ -82,6 +82,30 @@ def test_it_is_critical_where_it_ran_out():
     assert other.summary.endswith("more epochs")  # its epochs are over: no time of day
     (full,) = grown(training(leak_mib(each=20_500)))
     assert (full.severity, full.summary.endswith("until the card was full")) == ("critical", True)
+
+
+def test_memory_that_grew_until_yolo_halved_the_batch_is_no_batch_that_is_too_large():
+    """A trainer that keeps its batches: 224 GiB a minute, and YOLO went on with half the batch (H200, 2026-11-27)."""
+    again_s = SECONDS - 12.0
+    epochs = tuple(
+        InsideEpoch(1, attempt, start_s, None, None, 100, 0.1, 0.1, 0.1)
+        for attempt, start_s in ((1, float(STARTUP_S)), (2, again_s))
+    )
+    begin, train = Phase("startup", None, 0.0, STARTUP_S, ""), Phase("train", 1, STARTUP_S, SECONDS, "callbacks")
+    told = InsideRun(1, 0, 7, "train", {"batch": 32}, (begin, train), epochs)
+    memory = BASE_MIB + 500.0 * np.clip(np.arange(SECONDS) - STARTUP_S, 0, again_s - STARTUP_S)
+    run = make_run(
+        [0] * STARTUP_S + [85] * (SECONDS - STARTUP_S),
+        quantities={"memory_used_mib": memory.tolist()},
+        epochs_asked=EPOCHS,
+    )
+    yolo = YoloRun(1, None, {"batch": 64, "epochs": EPOCHS}, "recorded", None)
+    found = analyse(dataclasses.replace(run, inside=(told,), yolo_runs=(yolo,)))
+    (finding,) = [each for each in found.findings if each.rule == "memory-growth"]
+    assert finding.severity == "critical"
+    assert finding.summary.endswith(", until YOLO lowered `batch` from 64 to 32")
+    assert [each for each in found.findings if each.rule == "environment"] == []
+    assert found.verdict.sentences[0].findings == (finding.id,)
 
 
 def phases(end_s):

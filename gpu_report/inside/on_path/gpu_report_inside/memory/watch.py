@@ -22,6 +22,7 @@ SECOND = 2
 LONGEST_LOOK_S = (
     0.3  # of CPU, several times what it takes on a server; the call of the collector that is going on then is finished
 )
+LAST_LOOK_S = 1.0  # where memory ran out: no step waits for it, and with many labels on a slow host 0.4 s are too few
 # The report calls 4 % and 256 MiB growth (analyse/signals/thresholds.py): two looks lie within that.
 LEAST_SHARE, LEAST_MIB = 0.02, 128.0
 LEAST_SHARE_OF_CARD = 0.05  # within an epoch, where a look holds up a step: so much of the card has to be taken
@@ -68,10 +69,10 @@ class MemoryWatch:
 
     @_kept_to_itself
     def ran_out(self, epoch: int) -> None:
-        """Look once more where CUDA was out of memory before a second look was due."""
+        """Look once more where CUDA was out of memory, and what took it has no name yet."""
         allocated = allocated_mib()
         if allocated is not None and self._looks and not self._named:
-            self._look(allocated, None, epoch)
+            self._look(allocated, None, epoch, LAST_LOOK_S)
 
     def _compare(self, moment: str, allocated: float, enough: float, epoch: int) -> None:
         least = self._least.get(moment)
@@ -79,14 +80,14 @@ class MemoryWatch:
             self._least[moment] = allocated
         elif allocated - least >= enough and self._looks < MOST_LOOKS:
             self._least = {moment: allocated}  # what comes from now on counts, at the other moment, too
-            self._look(allocated, allocated - least, epoch)
+            self._look(allocated, allocated - least, epoch, LONGEST_LOOK_S)
 
-    def _look(self, allocated: float, grown: float | None, epoch: int) -> None:
+    def _look(self, allocated: float, grown: float | None, epoch: int, longest_s: float) -> None:
         """Compare with the looks before; from the third on what came between two of them and is still there counts."""
         began, began_s = time.thread_time(), time.monotonic()
         self._looks += 1
         enough_mib, survived = BYTES_SHARE * (grown or 0.0), self._looks > SECOND
-        tensors, found = holders.look(self._kept, began + LONGEST_LOOK_S, enough_mib, survived=survived)
+        tensors, found = holders.look(self._kept, began + longest_s, enough_mib, survived=survived)
         if self._looks > 1:
             took_ms = round(1000 * (time.monotonic() - began_s), 1)
             cpu_ms = round(1000 * (time.thread_time() - began), 1)

@@ -35,9 +35,11 @@ def momentary(
         limit = next((limit for limit in limits if limit.cause == cause), None)
         took_s = _took_s(mine)
         saves_s = took_s if limit is None else min(took_s, limit.saves_at_most_s * max(epochs, 1))
+        cost_s, faster = cost_on_the_clock_s(context, mine), _faster_without(limit, epoch_now_s(limits))
+        if cost_s is not None and all(one.lost_gpu_s is not None for one in mine):
+            saves_s = min(saves_s, cost_s)  # a clock that is lower for hours costs a part of them
         saves_s *= th.UNSURE if cause == UNEXPLAINED else 1.0
         if cause not in waited_for | lasting:
-            cost_s, faster = cost_on_the_clock_s(context, mine), _faster_without(limit, epoch_now_s(limits))
             sentence, then = _look(cause, mine, took_s, cost_s, faster)
             yield Lead(sentence, saves_s, then)
 

@@ -13,7 +13,12 @@ from gpu_report.analyse.results.verdict.from_starts import slow_starts
 from gpu_report.analyse.results.verdict.leads import leads
 from gpu_report.catalogue import ENDS_SHARE_KEY
 from gpu_report.load import load_run
-from gpu_report.model import Advice, CodeLocation, Evidence, Finding, Options
+from gpu_report.model import Advice, Cause, CodeLocation, Evidence, Finding, Options
+
+
+def finding_of(rule, cause, span, lost_gpu_s):
+    context = build_context(make_run(readings((0, 10), (90, 4000)), rows=[(1, 2000), (2, 4000)]), Options())
+    return context.finding(rule, "warning", span, "It was slowed", gpu=0, cause=cause, lost_gpu_s=lost_gpu_s)
 
 
 def lead(name):
@@ -183,3 +188,13 @@ def test_enlarged_images_are_named_once_beside_what_leads():
     first, *others = [each.text for each in analyse(dataclasses.replace(run, inside=inside)).verdict.sentences]
     assert first.startswith("Restart with longer epochs")
     assert [each[:29] for each in others if "mages of 320 px" in each] == ["Try `imgsz=320` (now 640): im"]
+
+
+def test_a_clock_that_is_lower_for_hours_leads_by_what_it_costs():
+    power = Cause("thermal", 0.9, "heat slowed the clock")
+    taken = Cause("input-cpu", 0.9, "other processes used the cores")
+    run = make_run(readings((0, 10), (90, 4000)), rows=[(1, 2000), (2, 4000)])
+    hot = finding_of("thermal", power, (100.0, 3900.0), 200.0)
+    slowed = finding_of("slowdown", taken, (3000.0, 3900.0), 400.0)
+    found = leads(build_context(run, Options()), [hot, slowed], [], None)
+    assert [(one.sentence.about, one.saves_s) for one in found] == [("input-cpu", 400.0), ("thermal", 200.0)]

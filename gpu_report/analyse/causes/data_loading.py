@@ -21,6 +21,11 @@ from gpu_report.analyse.signals.kernel_events import cache_dropped
 from gpu_report.analyse.signals.thresholds import IDLE_SHARE, STOOD_SHARE
 from gpu_report.model import Advice, Evidence, KernelEvent
 
+LOOK_AT_WORKERS = Advice(
+    "Watch the data-loader workers in `top`. Near 100 % of a core each they lack CPU, well under it images come late",
+    short="Find what the data-loader workers wait for (`top` shows their CPU)",
+)
+
 WAITED_KEY = "waited_for_data_pct"  # of evidence: of the interval, what the trainer waited for data
 
 
@@ -205,10 +210,14 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
 def waited_for_data(signals: IntervalSignals) -> Candidate | None:
     """Find that the trainer waited for data, which is known, where nothing shows what its workers waited for.
 
-    A machine that others keep busy hides it: their pressure is none of the loader's.
+    A machine that others keep busy hides it: their pressure is none of the loader's. So does a recorder that sees no
+    processes of the training, in a container of its own.
     """
     wait, workers = signals.waited_share, signals.within("workers_cpu_pct")
-    if wait is None or not waits_for_data(signals) or not main_waits(signals) or data_came(signals):
+    if wait is None or not waits_for_data(signals) or data_came(signals):
+        return None
+    unseen = signals.typical("main_cpu_pct") is None and signals.within("main_cpu_pct") is None
+    if not unseen and not main_waits(signals):
         return None
     numbers = evidence(
         _waited(wait),
@@ -216,7 +225,8 @@ def waited_for_data(signals: IntervalSignals) -> Candidate | None:
     )
     stood_still = workers is not None and workers < th.LATENCY_WORKERS_LEAST_SHARE * 100 * loading_workers(signals)
     name = "input-stalled" if stood_still and not signals.is_lasting else "input-latency"
-    return Candidate(name, WEAK, "the training waited for data; what its loader waited for is unknown", numbers)
+    text = "the training waited for data; what its loader waited for is unknown"
+    return Candidate(name, WEAK, text, numbers, (LOOK_AT_WORKERS,) if unseen else ())
 
 
 def loader_asks_process(signals: IntervalSignals) -> Candidate | None:

@@ -171,7 +171,8 @@ def _explained(signals: IntervalSignals, waited: float | None) -> Explanation:
     follows = explained.cause.name == LAUNCH_BOUND and waited >= th.DATA_WAIT_SHARE
     waits = signals.while_waiting() if follows or (not is_known and waited >= th.WAITING_SHARE) else None
     if waits is None:
-        return explained
+        unseen = not is_known and waited >= th.DATA_WAIT_SHARE and signals.within("main_cpu_pct") is None
+        return (explain_waiting(signals) if unseen else None) or explained
     return (explain_waiting(waits) if is_known else explain(waits)) or explained
 
 

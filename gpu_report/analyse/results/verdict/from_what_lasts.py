@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
@@ -24,7 +25,7 @@ from gpu_report.catalogue import (
     USER_CODE_IDLE_KEY,
     USER_CODE_KEY,
 )
-from gpu_report.model import CodeLocation, Finding, Projection, Sentence, SpeedupLimit
+from gpu_report.model import Advice, CodeLocation, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import about_length, brief_seconds, place_words, upper_first
 
 
@@ -110,12 +111,26 @@ def growing(context: Context, findings: Sequence[Finding], epochs: int) -> Itera
 
 
 def slow_epochs(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
-    """Yield where to look for what slowed some epochs, where that is known."""
+    """Yield where to look for what slowed some epochs: where that is not known, if they cost enough to find it."""
     for finding in findings:
         cost_s, advice = finding.number(SLOW_COST_KEY), next((each for each in finding.advice if each.short), None)
-        if cost_s is not None and advice is not None:
-            text = f"{advice.short}: {_it_cost(context, finding)}"
-            yield Lead(sentence_of(finding, LOOK, text, advice), cost_s)
+        is_known = advice is not None or finding.cause is not None
+        if cost_s is None or finding.severity == "info" or not (is_known or finding.severity == "critical"):
+            continue
+        lead = sentence_of(finding, LOOK, _look_at(context, finding, advice), advice)
+        yield Lead(lead, cost_s if is_known else th.UNSURE * cost_s)
+
+
+def _look_at(context: Context, finding: Finding, advice: Advice | None) -> str:
+    """Return where to look for what slowed epochs: what their finding advises, else by their cause alone."""
+    cost, cause = about_length(cost_on_the_clock_s(context, [finding]) or 0.0), finding.cause
+    paused = "Find who paused the training (Ctrl-Z, `kill -STOP`)" if finding.number("stopped_processes") else ""
+    once = CAUSES[cause.name].once if cause is not None else ""
+    if advice is not None or paused or not once or cause is None:
+        do = advice.short if advice is not None else paused or "Find what slowed some epochs"
+        return f"{do}: {_it_cost(context, finding)}"
+    probably = "" if cause.confidence >= LIKELY else "probably "
+    return once.format(took=cost, cost=cost, probably=probably, gpu="the GPU")
 
 
 def _it_cost(context: Context, finding: Finding) -> str:

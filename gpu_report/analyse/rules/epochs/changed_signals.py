@@ -107,6 +107,7 @@ SIGNALS: tuple[tuple[str, str, Signal, bool], ...] = (
     ("SM activity", "%", of_gpus("sm_active_pct"), False),
     ("tensor activity", "%", of_gpus("tensor_active_pct"), False),
     ("SM clock", "MHz", of_gpus("sm_clock_mhz"), False),
+    ("memory clock", "MHz", of_gpus("memory_clock_mhz"), False),
     ("GPU temperature", "°C", of_gpus("temperature_c"), False),
     ("GPU memory", "MiB", of_gpus("memory_used_mib"), False),
     ("CPU of others", "% of all cores", others_cpu_pct, False),

@@ -18,6 +18,7 @@ from gpu_report.analyse.rules.epochs.growth import (
     risen_since,
     thirds,
 )
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.catalogue import CAUSES
@@ -81,23 +82,34 @@ def _why(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Expl
     return why_waited(context, last, first)
 
 
-def why_waited(context: Context, waiting: Sequence[TrainedEpoch], usual: Sequence[TrainedEpoch]) -> Explanation | None:
-    """Return why the loader did not keep up in the middle one of some epochs by their wait, None where it is a guess.
+def why_waited(
+    context: Context, waiting: Sequence[TrainedEpoch], usual: Sequence[TrainedEpoch], least: float = LIKELY
+) -> Explanation | None:
+    """Return why the loader did not keep up in the middle one of some epochs by their wait.
+
+    None where that is a guess, of less than the `least` confidence.
 
     Typical is what others had: where most of a run waits, that is what its steady state is.
     """
     waited = sorted(waiting, key=lambda epoch: epoch.data_wait_s or 0.0)[len(waiting) // 2]
-    training = context.training_at(waited.span[0])
-    if training is None or not training.gpus:
+    alike = signals_beside(context, waited, usual)
+    if alike is None:
         return None
-    signals = context.signals.of(min(training.gpus), *waited.span)
-    others = as_array([epoch.span for epoch in usual])
-    alike = replace(signals, host=signals.host.with_steady(others), own=signals.own.with_steady(others))
     found = explain_waiting(alike)
-    if found is None or found.cause.confidence < LIKELY:
+    if found is None or found.cause.confidence < least:
         return None
     of_storage = found.cause.name == "input-storage" and not found.advice
     return replace(found, advice=(advice_on_storage(alike),)) if of_storage else found
+
+
+def signals_beside(context: Context, epoch: TrainedEpoch, usual: Sequence[TrainedEpoch]) -> IntervalSignals | None:
+    """Return what was read in an epoch, with what others had as typical; None where nobody knows its training."""
+    training = context.training_at(epoch.span[0])
+    if training is None or not training.gpus:
+        return None
+    signals = context.signals.of(min(training.gpus), *epoch.span)
+    others = as_array([each.span for each in usual])
+    return replace(signals, host=signals.host.with_steady(others), own=signals.own.with_steady(others))
 
 
 def advice_on_wait(why: Explanation | None) -> tuple[Advice, ...]:

@@ -98,18 +98,19 @@ def advice_on_clock(
 ) -> Advice | None:
     """Return to look at the clock, where it fell by enough to be why training is `slower` (a share of its pace).
 
-    A GPU that waits lowers its clock by itself: so it must be as busy as before.
+    That may be the clock of the SMs or of the device memory. A GPU that waits lowers its clocks by itself: so it must
+    be as busy as before.
     """
-    clock = of_gpus("sm_clock_mhz")
-    before_mhz, after_mhz = clock(context, before), clock(context, after)
     was_pct, is_pct = utilisation(context, before), utilisation(context, after)
-    if not before_mhz or after_mhz is None or was_pct is None or is_pct is None:
+    if was_pct is None or is_pct is None or is_pct < (1 - th.CHANGED_SHARE) * was_pct:
         return None
-    waits = is_pct < (1 - th.CHANGED_SHARE) * was_pct
-    if waits or 1 - after_mhz / before_mhz < th.EXPLAINED_SHARE * (1 - slower):
-        return None
-    short = f"Find what lowered the SM clock from {before_mhz:,.0f} to {after_mhz:,.0f} MHz"
-    return Advice(f"{short}: `nvidia-smi -q -d CLOCK,PERFORMANCE` shows limits that somebody set", short=short)
+    for name, column in (("SM", "sm_clock_mhz"), ("memory", "memory_clock_mhz")):
+        before_mhz, after_mhz = (of_gpus(column)(context, epochs) for epochs in (before, after))
+        if not before_mhz or after_mhz is None or 1 - after_mhz / before_mhz < th.EXPLAINED_SHARE * (1 - slower):
+            continue
+        short = f"Find what lowered the {name} clock from {before_mhz:,.0f} to {after_mhz:,.0f} MHz"
+        return Advice(f"{short}: `nvidia-smi -q -d CLOCK,PERFORMANCE` shows limits that somebody set", short=short)
+    return None
 
 
 def advice_on_full_memory(

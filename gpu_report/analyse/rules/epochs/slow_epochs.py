@@ -8,13 +8,13 @@ from statistics import median
 
 import numpy as np
 
-from gpu_report.analyse.causes import Explanation
-from gpu_report.analyse.causes.confidence import HINTED
+from gpu_report.analyse.causes import Explanation, explain
+from gpu_report.analyse.causes.confidence import HINTED, LIKELY, POSSIBLE, WEAK
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.epochs.changed_signals import busy_s, changed, data_wait_s, of_gpus
+from gpu_report.analyse.rules.epochs.changed_signals import busy_s, changed, data_wait_s, of_gpus, of_host, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, first_of, groups
-from gpu_report.analyse.rules.epochs.data_wait import advice_on_wait, waits_grow, why_waited
+from gpu_report.analyse.rules.epochs.data_wait import advice_on_wait, signals_beside, waits_grow, why_waited
 from gpu_report.analyse.rules.epochs.growth import (
     advice_on_clock,
     advice_on_full_memory,
@@ -154,6 +154,9 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
         context, rest, slow
     )
     why = _waited_longer(context, slow, rest)
+    cause = _something_else(context, slow, rest) if why is None and on_gpu is None else None
+    if why is None and cause is None and on_gpu is None:
+        why = _held_up(context, slow, rest)
     return context.finding(
         "slow-epoch",
         "warning",
@@ -168,7 +171,7 @@ def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[Tra
             *changed(context, rest, slow, ("typical", "then"), reference="typical of next"),
             *(why.evidence if why is not None else ()),
         ),
-        cause=_something_else(context, slow, rest) if why is None else why.cause,
+        cause=cause if why is None else why.cause,
         advice=advice_on_wait(why) if on_gpu is None else (on_gpu,),
         kernel_events=_kernel(context, slow[0]),
         lost_gpu_s=lost_gpu_s(context, slow, cost_s),
@@ -200,12 +203,30 @@ def _nearest(siblings: Sequence[TrainedEpoch], slow: Sequence[TrainedEpoch]) -> 
 
 
 def _waited_longer(context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[TrainedEpoch]) -> Explanation | None:
-    """Return why slow epochs waited for data, where that is most of what they took longer."""
+    """Return why slow epochs waited for data, where that is most of what they took longer.
+
+    Where no processes of the training were seen, that it waited is all that is known.
+    """
     then_s, typical_s = (data_wait_s(context, epochs) for epochs in (slow, rest))
     longer_s = median(epoch.train_s for epoch in slow) - median(epoch.train_s for epoch in rest)
     if then_s is None or typical_s is None or then_s - typical_s < th.EXPLAINED_SHARE * longer_s:
         return None
-    return why_waited(context, slow, rest)
+    unseen = of_host("main_cpu_pct")(context, slow) is None
+    return why_waited(context, slow, rest, WEAK if unseen else LIKELY)
+
+
+def _held_up(context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[TrainedEpoch]) -> Explanation | None:
+    """Return what held up a training that waited for no data: its main process, or who paused it.
+
+    A GPU that was as busy as usual, where that is known, was held up by nothing on the host.
+    """
+    then_pct, typical_pct = (utilisation(context, epochs) for epochs in (slow, rest))
+    if then_pct is not None and typical_pct is not None and then_pct > (1 - th.CHANGED_SHARE) * typical_pct:
+        return None
+    middle = sorted(slow, key=lambda epoch: epoch.train_s)[len(slow) // 2]
+    signals = signals_beside(context, middle, rest)
+    found = None if signals is None else explain(signals, fell=True)
+    return found if found is not None and found.cause.confidence >= POSSIBLE else None
 
 
 def _something_else(context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[TrainedEpoch]) -> Cause | None:

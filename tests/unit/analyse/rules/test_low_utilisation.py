@@ -12,6 +12,7 @@ from support.samples import SAME_SETUP
 from gpu_report.analyse import analyse
 from gpu_report.analyse.busy_in_training import steady_words
 from gpu_report.analyse.causes import Explanation, explain_waiting
+from gpu_report.analyse.causes.confidence import WEAK
 from gpu_report.analyse.causes.data_loading import loader_idle_at_times
 from gpu_report.analyse.rules import low_utilisation
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -119,3 +120,11 @@ def test_small_steps_that_also_wait_for_data_follow_the_loader(monkeypatch):
     monkeypatch.setattr(IntervalSignals, "while_waiting", lambda _: waiting)
     assert low_utilisation._explained(busy, 0.25).cause.name.startswith("input-")
     assert low_utilisation._explained(busy, 0.15) is found
+
+
+def test_a_training_whose_processes_nobody_sees_waits_for_data_where_it_says_so():
+    nobody = SignalTable(np.arange(60.0), {}, np.zeros(60, dtype=bool))
+    unseen = IntervalSignals(gpu=0, start_t_s=0.0, end_t_s=60.0, host=nobody, own=nobody, data_wait_share=0.32)
+    cause = low_utilisation._explained(unseen, 0.32).cause
+    assert (cause.name, cause.confidence) == ("input-latency", WEAK)
+    assert low_utilisation._explained(unseen, 0.15).cause.confidence == 0  # a fifth is worth a fix

@@ -9,6 +9,7 @@ from support.runs import PROCESSES, make_run, readings
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
+from gpu_report.analyse.causes.confidence import WEAK
 from gpu_report.analyse.causes.slower_storage import advice_on_storage
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import SignalTable
@@ -347,8 +348,48 @@ def test_slow_epochs_that_waited_for_storage_say_so():
     (finding,) = findings(trained(lengths, waits, host=host), "slow-epoch")
     assert (finding.cause.name, len(finding.advice)) == ("input-storage", 1)
     assert analyse(trained(lengths, waits, host=host)).verdict.text.count(finding.summary) == 1
-    guess = findings(trained(lengths, waits), "slow-epoch")[0]  # nothing of the host was recorded
-    assert (guess.cause, guess.advice) == (None, ())
+
+
+def test_slow_epochs_that_waited_for_data_say_so_where_no_process_was_seen():
+    waits = [3.0, *[1.0] * 5, *[41.0] * 2, *[1.0] * 7]
+    lengths = [60.0 + wait for wait in waits]
+    falls = [(start_of(7, lengths), start_of(9, lengths), 66.0)]
+    analysis = analyse(trained(lengths, waits, busy=falls))
+    (finding,) = (each for each in analysis.findings if each.rule == "slow-epoch")
+    assert (finding.cause.name, finding.cause.confidence) == ("input-latency", WEAK)
+    assert analysis.verdict.text.startswith("Find what the data-loader workers wait for (`top` shows their CPU): ")
+
+
+@pytest.mark.parametrize(
+    ("columns", "util_pct", "cause"),
+    [
+        ({"main_cpu_pct": 100.0, "workers_cpu_pct": 50.0}, 66.0, "main-process"),
+        ({"main_cpu_pct": 0.0, "workers_cpu_pct": 0.0, "trainer_stopped": 9.0}, 66.0, "trainer-blocked"),
+        ({"main_cpu_pct": 100.0, "workers_cpu_pct": 50.0}, 90.0, None),
+    ],
+    ids=["main process", "paused", "the GPU was as busy"],
+)
+def test_slow_epochs_that_waited_for_no_data_name_what_held_them_up(columns, util_pct, cause):
+    lengths = [65.0, *[60.0] * 5, *[80.0] * 4, *[60.0] * 5]
+    begin, end = start_of(7, lengths), start_of(11, lengths)
+    run = trained(lengths, [0.1] * len(lengths), busy=[(begin, end, util_pct)])
+    then = (run.host["t_s"] >= begin) & (run.host["t_s"] < end)
+    usual = {"main_cpu_pct": 80.0, "workers_cpu_pct": 150.0, "trainer_stopped": 0.0, "workers": 8.0, "cpu_pct": 20.0}
+    columns = {name: np.where(then, columns.get(name, value), value) for name, value in usual.items()}
+    (finding,) = findings(dataclasses.replace(run, host=run.host.assign(**columns)), "slow-epoch")
+    assert (finding.cause.name if finding.cause else None) == cause
+
+
+def test_a_memory_clock_that_fell_is_what_to_look_for_and_no_other_process():
+    lengths = [65.0, *[60.0] * 5, *[150.0] * 4, *[60.0] * 5]
+    begin, end = start_of(7, lengths), start_of(11, lengths)
+    memory = lambda t: np.where((t >= begin) & (t < end), 810.0, 8001.0)  # noqa: E731
+    quantities = {"sm_clock_mhz": 1700.0, "memory_clock_mhz": memory}
+    (finding,) = findings(trained(lengths, util=95.0, quantities=quantities), "slow-epoch")
+    assert finding.cause is None
+    assert finding.advice[0].short == "Find what lowered the memory clock from 8,001 to 810 MHz"
+    (finding,) = findings(trained(lengths, util=95.0, quantities={"sm_clock_mhz": 1700.0}), "slow-epoch")
+    assert finding.cause.name == "other-process"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,9 @@ def long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         if finding.number(SWAPPED_KEY) is not None:
             yield _of_sets(finding, share)
             continue
+        if finding.severity != "info":
+            yield _of_saving(finding)
+            continue
         if share < 100 * th.HALF and not _wins_much(finding):  # then training takes most of it
             yield from _switched_on(finding)
             continue
@@ -52,6 +55,13 @@ def _of_sets(finding: Finding, share_pct: float) -> Lead:
     first = finding.advice[0]
     text = f"{first.short}: epoch ends take {share_pct:.0f} % of the time"
     return Lead(sentence_of(finding, LOOK, text, first), (first.gain_at_most or 0.0) * finding.duration_s)
+
+
+def _of_saving(finding: Finding) -> Lead:
+    """Return to look at what takes long after validations."""
+    first = finding.advice[0]
+    text = f"{first.short}: {lower_first(finding.summary)}"
+    return Lead(sentence_of(finding, LOOK, text, first), th.UNSURE * (first.gain_at_most or 0.0) * finding.duration_s)
 
 
 def _switched_on(finding: Finding) -> Iterator[Lead]:

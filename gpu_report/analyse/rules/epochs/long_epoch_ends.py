@@ -57,6 +57,12 @@ class _Parts:
         return self.validation_s >= th.VALIDATION_SHARE * self.epoch_s
 
     @property
+    def only_saves(self) -> bool:
+        """Tell whether saving takes far longer than weights need, and the end of an epoch no large part besides."""
+        long = self.checkpoint_s >= max(th.SAVING_LONG_S, th.SAVING_SHARE * self.epoch_s)
+        return long and self.share < th.ENDS_SHARE and not self.mostly_validates
+
+    @property
     def epoch_s(self) -> float:
         """Return what an epoch takes with its end, and with what other findings say of that."""
         return self.train_s + self.end_s + self.told_s
@@ -94,7 +100,9 @@ def _of_training(
     parts = _parts(training, mine, told)
     if mine is not alike and parts.validation_s < max(th.LONG_VALIDATION_S, parts.train_s):
         return
-    if parts.named(["validation"], ["checkpoint"]) and (parts.share >= th.ENDS_SHARE or parts.mostly_validates):
+    if parts.only_saves:
+        yield _finding(context, training, mine, parts, (_of_saving(parts),))
+    elif parts.named(["validation"], ["checkpoint"]) and (parts.share >= th.ENDS_SHARE or parts.mostly_validates):
         starved = [f for f in found if f.rule == "starved" and f.severity != "info"]  # more is advised on its steps
         is_starved = any(context.training_at(f.start_t_s, f.gpu) is training for f in starved)
         validating = _of_validation(context, training, parts, of_steps=not is_starved)
@@ -158,7 +166,7 @@ def _finding(
     advice: tuple[Advice, ...],
 ) -> Finding:
     saving = ["saving"] if context.run.stacks else ["saving", "callbacks"]  # which only stacks tell apart
-    *others, last_named = parts.named(["validation"], saving)
+    *others, last_named = saving if parts.only_saves else parts.named(["validation"], saving)
     what = f"{', '.join(others)} and {last_named}" if others else last_named
     takes = "take" if " and " in what else "takes"
     numbers = evidence(
@@ -171,14 +179,16 @@ def _finding(
         *_of_images(training, parts),
     )
     last = epochs[-1]
-    mostly = f"; {parts.typical.largest_words}" if parts.typical and parts.typical.largest_words else ""
+    largest = parts.typical.largest_words if parts.typical and not parts.only_saves else ""
+    mostly = f"; {largest}" if largest else ""
     besides = ", without the stalls there" if parts.told_s >= th.ENDS_NAMED_S else ""
-    name = "validation" if parts.validation_s >= parts.checkpoint_s else "checkpoint"
+    name = "checkpoint" if parts.only_saves or parts.validation_s < parts.checkpoint_s else "validation"
+    share = parts.checkpoint_s / parts.epoch_s if parts.only_saves else parts.share
     return context.finding(
         "long-epoch-ends",
-        "info" if _swapped(training, parts) is None else "warning",
+        "info" if _swapped(training, parts) is None and not parts.only_saves else "warning",
         (epochs[0].span[0], last.span[1] + last.validation_s + last.checkpoint_s),
-        f"{upper_first(what)} {takes} {100 * parts.share:.0f} % of each epoch{besides}{mostly}",
+        f"{upper_first(what)} {takes} {100 * share:.0f} % of each epoch{besides}{mostly}",
         gpu=min(training.gpus, default=None),
         epoch=None,
         phase=None,
@@ -186,6 +196,13 @@ def _finding(
         cause=Cause(name, LIKELY, f"{what} after every {parts.train_s:.1f} s of training"),
         advice=advice,
     )
+
+
+def _of_saving(parts: _Parts) -> Advice:
+    """Return to look at what takes long once weights are to be saved; nearly all of it can be won."""
+    short = "Find what takes long after each validation"
+    text = f"{short}: a slow disk (`project` says where weights go), or a callback that uploads or evaluates"
+    return Advice(text, gain_at_most=parts.checkpoint_s / parts.epoch_s, short=short)
 
 
 def _of_images(training: Training, parts: _Parts) -> Iterator[Evidence]:

@@ -92,7 +92,7 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
         ending=ending,
         not_checked=context.cached(not_checked),
         code_time=where,
-        code_lines=code_lines(where),
+        code_lines=code_lines(where, by_idle=bool(run.gpus)),
         projection=projection,
         hypotheses=() if is_inference(context) else hypotheses(context, findings),
         profiled=context.profiled,

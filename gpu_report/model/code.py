@@ -118,3 +118,7 @@ class CodeLine:
     idle_gpu_s: float
     phase: str
     waits_for: Literal["data", "gpu", "ranks"] | None = None
+
+    def ranked_s(self, *, by_idle: bool) -> float:
+        """Return the seconds that it is listed with: those of an idle GPU, or its own where no GPU was read."""
+        return self.idle_gpu_s if by_idle else self.seconds

@@ -300,6 +300,11 @@ def heard(events: Sequence[KernelEvent]) -> str:
     return counted(len(events), "event") + (f" of {messages:,} messages" if messages > len(events) else "")
 
 
+def lines_title(analysis: Analysis) -> str:
+    """Return what the table of lines of code is called: where no GPU was read, all time counts."""
+    return f"Lines of code with the most {'idle GPU time' if analysis.gpus else 'time'}"
+
+
 def step_time(seconds: float | None) -> str:
     """Return a part of a training step in milliseconds, or n/a."""
     seconds = known(seconds)

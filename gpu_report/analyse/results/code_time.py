@@ -42,17 +42,21 @@ def code_time(context: Context) -> tuple[CodeTime, ...]:
     return tuple(sorted(all_time, key=lambda time: (time.role == WORKERS, -float(time.idle_gpu_s.sum()))))
 
 
-def code_lines(all_time: Sequence[CodeTime]) -> tuple[CodeLine, ...]:
+def code_lines(all_time: Sequence[CodeTime], *, by_idle: bool = True) -> tuple[CodeLine, ...]:
     """Return the lines in which processes stood while GPUs were idle for longest, the worst first.
 
-    Start-up is left out, as it is of what is said of training, unless a role came no further. A line is the
-    innermost of the user's own or YOLO's, else of a library.
+    Not `by_idle`, where no GPU was read, they are those that main processes stood in for longest.
+
+    Start-up is left out, as it is of what is said of training, unless a role came no further. A line is the innermost
+    of the user's own or YOLO's, else of a library.
     """
-    lines = [line for time in all_time for line in _lines(time) if line.idle_gpu_s >= LEAST_IDLE_S]
-    return tuple(sorted(lines, key=lambda line: -line.idle_gpu_s)[:MOST_LINES])
+    mine = [time for time in all_time if by_idle or time.role != WORKERS]
+    lines = [line for time in mine for line in _lines(time, by_idle=by_idle)]
+    ranked = sorted(lines, key=lambda line: -line.ranked_s(by_idle=by_idle))
+    return tuple(line for line in ranked[:MOST_LINES] if line.ranked_s(by_idle=by_idle) >= LEAST_IDLE_S)
 
 
-def _lines(time: CodeTime) -> Iterator[CodeLine]:
+def _lines(time: CodeTime, *, by_idle: bool) -> Iterator[CodeLine]:
     """Yield the lines of a role, each with its time in all stacks that end there."""
     stacks_of: dict[tuple[CodeFrame, _WaitsFor], list[int]] = {}
     for at, stack in enumerate(time.stacks):
@@ -61,7 +65,7 @@ def _lines(time: CodeTime) -> Iterator[CodeLine]:
     for (line, waits), stacks in stacks_of.items():
         mine = np.isin(time.stack, stacks) & time.after_startup
         idle, seconds = time.idle_gpu_s[mine], float(time.seconds[mine].sum())
-        by_phase = np.bincount(time.phase[mine], idle, minlength=len(time.phases))
+        by_phase = np.bincount(time.phase[mine], idle if by_idle else time.seconds[mine], minlength=len(time.phases))
         phase = time.phases[int(by_phase.argmax())]
         place = (time.role, line.function, line.file, line.line)
         yield CodeLine(*place, seconds, float(idle.sum()), phase, waits)

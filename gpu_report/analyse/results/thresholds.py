@@ -32,3 +32,6 @@ WARNING_SHARE, WARNING_S = 0.005, 120.0
 SHORT_RUN_S, WARNING_SHORT_S = 1800.0, 5.0
 # Utilisation of training (%) that is healthy, and yet makes people ask whether it is: three readers doubted 67.
 DOUBTED_PCT = 80.0
+
+# Of the cores that a training on the CPU may use, what other programs used beside it: a fifth is felt.
+OTHERS_CORES_SHARE = 0.2

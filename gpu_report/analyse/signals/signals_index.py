@@ -211,7 +211,7 @@ class SignalsIndex:
         there = habits.when_in(place, is_call=is_call)
         return call_growth(there, throughput, (steady[0][0], steady[-1][1]), whole(training.settings.get("batches")))
 
-    def place_in_call(self, gpu: int, call: Frame, spans: Sequence[Span]) -> CodeLocation | None:
+    def place_in_call(self, gpu: int | None, call: Frame, spans: Sequence[Span]) -> CodeLocation | None:
         """Return where most of the time of a user's function lies that YOLO called, None where nothing was noted.
 
         It is the line of its innermost function, with the share (0 to 1) of the function's time that this line took.
@@ -230,14 +230,14 @@ class SignalsIndex:
             (each.longest_line(spans) for each in self._habits_of(gpu)), key=lambda line: line[1], default=(None, 0.0)
         )
 
-    def longest_call(self, gpu: int, spans: Sequence[Span]) -> tuple[Frame | None, float]:
+    def longest_call(self, gpu: int | None, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, and its seconds there."""
         calls = (each.longest_call(spans) for each in self._habits_of(gpu))
         return max(calls, key=lambda call: call[1], default=(None, 0.0))
 
-    def _habits_of(self, gpu: int) -> Iterator[StackHabits]:
-        """Yield the habits of the main processes that feed a GPU."""
-        return (each for each in self._habits if gpu in each.stacks.gpus)
+    def _habits_of(self, gpu: int | None) -> Iterator[StackHabits]:
+        """Yield the habits of the main processes that feed a GPU; of all where it is None, as on the CPU."""
+        return (each for each in self._habits if gpu is None or gpu in each.stacks.gpus)
 
     @cached_property
     def _habits(self) -> list[StackHabits]:

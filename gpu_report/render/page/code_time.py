@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_report.catalogue import WAITING_FOR_PEER, phase_words
 from gpu_report.model import Analysis, CodeFrame, CodeLine, CodeTime
-from gpu_report.render.formatting import clean, duration, share
+from gpu_report.render.formatting import clean, duration, lines_title, share
 from gpu_report.render.page.view import CodeTimeView, Table
 from gpu_report.render.samples.column_codec import MILLISECOND_DECIMALS, Scale
 from gpu_report.render.samples.columns import Blob, pack_table
@@ -25,13 +25,18 @@ def code_time(analysis: Analysis) -> CodeTimeView | None:
         return None
     kinds = {frame.kind for time in analysis.code_time for stack in time.stacks for frame in stack}
     mains = [time for time in analysis.code_time if time.role != "workers"]
-    total = sum(float(time.idle_gpu_s[time.after_startup].sum()) for time in mains)
-    startup_s = sum(float(time.idle_gpu_s[~time.after_startup].sum()) for time in mains)
+    by_idle = bool(analysis.gpus)
+    spent = [(time, time.idle_gpu_s if by_idle else time.seconds) for time in mains]
+    total = sum(float(seconds[time.after_startup].sum()) for time, seconds in spent)
+    startup_s = sum(float(seconds[~time.after_startup].sum()) for time, seconds in spent)
     return CodeTimeView(
+        title="What the GPU waited for" if by_idle else "Where the time went, by line of code",
+        lines_title=lines_title(analysis),
+        by_idle=by_idle,
         roles=tuple((time.role, role_words(time.role)) for time in analysis.code_time),
         phases=tuple((name, upper_first(phase_words(name))) for name in _phases(analysis.code_time)),
-        lines=_table(analysis.code_lines, total),
-        note=_note(analysis, total, startup_s),
+        lines=_table(analysis.code_lines, total, by_idle=by_idle),
+        note=_note(analysis, total, startup_s) if by_idle else _note_of_cpu(total, startup_s),
         has_ranks="ranks" in kinds,
         has_loader="loader" in kinds,
         has_later=startup_s > 0,
@@ -71,24 +76,29 @@ def _phases(all_time: Sequence[CodeTime]) -> list[str]:
     return [name for name in dict.fromkeys(name for time in all_time for name in time.phases) if name]
 
 
-def _table(lines: Sequence[CodeLine], total_s: float) -> Table:
+def _table(lines: Sequence[CodeLine], total_s: float, *, by_idle: bool) -> Table:
     several = len({line.process for line in lines}) > 1
-    rows = tuple(_row(line, total_s, several=several) for line in lines)
+    rows = tuple(_row(line, line.ranked_s(by_idle=by_idle), total_s, several=several) for line in lines)
     process = ("Process",) if several else ()
-    columns = ("Line of code", *process, "Idle GPU time", "Share", "Mostly during")
+    columns = ("Line of code", *process, "Idle GPU time" if by_idle else "Time", "Share", "Mostly during")
     return Table(columns, (False, *(False for _ in process), True, True, False), rows)
 
 
-def _row(line: CodeLine, total_s: float, *, several: bool) -> tuple[str, ...]:
-    idle = line.idle_gpu_s / total_s if total_s else None
+def _row(line: CodeLine, seconds: float, total_s: float, *, several: bool) -> tuple[str, ...]:
+    of_all = seconds / total_s if total_s else None
     process = (role_words(line.process),) if several else ()
     return (
         line_words(line),
         *process,
-        duration(line.idle_gpu_s, aligned=True),
-        share(idle),
+        duration(seconds, aligned=True),
+        share(of_all),
         phase_words(line.phase) if line.phase else "",
     )
+
+
+def _note_of_cpu(total_s: float, startup_s: float) -> str:
+    """Return what the lines are of where no GPU was read."""
+    return f"Lines that the main process was in{' after start-up' if startup_s else ''}: {duration(total_s)} in all."
 
 
 def _note(analysis: Analysis, total_s: float, startup_s: float) -> str:

@@ -218,7 +218,7 @@ def kernel_line(event: KernelEvent, clock: WallClock, distance: str = "") -> Ker
 def nothing_found(analysis: Analysis) -> str:
     """Return what to say where no unexpected finding stands."""
     if not analysis.gpus:
-        return "Nothing to report. What needs readings of a GPU was not checked."
+        return "No findings: most of them need readings of a GPU."
     if analysis.run.samples.empty:
         return "There are no samples to judge."
     options = analysis.options

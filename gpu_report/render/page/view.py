@@ -293,8 +293,12 @@ class CodeTimeView:
     """What the GPUs waited for: the roles and phases to choose from (key and words), and the worst lines.
 
     `has_ranks` says that some stacks wait for other ranks, `has_loader` that some wait for a data loader, `has_later`
-    that there is more than start-up, which the lines are of.
+    that there is more than start-up, which the lines are of. Not `by_idle`, where no GPU was read, all time counts.
     """
+
+    title: str
+    lines_title: str
+    by_idle: bool
 
     roles: tuple[tuple[str, str], ...]
     phases: tuple[tuple[str, str], ...]

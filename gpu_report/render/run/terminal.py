@@ -32,6 +32,7 @@ from gpu_report.render.formatting import (
     how_it_ended,
     ledger_rows,
     ledger_words,
+    lines_title,
     number,
     numbers,
     outlier_words,
@@ -263,18 +264,18 @@ def _gpu_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
 
 def _code_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
     """Return the worst lines of code, each with its process where there are several roles."""
-    several = len(analysis.code_time) > 1
+    several, by_idle = len(analysis.code_time) > 1, bool(analysis.gpus)
     rows: Rows = [
         (
             f"{role_words(line.process)}: {line_words(line)}" if several else line_words(line),
-            duration(line.idle_gpu_s).replace(TIED, " "),
+            duration(line.ranked_s(by_idle=by_idle)).replace(TIED, " "),
             phase_words(line.phase) if line.phase else "",
         )
         for line in analysis.code_lines[:SHOWN_LINES]
     ]
     ranks = any(line.process.startswith("rank") for line in analysis.code_lines[:SHOWN_LINES])
     what = " (rank: process of one GPU)" if ranks else ""
-    return f"Lines of code with the most idle GPU time{what}", ("", "idle GPU time", "mostly during"), rows
+    return f"{lines_title(analysis)}{what}", ("", "idle GPU time" if by_idle else "time", "mostly during"), rows
 
 
 def _step_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:

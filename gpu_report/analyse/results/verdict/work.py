@@ -17,6 +17,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.larger_batch import no_larger_batch
 from gpu_report.analyse.results.verdict.which_training import which_training
+from gpu_report.analyse.results.verdict.without_gpu import on_cpu
 from gpu_report.analyse.rules.other_processes import others_work
 from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST
 from gpu_report.analyse.timeline.activity import outside
@@ -57,6 +58,7 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
 ) -> Iterator[Sentence]:
     """Yield how busy the GPUs were in training, with the cause where one lasts; as the lead, what to think of it."""
     if trained is None:
+        yield from on_cpu(context)
         if said := _reported_work(context) or _no_work(context, unseen):
             yield Sentence("work", said)
         return

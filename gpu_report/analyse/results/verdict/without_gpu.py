@@ -1,0 +1,56 @@
+"""The verdict's words on a training of which no GPU's utilisation is known: on the CPU, or on a MIG device."""
+
+from collections.abc import Iterator, Sequence
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.verdict.lead import LOOK, Lead, seconds_trained
+from gpu_report.analyse.rules.thresholds import USER_CODE_SHARE
+from gpu_report.analyse.timeseries.columns import column_values
+from gpu_report.analyse.timeseries.intervals import Span, length_s, union
+from gpu_report.model import Sentence
+from gpu_report.wording import place_words
+
+
+def no_utilisation(context: Context) -> bool:
+    """Tell whether something trained, and no GPU's utilisation was read meanwhile."""
+    return bool(_trained(context)) and not any(len(series.t_s) for series in context.series)
+
+
+def own_function(context: Context) -> Iterator[Lead]:
+    """Yield the function of the user's that took most of a training's time, where that is worth a change."""
+    spans = _trained(context)
+    if not no_utilisation(context):
+        return
+    call, seconds = context.signals.longest_call(None, spans)
+    share = seconds / length_s(spans)
+    if call is None or share < USER_CODE_SHARE:
+        return
+    at = context.signals.place_in_call(None, call, spans) or call
+    text = f"Look at {place_words(at)}: it took {100 * share:.0f} % of training time."
+    yield Lead(Sentence(LOOK, text, names_own=True), share * seconds_trained(context))
+
+
+def on_cpu(context: Context) -> Iterator[Sentence]:
+    """Yield how many cores a training on the CPU used, and who used the others."""
+    recording, spans = context.run.recording, _trained(context)
+    cores = recording.usable_cores
+    if context.run.gpus or not cores or not no_utilisation(context):
+        return
+    every, main, workers = (_mean(context, name, spans) for name in ("cpu_pct", "main_cpu_pct", "workers_cpu_pct"))
+    if main is None:
+        return
+    ours = (main + (workers or 0.0)) / 100
+    yield Sentence("work", f"The training ran on the CPU: it used {ours:.1f} of {cores:g} cores.")
+    others = 0.0 if every is None else every / 100 * (recording.cores_online or cores) - ours
+    if others >= th.OTHERS_CORES_SHARE * cores:
+        yield Sentence("work", f"Other programs used {others:.1f} cores meanwhile.")
+
+
+def _trained(context: Context) -> list[Span]:
+    return union([phase.span for phase in context.phases if phase.name == "train"])
+
+
+def _mean(context: Context, name: str, spans: Sequence[Span]) -> float | None:
+    values = column_values(context.run.host, name, spans)
+    return float(values.mean()) if len(values) else None

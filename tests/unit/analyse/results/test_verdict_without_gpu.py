@@ -1,0 +1,70 @@
+"""What is said of a training on the CPU: which function of the user's took its time, and how many cores it used."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from support.runs import make_run
+from support.stacks import LOG, TRAINER, process
+
+from gpu_report.analyse import analyse
+from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase
+from gpu_report.render.page.page import render_html
+from gpu_report.render.run.terminal import render_text
+
+CALLS = Frame("/venv/lib/python3.11/site-packages/ultralytics/engine/trainer.py", 234, "run_callbacks")
+EPOCHS, EPOCH_S = 3, 20.0
+OVER_S = EPOCHS * EPOCH_S
+
+
+def on_cpu(logs_share=0.25, main_pct=150.0, every_pct=40.0):
+    """Return a training on 4 cores without a GPU, whose callback takes a share of each second."""
+    spans = [(n * EPOCH_S, (n + 1) * EPOCH_S) for n in range(EPOCHS)]
+    phases = tuple(Phase("train", n, *span, "callbacks") for n, span in enumerate(spans, 1))
+    epochs = tuple(InsideEpoch(n, 1, *span, 100, 10, 1.0, 0.1, 0.1) for n, span in enumerate(spans, 1))
+    stays = []
+    for second in np.arange(0.0, OVER_S):
+        stays += [(second, second + logs_share, (LOG, CALLS, TRAINER)), (second + logs_share, second + 1, (TRAINER,))]
+    run = make_run([0.0] * round(OVER_S))
+    host = run.host.reindex(range(round(OVER_S)))
+    host["t_s"], host["main_cpu_pct"], host["cpu_pct"] = np.arange(1.0, OVER_S + 1), main_pct, every_pct
+    inside = InsideRun(1, 0, 1, "train", {"device": "cpu"}, phases, epochs, "finished")
+    return dataclasses.replace(
+        run,
+        gpus=(),
+        samples=run.samples.iloc[:0],
+        host=host,
+        inside=(inside,),
+        stacks=(process(*[stay for stay in stays if stay[1] > stay[0]]),),
+        recording=dataclasses.replace(run.recording, cores=4, cores_online=4),
+    )
+
+
+def test_the_function_that_took_time_and_the_cores_are_named():
+    said = [each.text for each in analyse(on_cpu()).verdict.sentences]
+    assert said[:2] == [
+        "Look at `log_images` (callbacks.py:41): it took 25 % of training time.",
+        "The training ran on the CPU: it used 1.5 of 4 cores.",
+    ]
+    assert "The training waited for data 5 % of its time." in said
+    assert not any("Other programs" in each for each in said)
+
+
+def test_who_used_the_other_cores_is_said_where_it_is_felt():
+    text = analyse(on_cpu(every_pct=90.0)).verdict.text
+    assert "Other programs used 2.1 cores meanwhile." in text
+
+
+@pytest.mark.parametrize("share", [0.0, 0.04])
+def test_a_function_that_takes_little_does_not_lead(share):
+    assert analyse(on_cpu(share)).verdict.text.startswith("The training ran on the CPU")
+
+
+def test_lines_of_code_are_listed_by_all_their_time():
+    analysis = analyse(on_cpu())
+    lines = {line.function: line.seconds for line in analysis.code_lines}
+    assert lines["log_images"] == pytest.approx(0.25 * OVER_S, rel=0.05)
+    assert "Lines of code with the most time" in render_text(analysis, colour=False)
+    page = render_html(analysis)
+    assert "Where the time went, by line of code" in page
+    assert 'value="idle_gpu_s"' not in page

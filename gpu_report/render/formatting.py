@@ -153,7 +153,8 @@ def energy(joules: float | None) -> str:
 def duration(seconds: float | None, *, aligned: bool = False) -> str:
     """Return a length of time in its two largest units, or n/a; `aligned` keeps a second one that is nothing.
 
-    Of under DAYS_FROM_H hours nobody says how many days they are.
+    It is rounded to the second of them, as `wording.length` is. Of under DAYS_FROM_H hours nobody says how many days
+    they are.
     """
     seconds = known(seconds)
     if seconds is None:
@@ -161,7 +162,8 @@ def duration(seconds: float | None, *, aligned: bool = False) -> str:
     if seconds < 59.95:
         tenths = f"{seconds:.1f}"
         return (tenths if aligned else tenths.removesuffix(".0")) + "\u00a0s"
-    minutes, rest = divmod(round(seconds), 60)
+    step_s = 1 if round(seconds) < 3600 else 60 if seconds < DAYS_FROM_H * 3600 else 3600
+    minutes, rest = divmod(round(seconds / step_s) * step_s, 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24) if hours >= DAYS_FROM_H else (0, hours)
     parts = [(days, "d"), (hours, "h"), (minutes, "min"), (rest, "s")]

@@ -77,6 +77,11 @@ def _has_no_fix(limit: SpeedupLimit, analysis: Analysis) -> bool:
     return limit.cause == GAPS or is_stuck
 
 
+def shown_rows(analysis: Analysis) -> list[SpeedupRow]:
+    """Return the rows that somebody can act on: a row without a fix is no possible speed-up."""
+    return [row for row in speedup_rows(analysis) if row.to_try or not row.has_no_fix]
+
+
 def _to_try(limit: SpeedupLimit, analysis: Analysis) -> str:
     """Return what the verdict says to try against small steps, with nobody knowing what it wins."""
     said = any(each.kind == "look" and each.about == LAUNCH_BOUND for each in analysis.verdict.sentences)

@@ -8,6 +8,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.process_waits import FileWait
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.model import Evidence
+from gpu_report.wording import length
 
 # Causes in which a process waits: what it waited for belongs to their evidence.
 WAITING = frozenset(
@@ -55,16 +56,17 @@ def lock_kept(signals: IntervalSignals) -> Candidate | None:
 
 def wait_evidence(signals: IntervalSignals) -> tuple[Evidence, ...]:
     """Return for how long of the interval processes waited for which file, and kept Python's lock."""
-    of = f"s of {signals.end_t_s - signals.start_t_s:.0f}"
+    whole_s = signals.end_t_s - signals.start_t_s
+    of = f", of {length(whole_s)}"
     waits = (("the main process", signals.main_file_wait), ("a loader worker", signals.worker_file_wait))
-    found = ((f"{who} waited in {wait_words(wait)}", wait.seconds, of) for who, wait in waits if wait is not None)
-    kept = signals.lock_kept
-    held_s = (
-        None
-        if kept is None or kept.seconds < th.LOCK_SHOWN_SHARE * (signals.end_t_s - signals.start_t_s)
-        else kept.seconds
+    found = (
+        (f"{who} waited in {wait_words(wait)}{of}", min(wait.seconds, whole_s), "s")
+        for who, wait in waits
+        if wait is not None
     )
-    return evidence(*found, ("C code kept Python's lock (GIL)", held_s, of))
+    kept = signals.lock_kept
+    held_s = None if kept is None or kept.seconds < th.LOCK_SHOWN_SHARE * whole_s else min(kept.seconds, whole_s)
+    return evidence(*found, (f"C code kept Python's lock (GIL){of}", held_s, "s"))
 
 
 def wait_words(wait: FileWait) -> str:

@@ -16,13 +16,13 @@ def lost_gpus(context: Context) -> list[Finding]:
 
 def _finding(context: Context, loss: Loss) -> Finding:
     start_s, end_s = loss.span
-    until = "came back" if loss.came_back else "did not come back"
+    when = f"for {length(end_s - start_s)}: it came" if loss.came_back else f"after {length(start_s)}: it did not come"
     said = "" if loss.reason.lower() == PLAIN_LOSS else f" ({loss.reason})"
     return context.finding(
         "gpu-lost",
         "critical",
         (start_s, end_s),
-        f"The driver lost GPU {loss.gpu}{said} for {length(end_s - start_s)}: it {until}",
+        f"The driver lost GPU {loss.gpu}{said} {when} back",
         gpu=loss.gpu,
         cause=Cause("gpu-fault", CERTAIN, f"the driver reported: {loss.reason}"),
         kernel_events=tuple(context.signals.of(loss.gpu, start_s, end_s).kernel),

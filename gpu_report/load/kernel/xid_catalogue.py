@@ -38,7 +38,7 @@ _DOUBLE_BIT = "With an Xid 63 or 64 beside it, move the work elsewhere and reset
 _LOOK_UP = "Look the number up in NVIDIA's current Xid list, and judge by the raw line."
 _NVLINK5 = "Fatal: reset the GPU. Not fatal: watch it. NVIDIA's NVLink 5 table decodes the numbers in the line."
 _BAD_ACCESS = (
-    "Restart the training. If it comes back, run the program under compute-sanitizer; "
+    "Restart the training. If it happens again, run the program under compute-sanitizer; "
     "if it follows one GPU, test that GPU (dcgmi diag)."
 )
 
@@ -156,7 +156,7 @@ _ROWS: Final[tuple[tuple[tuple[int, ...], Xid], ...]] = (
         Xid(
             "the GPU fell off the bus: its PCIe link is gone (power, heat, seating, or broken hardware)",
             "critical",
-            "Reboot. If it comes back: check power, cooling and seating, then ask the hardware's support.",
+            "Reboot. If it happens again: check power, cooling and seating, then ask the hardware's support.",
             "hardware",
         ),
     ),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpu_report.model import Analysis, EpochSummary, longest_now
 from gpu_report.render.formatting import duration, tied
 from gpu_report.render.page.view import Table
-from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows
+from gpu_report.render.speedup_rows import SpeedupRow, shown_rows
 from gpu_report.wording import about_length, shown_ratio
 
 COLUMNS = ("If fixed", "Epoch now", "Estimate", "Best case", "Saves in this run")
@@ -14,7 +14,7 @@ NUMERIC = (False, True, False, False, False)
 
 def limits(analysis: Analysis) -> Table:
     """Return one row for each cause (see `speedup_rows`); none where nobody can act on any."""
-    rows = speedup_rows(analysis)
+    rows = shown_rows(analysis)
     if all(row.has_no_fix for row in rows):
         return Table(COLUMNS, NUMERIC, ())
     return Table(COLUMNS, NUMERIC, tuple((*_row(row), _saves(row, analysis.epochs)) for row in rows))

@@ -46,7 +46,7 @@ from gpu_report.render.formatting import (
 from gpu_report.render.markdown_text import words
 from gpu_report.render.sentence_kinds import own_text
 from gpu_report.render.served_words import calls_in_all, longest_part, milliseconds, speed_words
-from gpu_report.render.speedup_rows import SpeedupRow, speedup_rows
+from gpu_report.render.speedup_rows import SpeedupRow, shown_rows
 from gpu_report.terminal import apart, plain, without_commands
 from gpu_report.wording import MIB_PER_GIB, counted, ending_words, line_words, role_words, shown_ratio, where_words
 
@@ -238,7 +238,7 @@ def _ledger_row(row: LedgerRow, name: str) -> tuple[str, ...]:
 
 
 def _speedup_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
-    rows = [_speedup_row(row) for row in speedup_rows(analysis)]
+    rows = [_speedup_row(row) for row in shown_rows(analysis)]
     return "Possible speed-up of an epoch", ("if fixed", "now", "estimate", "best case"), rows
 
 

@@ -16,6 +16,7 @@ from gpu_report.render import formatting
         (598.4, "9 min 58 s"),
         (3600, "1 h"),
         (7500, "2 h 5 min"),
+        (4199.6, "1 h 10 min"),
         (90_061, "25 h 1 min"),
         (360_060, "4 d 4 h"),
         (432_001, "5 d"),

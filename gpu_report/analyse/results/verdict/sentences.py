@@ -80,7 +80,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     is_lead = not first and lead is None and max(unseen, unsampled) <= 1 - WELL_COVERED  # of a part nothing is said
     sentences = (
         *first,
-        *([lead.sentence] if lead else ()),
+        *([lead.sentence] if lead and not (first and _is_vague(lead)) else ()),
         *_then(lead),
         *_which(context, lead, findings),
         *_against(lead),
@@ -122,6 +122,11 @@ def _then(lead: Lead | None) -> Iterator[Sentence]:
     """Yield in which line a process was, where the lead says what to do and not where."""
     if lead is not None and lead.then:
         yield Sentence("where", lead.then, lead.sentence.findings, lead.sentence.about)
+
+
+def _is_vague(lead: Lead) -> bool:
+    """Tell whether a lead only says to try a larger batch: nothing for somebody whose training crashed."""
+    return lead.sentence.about == LAUNCH_BOUND and lead.sentence.kind == LOOK
 
 
 def _which(context: Context, lead: Lead | None, findings: Sequence[Finding]) -> Iterator[Sentence]:

@@ -33,6 +33,7 @@ BOUND_WORDS = {
     "data": ": most of the rest waits for data",
     "exchange": ": most of the rest waits for the exchange of gradients",
 }
+HARDLY_WAITED = 0.01  # of its time (0 to 1): 0 % would be no news
 LIMIT = "; the model itself is the limit"
 GOOD = f"{HEALTHY_PCT:.0f} % or more is good for YOLO"
 
@@ -242,6 +243,8 @@ def _reported_work(context: Context) -> str:
     if waited is None or any(len(series.t_s) for series in context.series):
         return ""
     unread = "; the GPU reports no utilisation" if context.run.gpus else ""
+    if waited < HARDLY_WAITED:
+        return f"The training hardly waited for data{unread}."
     return f"The training waited for data {100 * waited:.0f} % of its time{unread}."
 
 

@@ -30,7 +30,7 @@ def data_disk(context: Context, training: Training) -> SetupIssue | None:
     place = faster_place(mount, context.run.recording.mounts, size)
     return SetupIssue(
         "warning",
-        f"The images are in {folder} on {slow}: training waited for reads in {length(waited_s)}",
+        f"The images are in {folder} on {slow}: processes waited for reads during {length(waited_s)}",
         (folder, slow, round(waited_s)),
         evidence(
             ("size of the images on disk", None if size is None else size / MIB_PER_GIB, "GiB"),

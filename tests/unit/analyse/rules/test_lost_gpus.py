@@ -24,7 +24,7 @@ def test_a_lost_gpu_is_told_without_any_kernel_log():
     (finding,) = [f for f in analyse(given).findings if f.rule == "gpu-lost"]
     assert (finding.start_t_s, finding.end_t_s, finding.severity) == (60.0, 120.0, "critical")
     assert finding.cause.name == "gpu-fault"
-    assert "The driver lost GPU 0 for 1 min" in analyse(given).verdict.text
+    assert "The driver lost GPU 0 after 1 min: it did not come back" in analyse(given).verdict.text
     rows = {row.name: row.gpu_seconds for row in analyse(given).ledger}
     assert rows["gpu-fault"] == pytest.approx(60, abs=0.1)
     assert sum(rows.values()) == pytest.approx(120)

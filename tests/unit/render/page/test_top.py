@@ -45,13 +45,11 @@ def test_what_quotes_somebody_else_becomes_no_code():
     assert (shown.lead, shown.more) == ("It crashed ('sudo x').", "'nvidia-smi' fell.")
 
 
-def test_all_rows_of_the_table_have_one_baseline_and_those_with_a_fix_stand_first():
+def test_all_rows_of_the_table_have_one_baseline_and_a_fix():
     rows = [tuple(map(plain, row)) for row in speedup_limits.limits(analysis_of("m-mixed")).rows]
     assert len({now for _, now, *_ in rows}) == 1
-    assert rows[-1][0] == "Short idle gaps in training"
-    assert rows[-1][2] == "no fix known"
-    assert all(expected.startswith("up to ") for _, _, expected, *_ in rows[:-1])
-    assert [row[-1] for row in rows][-1] == ""  # nobody can act on it
+    assert "Short idle gaps in training" not in {name for name, *_ in rows}  # nobody can act on them
+    assert all(expected.startswith("up to ") for _, _, expected, *_ in rows)
 
 
 def test_the_expected_epoch_stands_before_the_limit():

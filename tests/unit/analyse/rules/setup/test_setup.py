@@ -430,7 +430,10 @@ WAITING = {"cgroup_io_pressure_pct": [0.0] * 20 + [40.0] * 30 + [0.0] * 70, "tra
 def test_images_on_a_slow_disk_while_reads_are_waited_for(mount, words):
     settings = {"data_folder": "/data/coco/images/train", "data_mib": 20_480.0}
     (finding,) = odds(trained(settings, host=WAITING, mounts=(ROOT, mount, NVME, SHM)))
-    assert finding.summary == f"The images are in /data/coco/images/train on {words}: training waited for reads in 30 s"
+    assert (
+        finding.summary
+        == f"The images are in /data/coco/images/train on {words}: processes waited for reads during 30 s"
+    )
     assert (finding.severity, finding.cause.name) == ("warning", "input-storage")
     assert finding.advice[0].text.startswith("Copy the images (20.0 GiB) to /scratch (ext4 on nvme0n1, 879 GiB free)")
     assert ("read by the training, mean", 12.0) in {(e.text, e.value) for e in finding.evidence}

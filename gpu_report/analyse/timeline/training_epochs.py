@@ -68,9 +68,9 @@ class TrainingEpochs:
         """Return when the last of them ended."""
         return self.all[-1].end_s
 
-    @property
+    @cached_property
     def spans(self) -> list[Span]:
-        """Return all their spans in order."""
+        """Return all their spans in order: many drops ask for those of thousands of epochs."""
         return [span for epoch in self.all for span in epoch.spans]
 
     @property

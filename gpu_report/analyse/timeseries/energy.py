@@ -61,11 +61,13 @@ class Energy:
         if self.source == "none":
             nothing = np.zeros(len(starts))
             return nothing, nothing, nothing
-        used, sampled, counted = (
-            np.interp(ends, self.t_s, total) - np.interp(starts, self.t_s, total)
-            for total in (self.joules, self.sampled_s, self.counted_s)
-        )
-        return used, sampled, counted
+        used, sampled = self._grown(self.joules, starts, ends), self._grown(self.sampled_s, starts, ends)
+        is_all = self.counted_s is self.sampled_s
+        return used, sampled, sampled if is_all else self._grown(self.counted_s, starts, ends)
+
+    def _grown(self, total: Floats, starts: Floats, ends: Floats) -> Floats:
+        grown: Floats = np.interp(ends, self.t_s, total) - np.interp(starts, self.t_s, total)
+        return grown
 
 
 def energy(series: GpuSeries) -> Energy:

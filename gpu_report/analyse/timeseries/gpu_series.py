@@ -130,10 +130,10 @@ class GpuSeries:
         """
         busy = seconds = 0.0
         for part in parts(len(rows)):
-            chosen = begin + part.start + np.flatnonzero(rows[part])
-            weight_s = self.weight_s[chosen]
+            some, mine = rows[part], slice(begin + part.start, begin + part.stop)
+            weight_s = self.weight_s[mine][some]
             seconds += float(weight_s.sum())
-            busy += float(np.multiply(self.util_pct[chosen], weight_s, out=weight_s).sum())
+            busy += float(np.multiply(self.util_pct[mine][some], weight_s, out=weight_s).sum())
         return (busy / seconds, seconds) if seconds > 0 else (float("nan"), 0.0)
 
 

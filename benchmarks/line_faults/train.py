@@ -119,7 +119,7 @@ FAULTS = {
     "growing-history": ("main-process", True, called(BATCH_END, callbacks.smooth_losses), dict(model=N, batch=64)),
     "parse-each-time": ("input-cpu", True, each_sample(samples.find_annotation), dict(model=N, batch=64, workers=8)),
     "free-memory": ("main-process", True, called(BATCH_END, callbacks.free_memory), dict(model=N, batch=32)),
-    "renew-loader": ("input-cpu", True, new_loaders, dict(model=N, batch=64, workers=8)),
+    "renew-loader": ("input-start", True, new_loaders, dict(model=N, batch=64, workers=8)),
     "busy-thread": ("main-process", True, called("on_train_start", more.start_thread), dict(model=N, batch=32)),
     "large-heap": ("main-process", True, with_heap, dict(model=N, batch=32)),
     "w-collate": ("input-cpu", True, more.blur_batches, dict(model=N, batch=32, workers=6)),

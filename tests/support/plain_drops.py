@@ -100,7 +100,7 @@ class _Search:
         """
         begin = self._begin(at, start, self.share * level, stray_s)
         before = self.series.util_pct[at:begin][self.kept[at:begin]][-self.window :]
-        if begin == start or len(before) < max(self.at_least / 2, 1):
+        if begin == start or len(before) < max(self.at_least / 2 if at == 0 else 1, 1):
             return start, level
         return begin, max(float(np.median(before)), level)
 

@@ -250,14 +250,14 @@ class _Search:
         """Return where the low stretch began that could be judged from `start` on only, and the level before that.
 
         Early in a run the level's first LEVEL_AT_LEAST_S may hold the beginning of the drop itself. Where that is more
-        than half of it, they tell of no level before: a loader's first batches, which are ready, are done in seconds.
+        than half of it, they tell of no level before: the first batches, which are ready, are done in seconds.
         """
         begin = self._begin(at, start, self.share * level, stray_s)
         if begin == start:
             return start, level
         since = self._since(at)
         before = self.series.util_pct[since:begin][self.kept[since:begin]][-self.window :]
-        is_level = len(before) >= max(self.at_least / 2, 1)
+        is_level = len(before) >= max(self.at_least / 2 if since == 0 else 1, 1)
         return (begin, max(_median(before), level)) if is_level else (start, level)
 
     def _begin(self, at: int, start: int, line: float, stray_s: float) -> int:

@@ -130,10 +130,24 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
         return Candidate("main-process", STRONG if computes else POSSIBLE, _other_work(signals), numbers)
     if launches_too_much(signals):
         text = f"a step took {_launching_s(signals):.1f} s of CPU work, far more than any YOLO model needs"
-        return Candidate("main-process", LIKELY, text, numbers, (PROFILE,))
+        return Candidate("main-process", LIKELY, text, numbers, (_of_layer(signals) or PROFILE,))
     if partly_in_call(signals) is not None:  # which says where
         return None
     return Candidate("main-process", POSSIBLE, "the main process used one CPU core fully", numbers)
+
+
+def _of_layer(signals: IntervalSignals) -> Advice | None:
+    """Return to look at the user's own layer in which most of a forward pass is spent; None without one.
+
+    What it launches there comes once more in the backward pass, of which stacks tell nothing.
+    """
+    layer = signals.own_layer
+    if layer is None or layer.share < STOOD_SHARE:
+        return None
+    took = f"{100 * layer.share:.0f} % of the model's forward pass"
+    short = f"Look at {place_words(layer.line)}: your layer takes {took}"
+    why = "A loop in Python launches many small operations, and as many in the backward pass: compute on whole tensors"
+    return Advice(f"{short}. {why}", short=short)
 
 
 def launch_bound(signals: IntervalSignals) -> Candidate | None:

@@ -129,4 +129,5 @@ def _own_code(context: Context, training: Training, gpu: int) -> CodeLocation | 
     call, seconds = context.signals.longest_call(gpu, training.train_spans)
     if call is not None and seconds >= th.OWN_CODE_SHARE * length_s(training.train_spans):
         return context.signals.place_in_call(gpu, call, training.train_spans)
-    return context.signals.longest_layer(gpu, training.train_spans)
+    layer = context.signals.longest_layer(gpu, training.train_spans)
+    return None if layer is None else layer.line

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.candidate import stood_elsewhere
-from gpu_report.analyse.causes.main_process import OF_A_CALL, of_growth
+from gpu_report.analyse.causes.main_process import OF_A_CALL, launches_too_much, of_growth
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -12,7 +12,7 @@ from gpu_report.analyse.signals.call_growth import CallGrowth
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.stack_habits import Stood
 from gpu_report.analyse.signals.stack_notes import MAIN, kind_of
-from gpu_report.analyse.signals.thresholds import OWN_SHARE
+from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.catalogue import USER_CODE_IDLE_KEY, USER_CODE_KEY
 from gpu_report.model import HEALTHY_PCT, CodeLocation, Evidence, Finding, Frame
@@ -94,10 +94,16 @@ def _own(signals: IntervalSignals) -> _Own | None:
         places.append((stood.line, stood.share, stood.line_of_all, False))
     for function, share, of_all, is_call in places:
         held_up = _held_up(share, of_all, util_pct, stood.in_loader)
-        if function is not None and held_up >= OWN_SHARE:
+        if function is not None and held_up >= OWN_SHARE and not (not is_call and _is_in_layer(signals, function)):
             lost = held_up * (1 - util_pct / 100)
             return _Own(function, of_all, lost, is_call) if lost >= th.USER_CODE_SHARE else None
     return None
+
+
+def _is_in_layer(signals: IntervalSignals, function: Frame) -> bool:
+    """Tell whether a line is of the user's layer that is why steps take long, which is told then."""
+    layer = signals.own_layer if launches_too_much(signals) else None
+    return layer is not None and layer.share >= STOOD_SHARE and layer.line.file == function.file
 
 
 def _held_up(of_idle: float, of_all: float, util_pct: float, in_loader: float) -> float:

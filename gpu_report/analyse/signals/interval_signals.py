@@ -13,7 +13,7 @@ from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.other_programs import Program
 from gpu_report.analyse.signals.process_waits import FileWait, LockKept
 from gpu_report.analyse.signals.signal_table import SignalTable
-from gpu_report.analyse.signals.stack_habits import Stood
+from gpu_report.analyse.signals.stack_habits import OwnLayer, Stood
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import NearbyKernelEvent, OtherProgram, SetIn
 
@@ -38,6 +38,7 @@ class IntervalSignals:
     core) in the steady state.
     `loader` is what the workers did in it, or in all of its training, while that waited; None where it was not noted.
     `worker_code` is the user's function in which the workers were longest in all of its training.
+    `own_layer` is the layer of the user's in which the main process was longest in all of its training.
     `is_lasting` says that it is all of a training's steady state, with nothing else to compare it with, and
     `waits` that its host rows are only those of an interval in which the trainer waited.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
@@ -72,6 +73,7 @@ class IntervalSignals:
     lock_kept: LockKept | None = None
     loader: LoaderWork | None = None
     worker_code: WorkerCode | None = None
+    own_layer: OwnLayer | None = None
     busy_thread: BusyThread | None = None
     other_programs: Sequence[OtherProgram] = ()
     typical_programs: Mapping[Program, float] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.other_programs import Program, typical_programs
 from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable, signal_table
-from gpu_report.analyse.signals.stack_habits import StackHabits, stood_of
+from gpu_report.analyse.signals.stack_habits import OwnLayer, StackHabits, stood_of
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.throughput import Throughput, throughput_by_gpu
@@ -109,7 +109,10 @@ class SignalsIndex:
             whole = self._of(gpu, (steady[0][0], steady[-1][1]), steady)
             host, own = whole.host.only_steady(), whole.own.only_steady()
             code = worker_code(self._feeding(gpu), steady)
-            self._lasting[key] = replace(whole, host=host, own=own, kernel=(), worker_code=code, is_lasting=True)
+            layer = self.longest_layer(gpu, steady)
+            self._lasting[key] = replace(
+                whole, host=host, own=own, kernel=(), worker_code=code, own_layer=layer, is_lasting=True
+            )
         return self._lasting[key]
 
     def of(self, gpu: int, start_t_s: float, end_t_s: float) -> IntervalSignals:
@@ -219,8 +222,8 @@ class SignalsIndex:
         habits = next(self._habits_of(gpu), None)
         return None if habits is None else habits.place_in_call(call, spans)
 
-    def longest_layer(self, gpu: int, spans: Sequence[Span]) -> Frame | None:
-        """Return the line of the user's own layer that a GPU's main process was in for longest, None without one."""
+    def longest_layer(self, gpu: int, spans: Sequence[Span]) -> OwnLayer | None:
+        """Return the user's own layer that a GPU's main process was in for longest, None without one."""
         layers = (each.longest_layer(spans) for each in self._habits_of(gpu))
         return next((layer for layer in layers if layer is not None), None)
 

@@ -12,7 +12,7 @@ from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.cpu_there import cpu_there
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.signal_table import SignalTable
-from gpu_report.analyse.signals.stack_notes import kind_of, own_layer
+from gpu_report.analyse.signals.stack_notes import in_forward_pass, kind_of, own_layer
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
 from gpu_report.analyse.timeseries.distinct import PlaceOf
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
@@ -67,6 +67,17 @@ class Stood:
     def is_partly_in_call(self) -> bool:
         """Tell whether it stood in one for much of the time, and in no other place for most of it."""
         return self.call_share >= th.MUCH_SHARE and max(self.call_share, self.share) < th.STOOD_SHARE
+
+
+@dataclass(frozen=True)
+class OwnLayer:
+    """A layer of the user's in the model: the line of its `forward` that takes longest, and what it takes of a pass.
+
+    `share` (0 to 1) is that of the model's forward pass, in the main process.
+    """
+
+    line: Frame
+    share: float
 
 
 class StackHabits:
@@ -145,16 +156,22 @@ class StackHabits:
         line, spent = _line_of_most(inside, found)
         return CodeLocation(self.stacks.process.role, line.function, line.file, line.line, spent / total)
 
-    def longest_layer(self, spans: Sequence[Span]) -> Frame | None:
-        """Return the line of the user's own layer that was noted for longest in some stretches, None without one."""
+    def longest_layer(self, spans: Sequence[Span]) -> OwnLayer | None:
+        """Return the user's own layer that was noted for longest in some stretches, at its worst line; None without."""
         rows, share = self.stacks.within(spans)
         numbers, seconds = self.stacks.number[rows], self.stacks.seconds(rows) * share
         by: dict[Frame, float] = {}
+        forward_s = 0.0
         for number in np.unique(numbers).tolist():
-            layer = own_layer(self.stacks.process.stacks.get(number, ()))
-            if layer is not None:
-                by[layer] = by.get(layer, 0.0) + float(seconds[numbers == number].sum())
-        return max(by, key=lambda each: by[each], default=None)
+            stack, spent = self.stacks.process.stacks.get(number, ()), float(seconds[numbers == number].sum())
+            forward_s += spent if in_forward_pass(stack) else 0.0
+            if (layer := own_layer(stack)) is not None:
+                by[layer] = by.get(layer, 0.0) + spent
+        if not by:
+            return None
+        most = max(by, key=lambda each: by[each])
+        mine_s = sum(spent for line, spent in by.items() if _function(line) == _function(most))
+        return OwnLayer(most, min(mine_s / forward_s, 1.0) if forward_s else 0.0)
 
     def longest_line(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the line that was noted for longest in some stretches, idle or not, and its share (0 to 1) of them."""

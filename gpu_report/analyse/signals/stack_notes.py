@@ -189,6 +189,15 @@ def own_layer(stack: Stack) -> Frame | None:
     return found and found._replace(called="")
 
 
+MODEL = re.compile(r"[\\/]ultralytics[\\/]nn[\\/]tasks\.py$")
+
+
+@lru_cache(maxsize=8192)
+def in_forward_pass(stack: Stack) -> bool:
+    """Tell whether a stack lies in the forward pass of YOLO's model, without its loss."""
+    return any(frame.function == "predict" and MODEL.search(frame.file) for frame in stack)
+
+
 def line_of(process: ProcessStacks, number: int) -> Frame | None:
     """Return the line of code of one of a process's stacks, None of a worker that waits for work."""
     return location_of(process.stacks.get(number, ()), of_worker=process.is_worker)

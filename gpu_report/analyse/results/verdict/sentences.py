@@ -215,11 +215,11 @@ def _projected(projection: Projection | None, lead: Lead | None) -> Iterator[Sen
 
 def _second(found: Sequence[Lead], findings: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield the argument to set, and functions of the user's, where something else leads: they are worth it, too."""
-    own, lasting = ({f.id for f in findings if f.rule == rule} for rule in ("user-code", "starved"))
+    lasting = {f.id for f in findings if f.rule == "starved"}
     said = {each.sentence.about for each in found[:1]}
     for sentence in (each.sentence for each in found[1:]):
         of_another_gpu = sentence.about not in said and lasting.intersection(sentence.findings)
-        if sentence.kind == FIX or own.intersection(sentence.findings) or of_another_gpu:
+        if sentence.kind == FIX or sentence.names_own or of_another_gpu:
             yield sentence
 
 

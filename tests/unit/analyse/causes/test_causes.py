@@ -14,7 +14,7 @@ from gpu_report.analyse.signals.loader_work import LoaderWork, WorkerCode
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.process_waits import LockKept
 from gpu_report.analyse.signals.signal_table import SignalTable
-from gpu_report.analyse.signals.stack_habits import Stood
+from gpu_report.analyse.signals.stack_habits import OwnLayer, Stood
 from gpu_report.inside.on_path.gpu_report_inside import facts
 from gpu_report.model import Cause, Frame, KernelEvent, NearbyKernelEvent, SetIn
 
@@ -677,6 +677,17 @@ def test_the_time_in_a_function_of_the_users_is_no_launching(call_share, too_muc
     found = signals(ONE_CORE, gpu={"gpu_util_pct": 10, "sm_active_pct": 5}, stood=stood, step_s=0.6, is_lasting=True)
     assert main_process.launches_too_much(found) == too_much
     assert explain(found).cause.explanation.startswith("a step took 0.5 s of CPU work") == too_much
+
+
+@pytest.mark.parametrize(("share", "leads"), [(0.89, True), (0.3, False)])
+def test_a_layer_of_the_users_that_takes_most_of_a_pass_is_why_a_step_takes_long(share, leads):
+    """A loop over the windows of a feature map: 1.0 s a step, where YOLO26s takes 0.1 s (H200, 2026-11-27)."""
+    layer = OwnLayer(Frame("/home/u/windows.py", 27, "forward"), share)
+    slow = signals(ONE_CORE, gpu={"gpu_util_pct": 10, "sm_active_pct": 5}, stood=LAUNCHES, step_s=1.0, is_lasting=True)
+    (advice,) = explain(dataclasses.replace(slow, own_layer=layer)).advice
+    look = "Look at `forward` (windows.py:27): your layer takes 89 % of the model's forward pass"
+    assert (advice.short == look) == leads
+    assert ("--profile" in advice.short) != leads
 
 
 @pytest.mark.parametrize("is_lasting", [False, True])

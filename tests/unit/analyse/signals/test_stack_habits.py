@@ -32,6 +32,22 @@ def test_a_line_in_which_it_does_not_stand_while_the_gpu_works_is_unusual():
     assert stood.usual == 0
 
 
+PASS = Frame("/venv/lib/python3.11/site-packages/ultralytics/nn/tasks.py", 140, "predict")
+CONV = Frame("/venv/lib/python3.11/site-packages/ultralytics/nn/modules/conv.py", 87, "forward")
+MODULE = Frame("/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1751, "_call_impl")
+MIXES, ATTENDS = Frame("/home/u/windows.py", 27, "forward"), Frame("/home/u/windows.py", 17, "attend")
+
+
+def test_a_layer_of_the_users_has_a_share_of_the_forward_pass_with_all_that_it_calls():
+    layer, other = ((*inner, MODULE, PASS, MODULE, TRAINER) for inner in ((ATTENDS, MIXES), (CONV,)))
+    again = (MIXES._replace(line=28), MODULE, PASS, MODULE, TRAINER)
+    found = habits((0, 6, layer), (6, 8, again), (8, 10, other), (10, 20, TRAINS), util=[20] * 20)
+    longest = found.longest_layer([(0, 20)])
+    assert (longest.line, longest.share) == (MIXES, pytest.approx(0.8))
+    assert found.longest_line([(0, 20)]) == (TRAINER, pytest.approx(0.5))
+    assert habits((0, 10, other), util=[20] * 10).longest_layer([(0, 10)]) is None
+
+
 CALLS = Frame("/venv/lib/python3.11/site-packages/ultralytics/engine/trainer.py", 234, "run_callbacks")
 WRAPPER, FIRST, SECOND = (
     Frame("/home/u/extras.py", line, name) for line, name in ((14, "inner"), (30, "a"), (40, "b"))

@@ -12,6 +12,7 @@ from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.main_process import launches_too_much
+from gpu_report.analyse.causes.slow_modes import modes_that_slow
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
@@ -110,7 +111,7 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     """
     batch, nominal = settings.batch, settings.args.get("nbs")
     full = limit.cause == "main-process"
-    if full and (signals.slow_modes or launches_too_much(signals) or not _launches(signals)):
+    if full and (modes_that_slow(signals) or launches_too_much(signals) or not _launches(signals)):
         return None
     if not batch or not settings.has("batch") or not isinstance(nominal, int) or not settings.gpu_peak_mib:
         return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse.causes.candidate import Candidate
 from gpu_report.analyse.causes.confidence import STRONG
-from gpu_report.analyse.causes.main_process import launch_bound, main_process_bound
+from gpu_report.analyse.causes.main_process import launch_bound, launches_too_much, main_process_bound
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import Advice, SetIn
 from gpu_report.wording import set_in_words
@@ -35,6 +35,10 @@ SLOW_MODES: Mapping[str, SlowMode] = {
         "GPU memory was allocated anew for each tensor", UNSET.format("PYTORCH_NO_CUDA_MEMORY_CACHING")
     ),
     "launch_blocking": SlowMode("Python waited for each operation of the GPU", UNSET.format("CUDA_LAUNCH_BLOCKING")),
+    "cudnn_benchmark": SlowMode(
+        "all of cuDNN's kernels were tried for each new image size (`cudnn.benchmark`)",
+        "With image sizes that vary, remove `torch.backends.cudnn.benchmark = True`",
+    ),
     "memory_history": SlowMode(
         "torch noted the stack of each allocation (`_record_memory_history`)",
         "Remove `torch.cuda.memory._record_memory_history()`",
@@ -47,18 +51,25 @@ SLOW_MODES: Mapping[str, SlowMode] = {
 }
 
 
+TRIES = frozenset({"cudnn_benchmark"})  # each size but once: it is no reason for steps of the usual length
 PROFILED = frozenset({"profile_function"})  # PyTorch's profiler sets one, to know the stacks
 
 
 def slowed_by_mode(signals: IntervalSignals) -> Candidate | None:
     """Find a main process that is too slow for the GPU all the time while something was on that slows it."""
-    known = signals.slow_modes - (PROFILED if "torch_profiler" in signals.slow_modes else frozenset())
+    known = modes_that_slow(signals)
     on = [name for name in SLOW_MODES if name in known]
     bound = launch_bound(signals) or main_process_bound(signals)
     if not on or not signals.is_lasting or bound is None:
         return None
     advice = tuple(switch_off(name, signals.set_in) for name in on)
     return Candidate("main-process", STRONG, SLOW_MODES[on[0]].what, bound.evidence, advice)
+
+
+def modes_that_slow(signals: IntervalSignals) -> frozenset[str]:
+    """Return what was switched on that slows steps such as these."""
+    by_profiler = PROFILED if "torch_profiler" in signals.slow_modes else frozenset[str]()
+    return signals.slow_modes - by_profiler - (frozenset() if launches_too_much(signals) else TRIES)
 
 
 def switch_off(name: str, places: Sequence[SetIn]) -> Advice:

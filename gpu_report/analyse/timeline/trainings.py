@@ -108,9 +108,14 @@ class Training:
 
     @property
     def slow_modes(self) -> frozenset[str]:
-        """Return what was switched on in its main process that slows it, such as a profiler, as far as it is told."""
+        """Return what was switched on in its main process that slows it, such as a profiler, as far as it is told.
+
+        What tries kernels for each image size does so once where there is but one.
+        """
         told = self.settings.get("slow_modes")
-        return frozenset(mode for mode in told if isinstance(mode, str)) if isinstance(told, list) else frozenset()
+        known = frozenset(mode for mode in told if isinstance(mode, str)) if isinstance(told, list) else frozenset()
+        varies = bool(self.args.get("multi_scale")) or self.args.get("rect") is True
+        return known if varies else known - {"cudnn_benchmark"}
 
     @property
     def set_in(self) -> tuple[SetIn, ...]:

@@ -34,6 +34,8 @@ def lines(source):
         ("import torch\ntorch.backends.cudnn.allow_tf32 = FAST", [("tf32", 2)]),
         ("import torch\ntorch.backends.cudnn.allow_tf32 = True", []),
         ("from torch.backends import cudnn\ncudnn.enabled: bool = False", [("cudnn_off", 2)]),
+        ("import torch\ntorch.backends.cudnn.benchmark = True", [("cudnn_benchmark", 2)]),
+        ("import torch\ntorch.backends.cudnn.benchmark = False", []),
         ("import os\nos.environ['CUDA_LAUNCH_BLOCKING'] = '1'", [("launch_blocking", 2)]),
         ("import os\nos.environ['CUDA_LAUNCH_BLOCKING'] = '0'", []),
         ("from os import environ\nenviron.setdefault('CUDA_LAUNCH_BLOCKING', '1')", [("launch_blocking", 2)]),

@@ -126,6 +126,7 @@ SLOW_MODES: Mapping[str, Callable[[], Any]] = {
     "no_memory_caching": lambda: "PYTORCH_NO_CUDA_MEMORY_CACHING" in os.environ,  # whatever its value
     "torch_profiler": lambda: _imported("torch.autograd")._profiler_enabled(),
     "cudnn_off": lambda: not _imported("torch.backends.cudnn").enabled,
+    "cudnn_benchmark": lambda: _imported("torch.backends.cudnn").benchmark,  # slow where image sizes vary
     "detect_anomaly": lambda: _imported("torch").is_anomaly_enabled(),
     "memory_history": lambda: bool(_imported("torch")._C._cuda_isHistoryEnabled()),
     "trace_function": lambda: sys.gettrace() or _monitored(0, 1),  # the numbers of a debugger and of coverage

@@ -15,6 +15,7 @@ from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.process_waits import LockKept
 from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.signals.stack_habits import OwnLayer, Stood
+from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.inside.on_path.gpu_report_inside import facts
 from gpu_report.model import Cause, Frame, KernelEvent, NearbyKernelEvent, SetIn
 
@@ -351,6 +352,20 @@ def test_a_main_process_that_is_late_with_a_profiler_on_is_late_for_it(sm_active
     assert explain(dataclasses.replace(slowed, stood=IN_CALL)).cause.explanation != explained.cause.explanation
     fed = dataclasses.replace(signals({}), is_lasting=True, slow_modes=slowed.slow_modes)
     assert explain(fed).cause.name == "unexplained"
+
+
+@pytest.mark.parametrize(("step_s", "is_why"), [(26.0, True), (0.2, False)])
+def test_what_tries_kernels_for_each_image_size_slows_steps_that_take_far_too_long(step_s, is_why):
+    """The first two batches took 43 and 52 s with `multi_scale` (YOLO26m, H200, 2026-11-27)."""
+    late = signals(ONE_CORE, gpu={"gpu_util_pct": 3, "sm_active_pct": 2}, step_s=step_s, is_lasting=True)
+    tried = explain(dataclasses.replace(late, slow_modes=frozenset({"cudnn_benchmark"})))
+    assert (SLOW_MODES["cudnn_benchmark"].what in tried.cause.explanation) == is_why
+
+
+def test_of_one_image_size_kernels_are_tried_once():
+    told = {"slow_modes": ["cudnn_benchmark", "tracemalloc"]}
+    known = [Training(1, (0.0, 9.0), args=args, settings=told).slow_modes for args in ({}, {"multi_scale": 0.5})]
+    assert known == [{"tracemalloc"}, {"cudnn_benchmark", "tracemalloc"}]
 
 
 def test_each_mode_that_callbacks_tell_has_its_words():

@@ -30,6 +30,7 @@ class Setter(NamedTuple):
     calls: tuple[str, ...] = ()
     assigned: tuple[str, ...] = ()
     variable: str = ""
+    slow_at: bool = False  # the value of what is assigned that slows
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -45,6 +46,7 @@ SETTERS: Mapping[str, Setter] = {
     "shm": Setter(variable="NCCL_SHM_DISABLE"),
     "torch_profiler": Setter(calls=("torch.profiler.profile", "autograd.profiler.profile", "profiler.emit_nvtx")),
     "cudnn_off": Setter(assigned=("cudnn.enabled",)),
+    "cudnn_benchmark": Setter(assigned=("cudnn.benchmark",), slow_at=True),
     "tf32": Setter(assigned=("cudnn.allow_tf32",)),
     "detect_anomaly": Setter(calls=("autograd.set_detect_anomaly", "autograd.detect_anomaly")),
     "memory_history": Setter(calls=("memory._record_memory_history",)),
@@ -120,7 +122,7 @@ def _switches_on(step: Step, setter: Setter) -> bool:
     if step.kind == "call":
         is_off = step.value in OFF and type(step.value) is not int  # 0 is the first of many things, such as a pid
         return _ends(step.name, setter.calls) and not is_off
-    return _ends(step.name, setter.assigned) and step.value is not True  # all of these slow where they are False
+    return _ends(step.name, setter.assigned) and step.value is not (not setter.slow_at)
 
 
 def _ends(name: str, endings: Sequence[str]) -> bool:

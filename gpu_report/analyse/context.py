@@ -11,6 +11,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 import numpy as np
 
 from gpu_report.analyse.signals.busy_wait import busy_waits_of, work_in_waits
+from gpu_report.analyse.signals.chance_drops import drops_by_chance
 from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
 from gpu_report.analyse.signals.gpu_memory import GpuMemory, gpu_memory
 from gpu_report.analyse.signals.loader_bursts import drops_between_bursts
@@ -85,10 +86,11 @@ class Context:
     By GPU, in the order of `series`: `usable` marks the readings of a training, `trains` those of them outside
     validations and checkpoints. `drops` are those of all GPUs: to find them is the dearest part of an analysis, and
     several rules look at them. Those `between_bursts` of batches are none of them: the training goes on so all the time
-    (see loader_bursts.py). `busy_waits` are where a GPU of several is busy only waiting for another, `throttles`
-    what held clocks down. `undisturbed` are the train phases of epochs in which nothing happened, or what lies between
-    disturbances where these are too short (see steady_state.py); `signals` knows what every signal is in the steady
-    state: outside drops, waits and the stay of other processes. `throughput` is None where callbacks reported nothing.
+    (see loader_bursts.py), or readings that are far apart are low by chance (chance_drops.py). `busy_waits` are where a
+    GPU of several is busy only waiting for another, `throttles` what held clocks down. `undisturbed` are the train
+    phases of epochs in which nothing happened, or what lies between disturbances where these are too short (see
+    steady_state.py); `signals` knows what every signal is in the steady state: outside drops, waits and the stay of
+    other processes. `throughput` is None where callbacks reported nothing.
     In spans that are `too_coarse` readings cannot tell training from validation: nothing is judged by them.
     """
 
@@ -248,6 +250,17 @@ class Context:
         return (epoch.epoch if epoch else None), (phase.name if phase else None)
 
 
+def _by_chance(
+    series: Sequence[GpuSeries], trains: Sequence[Bools], found: Sequence[Drop], options: Options
+) -> set[Drop]:
+    """Return the drops that are no events: low readings, far apart, that follow each other by chance."""
+    return {
+        drop
+        for each, train in zip(series, trains, strict=True)
+        for drop in drops_by_chance(each, train, [one for one in found if one.gpu == each.gpu], options.line_share)
+    }
+
+
 def build_context(run: Run, options: Options) -> Context:
     """Return the context of a run: what YOLO reported where it did, else what the files and the GPUs show."""
     series = gpu_series(run)
@@ -297,12 +310,13 @@ def build_context(run: Run, options: Options) -> Context:
         )
 
     signals = signals_outside([drop.span for drop in found])
-    bursts = drops_between_bursts(found, trainings, signals)
+    bursts = drops_between_bursts(found, trainings, signals) | _by_chance(series, trains, found, options)
     drops = tuple(drop for drop in found if drop not in bursts)
     fallen = [drop.span for drop in drops]
     if bursts:
         signals = signals_outside(fallen)
     reading_s = max((each.interval_s for each in series), default=0.0)
+    steps = [phase.span for phase in timeline.phases if phase.name == "train"]
 
     def undisturbed(spans: Sequence[Span], signals: SignalsIndex) -> tuple[Span, ...]:
         disturbed = [*beside_drops, *spans]
@@ -324,7 +338,7 @@ def build_context(run: Run, options: Options) -> Context:
         between_bursts=tuple(drop for drop in found if drop in bursts),
         other_processes=others,
         busy_waits=waits,
-        throttles=tuple(t for each in series for t in throttles(each, activity, run.gpu(each.gpu))),
+        throttles=tuple(t for each in series for t in throttles(each, activity, run.gpu(each.gpu), steps)),
         undisturbed=undisturbed(fallen, signals),
         signals=signals,
         throughput=throughput,

@@ -162,6 +162,8 @@ CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
 
 # --- how a training ended ---
 
+GONE_LEAST_S = 600.0  # that a GPU was empty afterwards: a training that is started anew takes less
+
 ENDS_WHEN_ASKED_S = 60.0  # torchrun waits 30 s for its ranks before it kills them, and then closes
 
 BEFORE_THE_END_S = 5.0  # what "just before the end" means: allocations that fail last seconds

@@ -94,8 +94,11 @@ class _Rows:
         return float(self.weight_s[mask].sum())
 
 
-def throttles(series: GpuSeries, activity: Activity, gpu: Gpu) -> tuple[Throttle, ...]:
-    """Return what held a GPU down for long enough; nothing where neither reasons nor counters were recorded."""
+def throttles(series: GpuSeries, activity: Activity, gpu: Gpu, trained: Sequence[Span] = ()) -> tuple[Throttle, ...]:
+    """Return what held a GPU down for long enough; nothing where neither reasons nor counters were recorded.
+
+    Whether it is by the card's design is judged by the work of its steps (`trained`): a validation is a lighter load.
+    """
     rows = _rows(series, activity)
     if series.gpu not in activity.used_gpus or not rows.reported.any():
         return ()
@@ -103,18 +106,26 @@ def throttles(series: GpuSeries, activity: Activity, gpu: Gpu) -> tuple[Throttle
     if typical_mhz is None:
         return ()
     found = (_throttle(series, rows, cause, typical_mhz) for cause in (POWER_CAP, THERMAL))
-    return tuple(replace(each, by_design=_by_design(each, gpu)) for each in found if each is not None)
+    steps = mask_in_any(rows.t_s, trained) if trained else np.ones(len(rows.t_s), dtype=np.bool_)
+    work_s = rows.seconds(rows.work & steps)
+    return tuple(
+        replace(each, by_design=_by_design(each, gpu, float(each.throttled_s[steps].sum()) / work_s if work_s else 0.0))
+        for each in found
+        if each is not None
+    )
 
 
-def _by_design(throttle: Throttle, gpu: Gpu) -> bool:
+def _by_design(throttle: Throttle, gpu: Gpu, share: float) -> bool:
     """Tell whether nothing but the card's own power limit held it down, in nearly all of its work.
+
+    `share` (0 to 1) is how much of it that was.
 
     A limit that somebody has lowered is none of the card's; where nobody asked for its default, it is taken to be that.
     """
     limit_w, default_w = gpu.power_limit_w, gpu.power_limit_default_w
     lowered = limit_w is not None and default_w is not None and limit_w < th.LOWERED_SHARE * default_w
     by_power = throttle.cause == POWER_CAP and not throttle.brake and not throttle.hard.any()
-    return by_power and not throttle.alike and not lowered and throttle.share >= th.BY_DESIGN_SHARE
+    return by_power and not throttle.alike and not lowered and share >= th.BY_DESIGN_SHARE
 
 
 def counted_s(rows: pd.DataFrame, column: str, span: Span) -> float | None:

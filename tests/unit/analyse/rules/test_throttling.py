@@ -11,6 +11,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.causes.gpu import power_cap, thermal
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import SignalTable
+from gpu_report.model import InsideRun, Phase
 
 NAN = float("nan")
 SECONDS, FROM, TO = 120, 40, 80
@@ -225,6 +226,20 @@ def test_a_card_at_the_limit_that_it_came_with_does_what_it_can(default_w):
     assert (finding.severity, "its full speed" in finding.summary) == ("info", True)
     assert "power-cap" not in ledger(given)
     assert [f.severity for f in throttled(with_default(default_w, run(CAP)))] == ["warning"]  # it has shown more
+
+
+def test_what_a_card_can_do_is_judged_by_its_steps_for_a_validation_is_a_lighter_load():
+    at_limit = np.arange(SECONDS) % 60 < 40
+    given = run(
+        clock_event_reasons=np.where(at_limit, CAP, 0),
+        sm_clock_mhz=np.where(at_limit, 1386, FULL_MHZ),
+        power_w=np.where(at_limit, 700, 400),
+    )
+    assert [finding.severity for finding in throttled(given)] == ["warning"]
+    parts = [("train", 1, 0.0, 40.0), ("validation", 1, 40.0, 60.0), ("train", 2, 60.0, 100.0)]
+    phases = tuple(Phase(*part, "inside") for part in (*parts, ("validation", 2, 100.0, 120.0)))
+    told = dataclasses.replace(given, inside=(InsideRun(1, 0, 41, "train", {}, phases, (), "finished"),))
+    assert [finding.severity for finding in throttled(told)] == ["info"]
 
 
 @pytest.mark.parametrize(("temperature", "found"), [(85, 1), (84, 0)])

@@ -13,8 +13,8 @@ from gpu_report.analyse.busy_in_training import (
 )
 from gpu_report.analyse.causes import Explanation, explain, explain_waiting
 from gpu_report.analyse.causes.late_first_batches import with_late_first_batches
-from gpu_report.analyse.causes.main_process import OF_A_CALL, of_growth
-from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
+from gpu_report.analyse.causes.main_process import OF_A_CALL, launch_bound, of_growth
+from gpu_report.analyse.causes.thresholds import LAUNCH_SM_SHARE, MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -65,8 +65,16 @@ def _low(context: Context, training: Training) -> Iterator[_Low]:
             continue
         waited = of_epochs if of_epochs is not None else signals.data_wait_share  # of an only epoch, once warmed up
         waits = waited is not None and waited >= th.DATA_WAIT_SHARE
-        if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT):
+        if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT) or _has_small_kernels(signals):
             yield _Low(signals, mean_pct, waited)
+
+
+def _has_small_kernels(signals: IntervalSignals) -> bool:
+    """Tell whether most SMs idle while a kernel runs, for the main process launches too little at a time."""
+    util_pct, sm_pct = signals.gpu_within("gpu_util_pct"), signals.gpu_within("sm_active_pct")
+    if util_pct is None or sm_pct is None or sm_pct >= LAUNCH_SM_SHARE * util_pct:
+        return False
+    return launch_bound(signals) is not None and explain(signals).cause.name == LAUNCH_BOUND
 
 
 def _span(context: Context, training: Training) -> Span | None:
@@ -143,7 +151,9 @@ def _how_busy(context: Context, gpu: int, busy: Busy, low: _Low, *, by_nature: b
     mean_pct, seconds = busy
     steady = steady_words(mean_pct, low.mean_pct)
     words = busy_words(mean_pct, by_nature=by_nature)
-    return f"GPU {gpu} was busy {words} of {of_what_time(context, seconds)}{steady}"
+    sm_pct = low.signals.gpu_within("sm_active_pct")
+    sms = f", its SMs {sm_pct:.0f} %" if mean_pct >= HEALTHY_PCT and sm_pct is not None and by_nature else ""
+    return f"GPU {gpu} was busy {words} of {of_what_time(context, seconds)}{steady}{sms}"
 
 
 def _severity(cause: Cause, mean_pct: float | None, training: Training) -> Severity:

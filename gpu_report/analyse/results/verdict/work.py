@@ -76,7 +76,8 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
         return
     kept_busy = f"{_who(context)} {_be(context)} busy {busy_words(util)} of {of_what_time(context, seconds)}"
     is_fine = util < HEALTHY_PCT or not any(each.severity == "critical" for each in findings)
-    before = _judgement(util, marred=marred) if judged and is_fine else ""
+    small_steps = any(each.rule == "starved" and each.cause and each.cause.name == LAUNCH_BOUND for each in findings)
+    before = _judgement(util, marred=marred or small_steps) if judged and is_fine else ""
     busy = f"{before}{lower_first(kept_busy) if before else kept_busy}"
     if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT:
         busy = f"{busy} ({GOOD})"
@@ -86,7 +87,7 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     joined = ", and" if util < HEALTHY_PCT else ", but"
     ends = _at_epoch_ends(context, findings, seconds)
     more = "" if ends or cause else _shared(context)
-    is_limit = util > th.COMPUTE_BOUND_PCT and not any(each.severity != "info" for each in findings)
+    is_limit = util > th.COMPUTE_BOUND_PCT and not (small_steps or any(each.severity != "info" for each in findings))
     compute = f"{joined} {more}" if more else LIMIT if is_limit and not ends else ""
     steady = f"Without drops it was {steady_pct:.0f} %" if cause and steady_words(util, steady_pct) else ""
     in_one = bool(cause) and not (steady or before or ends or which)

@@ -128,3 +128,15 @@ def test_a_training_whose_processes_nobody_sees_waits_for_data_where_it_says_so(
     cause = low_utilisation._explained(unseen, 0.32).cause
     assert (cause.name, cause.confidence) == ("input-latency", WEAK)
     assert low_utilisation._explained(unseen, 0.15).cause.confidence == 0  # a fifth is worth a fix
+
+
+@pytest.mark.parametrize(
+    ("sm_pct", "main_pct", "small"), [(25.0, 99.0, True), (80.0, 99.0, False), (25.0, 60.0, False)]
+)
+def test_kernels_that_leave_most_sms_idle_are_small_at_any_utilisation(sm_pct, main_pct, small):
+    """SM activity is 80 to 88 % of utilisation where a batch fills the GPU (H200)."""
+    columns = {"gpu_util_pct": 97.0, "sm_active_pct": sm_pct, "main_cpu_pct": main_pct, "workers_cpu_pct": 80.0}
+    rows = {name: np.full(60, value) for name, value in columns.items()}
+    table = SignalTable(np.arange(60.0), rows, np.ones(60, dtype=bool))
+    busy = replace(signals(80.0), host=table, own=table, data_wait_share=0.005)
+    assert low_utilisation._has_small_kernels(busy) == small

@@ -28,6 +28,7 @@ from gpu_report.model import Advice
 from gpu_report.wording import set_in_words
 
 AFFINITY = "affinity"  # of what code of the user's sets
+ALLOW_MORE_CORES = "Slurm's `--cpus-per-task`, Docker's `--cpus`, the CPU limit of Kubernetes or `taskset` allow them"
 ONE_THREAD = Advice(
     "Libraries such as BLAS and OpenMP start a thread for each core in each worker. Set `OMP_NUM_THREADS=1` (and "
     "`OPENBLAS_NUM_THREADS`, `MKL_NUM_THREADS`) before the training starts",
@@ -279,8 +280,7 @@ def _more_cores(of: float | None) -> Advice:
     short = "Give the training more CPU cores"
     if of is None:
         return Advice(short, short=short)
-    allows = "Slurm's `--cpus-per-task`, Docker's `--cpus` or `taskset` allow them"
-    return Advice(f"{short}: {allows}", short=f"{short} than the {of:g} that it may use")
+    return Advice(f"{short}: {ALLOW_MORE_CORES}", short=f"{short} than the {of:g} that it may use")
 
 
 def _own_affinity(signals: IntervalSignals) -> tuple[Advice, ...]:

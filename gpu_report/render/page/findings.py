@@ -149,7 +149,10 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     led = {found for each in analysis.verdict.sentences[:1] for found in each.findings if analysis.is_inference}
     ends = (finding for finding in unexpected if RULES[finding.rule].ending or finding.id in led)
     urgent = {each for finding in ends for each in finding.advice}
-    every = dict.fromkeys(each for finding in unexpected for each in finding.advice)
+    by_text: dict[str, Advice] = {}
+    for each in (each for finding in unexpected for each in finding.advice):
+        by_text.setdefault(f"{each.text} {_change(each)}", each)
+    every = by_text.values()
     said = {each.advice for each in analysis.verdict.sentences if each.advice is not None}
     advice = sorted((each for each in every if each not in said), key=lambda each: (each not in urgent, -_wins(each)))
     read_log = f"To see what the kernel said: {with_code(log.advice)}"

@@ -289,7 +289,7 @@ def _memory(gpus: tuple[GpuSummary, ...]) -> Fact:
 
 def _epochs(analysis: Analysis) -> Fact:
     if not analysis.epochs:
-        return Fact("Epochs completed", MISSING, "none was completed" if analysis.run.inside else "no YOLO run found")
+        return Fact("Epochs completed", "0") if analysis.run.inside else Fact("Epochs", MISSING, "no YOLO run found")
     count, *notes = epoch_counts(analysis.epochs, analysis.epoch_now, partial(duration, aligned=True))
     return Fact("Epochs completed", count, "; ".join(notes))
 

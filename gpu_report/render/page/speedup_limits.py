@@ -17,7 +17,10 @@ def limits(analysis: Analysis) -> Table:
     rows = shown_rows(analysis)
     if all(row.has_no_fix for row in rows):
         return Table(COLUMNS, NUMERIC, ())
-    return Table(COLUMNS, NUMERIC, tuple((*_row(row), _saves(row, analysis.epochs)) for row in rows))
+    saved = [_saves(row, analysis.epochs) for row in rows]
+    if not any(saved):  # in a run without a whole epoch
+        return Table(COLUMNS[:-1], NUMERIC[:-1], tuple(map(_row, rows)))
+    return Table(COLUMNS, NUMERIC, tuple((*_row(row), each) for row, each in zip(rows, saved, strict=True)))
 
 
 def note(analysis: Analysis) -> str:

@@ -328,7 +328,8 @@ def _drops(
     several = len(context.activity.used_gpus) > 1
     if merged and not _says_all(lead, merged, several_gpus=several):
         said = lead.sentence.findings if lead else ()
-        yield from (Sentence("drops", text) for text in drop_sentences(merged, said, several_gpus=several))
+        ids = tuple(found for each in merged for found in each.ids)
+        yield from (Sentence("drops", text, ids) for text in drop_sentences(merged, said, several_gpus=several))
     elif not merged and telling and not unchecked and not _is_marred(findings):
         yield Sentence("drops", "GPU utilisation never dropped unexpectedly.")
     for reason in unchecked[:1]:  # beside drops that were found, it is about others

@@ -1,6 +1,7 @@
 """Set-up at odds: shared memory, threads and cores that are not what the loader's workers need."""
 
 from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.causes.host import ALLOW_MORE_CORES
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -12,7 +13,7 @@ from gpu_report.wording import MIB_PER_GIB, memory_words, set_in_words
 
 MIB = 2**20
 CHANNELS = 3  # of an image in a batch, a byte each: ultralytics makes floats of them on the GPU
-MORE_CORES = "Give the container or the job more cores (`docker run --cpus`, Kubernetes' cpu limit, Slurm's `-c`)"
+MORE_CORES = f"Give the training more CPU cores: {ALLOW_MORE_CORES}"
 BUS_ERRORS = {"RuntimeError", "OSError"}  # what torch makes of a worker that met one, or of a file that has no room
 
 

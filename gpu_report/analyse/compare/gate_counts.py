@@ -54,7 +54,8 @@ def _named(change: FindingChange) -> str:
 
 def _findings(findings: Sequence[Finding], statistic: str) -> Count:
     ids = list(dict.fromkeys(finding.id for finding in findings))
-    named = f"{ids[0]}: {findings[0].summary.rstrip('.')}" if len(ids) == 1 else ", ".join(ids)
+    is_told = len(ids) != 1 or findings[0].rule == "run-ended"  # the verdict says how a run was cut short
+    named = ", ".join(ids) if is_told else f"{ids[0]}: {findings[0].summary.rstrip('.')}"
     what = "critical findings" if statistic == "critical" else "warnings and critical findings"
     return Count(float(len(findings)), what, named)
 

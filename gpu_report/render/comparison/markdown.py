@@ -16,6 +16,7 @@ from gpu_report.render.comparison.rows import (
     outcome_words,
     run_name,
     shown,
+    to_do,
 )
 from gpu_report.render.formatting import utc
 from gpu_report.render.markdown_text import code, words
@@ -33,7 +34,7 @@ def render_comparison_markdown(comparison: Comparison) -> str:
     """Return a comparison as Markdown of at most MOST_BYTES; the least important is left out."""
     heading = f"GPU report: the gate {HEADINGS[comparison.outcome]}" if comparison.gates else "GPU report: comparison"
     parts = [f"## {heading}", f"**{words(comparison.verdict)}**"]
-    parts += [words(outcome_words(comparison))] if comparison.gates else []
+    parts += [words(to_do(comparison)), words(outcome_words(comparison))] if comparison.gates else []
     parts.append(_runs(comparison))
     for title, header, rows, is_open in _sections(comparison):
         part = _section(title, header, rows, is_open=is_open)

@@ -7,6 +7,7 @@ from gpu_report.catalogue import cause_words, rule_words
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, LineChange, MetricComparison
 from gpu_report.render.formatting import clean, utc
 from gpu_report.render.run_title import run_title
+from gpu_report.render.sentence_kinds import own_text
 from gpu_report.wording import (
     amount,
     between,
@@ -47,6 +48,7 @@ KINDS = {"hard": "not comparable", "argument": "argument", "soft": ""}
 SHOWN_LINES = 5  # of code: what comes after them is a small part, and the JSON has it
 LINES_TITLE = "Lines of code, by idle GPU time per epoch"
 ANSWERS = {"failed": "Failed", "passed": "Passed", "not measured": "Not decided"}
+TO_DO = frozenset({"fix", "look", "prevent"})  # kinds of sentences of a report's verdict
 Row = tuple[str, ...]
 
 
@@ -285,6 +287,15 @@ def first_words(comparison: Comparison) -> str:
     warnings = counted(_warned(comparison), "warning") if _warned(comparison) else ""
     beside = ", ".join(filter(None, (warnings, f"{unsure} unsure" if unsure else "")))
     return f"{ANSWERS[comparison.outcome]}{f' ({beside})' if beside else ''}. {comparison.verdict}"
+
+
+def to_do(comparison: Comparison) -> str:
+    """Return what to do first about a run without a baseline that a gate fails or warns of, empty where all passed."""
+    if comparison.baselines or not comparison.gates or not (comparison.outcome == "failed" or _warned(comparison)):
+        return ""
+    said = (own_text(each) for each in comparison.run.verdict.sentences if each.kind in TO_DO)
+    first = next(said, "")
+    return f"What to do: {first}" if first else ""
 
 
 def _warned(comparison: Comparison) -> int:

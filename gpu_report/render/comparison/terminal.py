@@ -19,6 +19,7 @@ from gpu_report.render.comparison.rows import (
     metric_rows,
     outcome_words,
     run_name,
+    to_do,
 )
 from gpu_report.render.formatting import utc
 from gpu_report.terminal import apart, plain, without_commands
@@ -47,6 +48,8 @@ def render_comparison_text(comparison: Comparison, *, width: int | None = None, 
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colour, highlight=False, soft_wrap=False)
     _print(console, first_words(comparison), OUTCOMES[comparison.outcome] if comparison.gates else "bold")
+    if what := to_do(comparison):
+        _print(console, what)
     for line in _head(comparison):
         console.print(Text(plain(line)))
     for title, header, rows in _tables(comparison):

@@ -22,7 +22,7 @@ from gpu_report.render.comparison.github import annotations
 from gpu_report.render.comparison.junit import render_junit
 from gpu_report.render.comparison.markdown import MOST_BYTES, render_comparison_markdown
 from gpu_report.render.comparison.page import render_comparison_html
-from gpu_report.render.comparison.rows import code_line_rows, finding_rows, label
+from gpu_report.render.comparison.rows import code_line_rows, finding_rows, label, to_do
 from gpu_report.render.comparison.terminal import render_comparison_text
 
 SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "compare.schema.json").read_text())
@@ -392,3 +392,22 @@ def test_a_metric_without_a_direction_is_in_neither_file_of_github_action_benchm
     assert not {label(m) for m in comparison.metrics if m.metric in undirected} & {
         row["name"].split(": ")[1] for row in rows
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("n-starved", "What to do: Set `workers=11` (now 2): epochs drop"),
+        ("n-oom-killed", "What to do: Find what the main process keeps from batch to batch"),
+        ("s-healthy", ""),  # nothing failed
+    ],
+)
+def test_a_check_says_what_to_do_first(name, what):
+    checked = compare((), analysed(name), default_gates(baseline=False))
+    assert to_do(checked).startswith(what) if what else to_do(checked) == ""
+    assert ("What to do" in render_comparison_markdown(checked)) == bool(what)
+    assert render_comparison_text(checked, width=200).count("OOM killer ended the training") == (name == "n-oom-killed")
+
+
+def test_a_comparison_says_what_changed_and_not_what_to_do():
+    assert to_do(compared("failed")) == ""

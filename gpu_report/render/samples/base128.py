@@ -11,17 +11,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-ESCAPE: Final = ord("<")
-FIRST_LETTER: Final = ord("A")  # "<A" begins nothing in a script: only "</" and "<!" do
-NOT_AS_THEY_ARE: Final = (0, ord("\r"), ESCAPE, 0x1B)
+# "<A" begins nothing in a script: only "</" and "<!" do. It is the first, for the others are written with it.
+ESCAPED: Final = {b"<": b"<C", b"\0": b"<A", b"\r": b"<B", b"\x1b": b"<D"}
 BYTES: Final = 7
 CHARACTERS: Final = 8  # that hold so many bytes
 
 
 def to_text(data: bytes) -> str:
     """Return bytes as text of ASCII characters: eight for seven bytes, and one more for each that is escaped."""
-    values = _in_sevens(np.frombuffer(data, np.uint8))
-    return _escaped(values).tobytes().decode("ascii")
+    text = _in_sevens(np.frombuffer(data, np.uint8)).tobytes()
+    for character, written in ESCAPED.items():
+        text = text.replace(character, written)
+    return text.decode("ascii")
 
 
 def _in_sevens(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -33,12 +34,3 @@ def _in_sevens(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
         values[:, place] |= padded[:, place] >> (place + 1)
         values[:, place + 1] = (padded[:, place] << (BYTES - 1 - place)) & 0x7F
     return values.reshape(-1)[: -(-len(data) * CHARACTERS // BYTES)]
-
-
-def _escaped(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the values with an escape before each that cannot stand as it is, which becomes a letter."""
-    letters = np.zeros(128, np.uint8)
-    letters[list(NOT_AS_THEY_ARE)] = FIRST_LETTER + np.arange(len(NOT_AS_THEY_ARE))
-    letter = letters[values]
-    places = np.flatnonzero(letter)
-    return np.insert(np.where(letter > 0, letter, values), places, np.uint8(ESCAPE))

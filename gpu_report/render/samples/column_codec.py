@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -50,6 +51,17 @@ class WholeNumbers:
 
     whole: Whole
     missing: Bools
+
+    @cached_property
+    def is_all(self) -> bool:
+        """Tell whether none is missing."""
+        return not self.missing.any()
+
+    @cached_property
+    def reach(self) -> tuple[int, int]:
+        """Return the least and the highest number, 0 and 0 where there is none."""
+        present = self.whole if self.is_all else self.whole[~self.missing]
+        return (int(present.min()), int(present.max())) if len(present) else (0, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +136,9 @@ def pack_frame(
 def pack_column(name: str, values: Readings, scale: Scale, relative: Relative | None = None) -> PackedColumn:
     """Pack one column of numbers; NaN and infinities are missing. `relative` is a column that it may move with."""
     present = np.isfinite(values)
-    if 0 < present.sum() / max(len(present), 1) < SELDOM:
+    if 0 < np.count_nonzero(present) / max(len(present), 1) < SELDOM:
         return _pack_seldom(name, values, present, scale)
-    known = _known(values, scale)
+    known = _known(values, present, scale)
     if known is None:
         return PackedColumn(name, len(values), FLOAT_TYPE, to_text(deflated(_rounded(values, present, scale), 0)))
     return _pack_whole(PackedColumn(name, len(values), "", "", scale), known, relative)
@@ -134,7 +146,7 @@ def pack_column(name: str, values: Readings, scale: Scale, relative: Relative | 
 
 def relative_of(column: PackedColumn, values: Readings) -> Relative | None:
     """Return what other columns may lie over; None for a column that is none of whole numbers in all rows."""
-    known = None if column.rows or column.dtype == FLOAT_TYPE else _known(values, column.scale)
+    known = None if column.rows or column.dtype == FLOAT_TYPE else _known(values, np.isfinite(values), column.scale)
     return Relative(column, known) if known else None
 
 
@@ -183,17 +195,20 @@ def _rounded(values: Readings, present: Bools, scale: Scale) -> Floats:
     return np.where(present, np.where(np.isfinite(rounded), rounded, values), np.nan).astype("<f8")
 
 
-def _known(values: Readings, scale: Scale) -> WholeNumbers | None:
+def _known(values: Readings, present: Bools, scale: Scale) -> WholeNumbers | None:
     """Return values as whole numbers, or as codes of so many digits; None where no integer type holds them."""
-    missing, whole = ~np.isfinite(values), np.empty(len(values), dtype=np.int32)
+    whole = np.empty(len(values), dtype=np.int32)
     for part in _parts(len(values)):
+        scaled, some = values[part].astype(np.float64), present[part]
         with np.errstate(over="ignore"):  # what becomes infinite is held by none
-            scaled = np.rint(values[part].astype(np.float64) * 10.0**scale.decimals)
-        scaled[missing[part]] = 0
+            scaled *= 10.0**scale.decimals
+        np.rint(scaled, out=scaled)
+        if not some.all():
+            scaled[~some] = 0
         if max(scaled.max(initial=0), -scaled.min(initial=0)) >= LARGEST:
             return None
         whole = _put(whole, part, _in_digits(scaled.astype(np.int64), scale.digits))
-    known = WholeNumbers(whole, missing)
+    known = WholeNumbers(whole, ~present)
     return known if _fits(known) else None
 
 
@@ -209,32 +224,26 @@ def _parts(count: int) -> Iterator[slice]:
     return (slice(begin, min(begin + PART_ROWS, count)) for begin in range(0, count, PART_ROWS))
 
 
-def _reach(known: WholeNumbers) -> tuple[int, int]:
-    """Return the least and the highest number, 0 and 0 where there is none."""
-    present = known.whole[~known.missing] if known.missing.any() else known.whole
-    return (int(present.min()), int(present.max())) if len(present) else (0, 0)
-
-
 def _fits(known: WholeNumbers) -> bool:
-    least, highest = _reach(known)
+    least, highest = known.reach
     return highest - least < np.iinfo(np.uint32).max
 
 
 def _numbered(known: WholeNumbers) -> tuple[Numbers, int]:
     """Return whole numbers from their least up in the smallest type, and the least; one over the highest is missing."""
-    least, highest = _reach(known)
+    least, highest = known.reach
     span = highest - least
     dtype = next(each for each in INTEGER_TYPES if span < np.iinfo(each).max)
     numbers: Numbers = np.empty(len(known.whole), dtype=f"<{dtype}")
     for part in _parts(len(numbers)):
         numbers[part] = known.whole[part] - least
-    if known.missing.any():
+    if not known.is_all:
         numbers[known.missing] = span + 1
     return numbers, least
 
 
 def _gap(numbers: Numbers, known: WholeNumbers) -> int | None:
-    return int(numbers[known.missing][0]) if known.missing.any() else None
+    return None if known.is_all else int(numbers[known.missing.argmax()])
 
 
 def _name(numbers: Numbers) -> str:
@@ -249,11 +258,14 @@ def _in_digits(whole: Whole, digits: int) -> Whole:
     if not digits:
         return whole
     full, least = 10**digits, 10 ** (digits - 1)
-    decade = np.maximum(np.floor(np.log10(np.maximum(whole, 1))).astype(np.int64) - digits + 1, 0)
+    codes, longer = whole.copy(), np.flatnonzero(whole >= full)
+    whole = whole[longer]
+    decade = np.floor(np.log10(whole)).astype(np.int64) - digits + 1
     mantissa = np.rint(whole / 10.0**decade).astype(np.int64)
     carried = mantissa == full
     decade, mantissa = decade + carried, np.where(carried, least, mantissa)
-    return np.where(whole < full, whole, full + (decade - 1) * 9 * least + mantissa - least)
+    codes[longer] = full + (decade - 1) * 9 * least + mantissa - least
+    return codes
 
 
 def _line_through(relative: Relative | None, known: WholeNumbers) -> tuple[LowerBound | None, Numbers]:
@@ -265,7 +277,7 @@ def _line_through(relative: Relative | None, known: WholeNumbers) -> tuple[Lower
     if relative is None:
         return nothing
     slope = _slope(relative.known, known)
-    if not slope or max(map(abs, _reach(relative.known))) * abs(slope) >= LARGEST - SLOPE_ONE:
+    if not slope or max(map(abs, relative.known.reach)) * abs(slope) >= LARGEST - SLOPE_ONE:
         return nothing
     whole: Whole = np.empty(len(known.whole), dtype=np.int32)
     for part in _parts(len(whole)):
@@ -292,8 +304,11 @@ def _slope(one: WholeNumbers, other: WholeNumbers) -> int:
 def _both(one: WholeNumbers, other: WholeNumbers) -> Iterator[tuple[Floats, Floats]]:
     """Yield the numbers of the rows that two columns know, a part of them at a time."""
     for part in _parts(len(one.whole)):
-        both = ~one.missing[part] & ~other.missing[part]
-        yield one.whole[part][both].astype(float), other.whole[part][both].astype(float)
+        x, y = one.whole[part], other.whole[part]
+        if not (one.is_all and other.is_all):
+            both = ~one.missing[part] & ~other.missing[part]
+            x, y = x[both], y[both]
+        yield x.astype(float), y.astype(float)
 
 
 def _expected(other: WholeNumbers, slope: int, part: slice) -> Whole:

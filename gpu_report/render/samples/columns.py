@@ -147,9 +147,8 @@ def _pack_rings(ring: pd.DataFrame) -> dict[str, Packed]:
 
 def _time_decimals(ring: pd.DataFrame) -> int:
     """Return how finely the moments of the driver's readings mean something: each is of all the time since the last."""
-    steps_s = np.diff(ring["t_s"].to_numpy(dtype=float))
-    is_long = len(steps_s) > 0 and float(np.nanmedian(steps_s, overwrite_input=True)) >= LONG_STEP_S
-    return HUNDREDTH_DECIMALS if is_long else MILLISECOND_DECIMALS
+    long = np.count_nonzero(np.diff(ring["t_s"].to_numpy(dtype=float)) >= LONG_STEP_S)
+    return HUNDREDTH_DECIMALS if 2 * long > len(ring) - 1 else MILLISECOND_DECIMALS
 
 
 def _scales(quantities: Iterable[Quantity]) -> dict[str, Scale]:

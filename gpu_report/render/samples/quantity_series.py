@@ -1,6 +1,7 @@
 """One quantity of a GPU in order of time, as fine as it is known: what charts and the first picture are drawn from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -16,11 +17,16 @@ OF_HOST = "host:"  # before the name of a quantity of the machine: its memory is
 
 @dataclass(frozen=True, eq=False)
 class QuantitySeries:
-    """One quantity of a GPU in order of time, as fine as the driver gave it; `tick_s` is the step of the samples."""
+    """One quantity of a GPU in order of time, as fine as the driver gave it; samples were taken at `ticks_t_s`."""
 
     t_s: Floats
     values: Floats
-    tick_s: float = 1.0
+    ticks_t_s: Floats = field(default_factory=lambda: np.empty(0))
+
+    @cached_property
+    def tick_s(self) -> float:
+        """Return the step of the samples, 1 s of fewer than two."""
+        return float(np.median(np.diff(self.ticks_t_s))) if len(self.ticks_t_s) > 1 else 1.0
 
 
 def gpu_indexes(run: Run) -> list[int]:
@@ -42,7 +48,8 @@ def quantity_series(run: Run, gpu: int, name: str) -> QuantitySeries:
 
 
 def _read(frame: pd.DataFrame, name: str) -> QuantitySeries:
-    return QuantitySeries(frame["t_s"].to_numpy(dtype=float), frame[name].to_numpy())
+    t_s = frame["t_s"].to_numpy(dtype=float)
+    return QuantitySeries(t_s, frame[name].to_numpy(), t_s)
 
 
 def _kept(ring: pd.DataFrame, name: str) -> QuantitySeries:
@@ -58,14 +65,13 @@ def with_value(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def _finest(ticks: QuantitySeries, ring: QuantitySeries) -> QuantitySeries:
     """Return the driver's own readings, with the ticks where it kept none, as the timeline does (js/lines.js)."""
-    tick_s = float(np.median(np.diff(ticks.t_s))) if len(ticks.t_s) > 1 else 1.0
     if not len(ring.t_s):
-        return QuantitySeries(ticks.t_s, ticks.values, tick_s)
+        return ticks
     after = np.clip(np.searchsorted(ring.t_s, ticks.t_s), 1, len(ring.t_s) - 1)
-    alone = np.minimum(np.abs(ticks.t_s - ring.t_s[after - 1]), np.abs(ring.t_s[after] - ticks.t_s)) > tick_s / 2
+    alone = np.minimum(np.abs(ticks.t_s - ring.t_s[after - 1]), np.abs(ring.t_s[after] - ticks.t_s)) > ticks.tick_s / 2
     if not alone.any():
-        return QuantitySeries(ring.t_s, ring.values, tick_s)
+        return QuantitySeries(ring.t_s, ring.values, ticks.t_s)
     t_s = np.concatenate([ring.t_s, ticks.t_s[alone]])
     values = np.concatenate([ring.values, ticks.values[alone]])
     order = np.argsort(t_s, kind="stable")
-    return QuantitySeries(t_s[order], values[order], tick_s)
+    return QuantitySeries(t_s[order], values[order], ticks.t_s)

@@ -13,7 +13,7 @@ from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.thresholds import HOT_C
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import intersect, length_s, mask_in_any, union
-from gpu_report.model import Cause, Evidence, Finding
+from gpu_report.model import Advice, Cause, Evidence, Finding
 from gpu_report.wording import length, lower_first
 
 COUNTER_TEXTS = {
@@ -22,6 +22,11 @@ COUNTER_TEXTS = {
     "sw_thermal_slowdown_s": "limited by the driver for heat, by its counter",
     "hw_thermal_slowdown_s": "limited by the board for heat, by its counter",
 }
+BRAKE = Advice(
+    "Check the power supply and its cables: a signal from outside the GPU (power brake) says that it is overloaded. A "
+    "server's management shows why",
+    short="Check the power supply and its cables, which slowed the GPU (power brake)",
+)
 
 
 def throttling(context: Context) -> list[Finding]:
@@ -42,6 +47,7 @@ def _finding(context: Context, throttle: Throttle) -> Finding:
         gpu=throttle.gpu,
         evidence=_evidence(context, throttle, series),
         cause=_cause(throttle, others),
+        advice=(BRAKE,) if throttle.brake else (),
         kernel_events=tuple(context.signals.of(throttle.gpu, start_s, end_s).kernel),
         lost_gpu_s=throttle.lost_s if throttle.lost.any() and not throttle.by_design else None,
     )

@@ -16,6 +16,7 @@ from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING
 from gpu_report.model import CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
 from gpu_report.wording import about_length, counted, gpus_words, lower_first, place_words, shown_ratio, upper_first
 
+COSTS = frozenset({"other-process", "power-cap"})  # whose stay or stretches cost a part of the time that they take
 FASTER_FROM = 1.2  # times as fast: less is no headline
 
 
@@ -34,10 +35,10 @@ def momentary(
     for (cause, _), mine in of.items():
         limit = next((limit for limit in limits if limit.cause == cause), None)
         took_s = _took_s(mine)
-        saves_s = took_s if limit is None else min(took_s, limit.saves_at_most_s * max(epochs, 1))
         cost_s, faster = cost_on_the_clock_s(context, mine), _faster_without(limit, epoch_now_s(limits))
-        if cost_s is not None and all(one.lost_gpu_s is not None for one in mine):
-            saves_s = min(saves_s, cost_s)  # a clock that is lower for hours costs a part of them
+        is_known = cost_s is not None and all(one.lost_gpu_s is not None for one in mine)
+        saves_s = cost_s if is_known and cost_s is not None else took_s  # a lower clock costs a part of its time
+        saves_s = saves_s if limit is None else min(saves_s, limit.saves_at_most_s * max(epochs, 1))
         saves_s *= th.UNSURE if cause == UNEXPLAINED else 1.0
         if cause not in waited_for | lasting:
             sentence, then = _look(cause, mine, took_s, cost_s, faster)
@@ -78,7 +79,7 @@ def _look(
         text = f"{upper_first(_gpus([worst]))} waited {took} for {OTHER_NODE}, which nvidia-smi shows as busy"
     elif names_own and at is not None:
         text = f"Look at {place_words(at)}: {felt} for {took} there{faster}"
-    elif advice is not None and cause == "other-process":  # how much it slowed the training is not always known
+    elif advice is not None and cause in COSTS:  # how much it slowed the training is not always known
         lost = f"it cost about {about_length(cost_s)} of training" if cost_s else f"it was there for {took}"
         text = f"{advice.short}: {lost}{faster}"
     elif advice is not None:

@@ -228,6 +228,17 @@ def test_a_card_at_the_limit_that_it_came_with_does_what_it_can(default_w):
     assert [f.severity for f in throttled(with_default(default_w, run(CAP)))] == ["warning"]  # it has shown more
 
 
+def test_a_power_brake_leads_to_the_power_supply_by_what_it_costs():
+    often = np.arange(SECONDS) % 20 < 8
+    given = run(clock_event_reasons=np.where(often, BRAKE | HW, 0), sm_clock_mhz=np.where(often, 600, FULL_MHZ))
+    (finding,) = throttled(given)
+    assert [each.short for each in finding.advice] == [
+        "Check the power supply and its cables, which slowed the GPU (power brake)"
+    ]
+    lead = "Check the power supply and its cables, which slowed the GPU (power brake): it cost about 31 s of training."
+    assert analyse(given).verdict.text.startswith(lead)
+
+
 def test_what_a_card_can_do_is_judged_by_its_steps_for_a_validation_is_a_lighter_load():
     at_limit = np.arange(SECONDS) % 60 < 40
     given = run(

@@ -128,7 +128,7 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     )
     if works_there:
         return Candidate("main-process", STRONG if computes else POSSIBLE, _other_work(signals), numbers)
-    if launches_too_much(signals):
+    if signals.is_lasting and launches_too_much(signals):  # one batch of a drop says nothing of all steps
         text = f"a step took {_launching_s(signals):.1f} s of CPU work, far more than any YOLO model needs"
         return Candidate("main-process", LIKELY, text, numbers, (_of_layer(signals) or PROFILE,))
     if partly_in_call(signals) is not None:  # which says where

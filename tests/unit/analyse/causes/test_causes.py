@@ -694,6 +694,14 @@ def test_the_time_in_a_function_of_the_users_is_no_launching(call_share, too_muc
     assert explain(found).cause.explanation.startswith("a step took 0.5 s of CPU work") == too_much
 
 
+def test_one_batch_of_a_drop_says_nothing_of_all_steps():
+    """The last batch of a first epoch, of another size, took 5 s: once, and in each training (H200, 2026-11-27)."""
+    fall = signals(ONE_CORE, gpu={"gpu_util_pct": 1, "sm_active_pct": 1}, stood=LAUNCHES, step_s=0.6)
+    assert "a step took" not in explain(fall).cause.explanation
+    in_first = explain(dataclasses.replace(fall, in_first_epoch=True))
+    assert (in_first.cause.name, in_first.advice) == ("startup", ())
+
+
 @pytest.mark.parametrize(("share", "leads"), [(0.89, True), (0.3, False)])
 def test_a_layer_of_the_users_that_takes_most_of_a_pass_is_why_a_step_takes_long(share, leads):
     """A loop over the windows of a feature map: 1.0 s a step, where YOLO26s takes 0.1 s (H200, 2026-11-27)."""

@@ -56,16 +56,17 @@ def is_typed(code: str) -> bool:
 def apart(text: str) -> list[tuple[str, bool]]:
     """Return the parts of a text, each with whether it is a command that stands on a line of its own, to be copied.
 
-    Commands stand between backticks, or are all of the text. A single word stays in its sentence, for it cannot break.
+    Commands stand between backticks, or are all of the text. A single word stays in its sentence, for it cannot break;
+    a call in Python may be longer than a line.
     """
     parts = text.split("`")
-    if len(parts) == 1 and is_typed(text) and " " in text:
+    if len(parts) == 1 and is_typed(text) and _may_break(text):
         return [(text, True)]
     if len(parts) % 2 == 0:  # a backtick in somebody's path
         return [(text, False)]
     found: list[tuple[str, bool]] = [("", False)]
     for place, part in enumerate(parts):
-        if place % 2 and is_typed(part) and " " in part:
+        if place % 2 and is_typed(part) and _may_break(part):
             before = found.pop()[0].rstrip(" ,;")
             found += [(before if before.endswith((":", ".")) or not before else f"{before}:", False), (part, True)]
             found.append(("", False))
@@ -74,6 +75,10 @@ def apart(text: str) -> list[tuple[str, bool]]:
             rest = part if said or not place else part.lstrip(" .,;")  # after a command its full stop goes
             found.append((said + (f"`{part}`" if place % 2 else rest), False))
     return [(said.strip(), command) for said, command in found if said.strip()]
+
+
+def _may_break(code: str) -> bool:
+    return " " in code or "(" in code
 
 
 def with_command_lines(text: str, indent: int = 4) -> str:

@@ -15,6 +15,11 @@ def test_a_command_stands_on_a_line_of_its_own_with_the_rest_around_it():
     assert with_command_lines(text).splitlines()[1] == "    yolo detect train resume model=a/last.pt"
 
 
+def test_a_call_in_python_is_a_line_that_nothing_breaks():
+    call = 'YOLO("/a/last.pt").train(resume=True)'
+    assert apart(f"Resume: in train.py, `{call}`") == [("Resume: in train.py:", False), (call, True)]
+
+
 def test_a_sentence_that_ends_before_its_command_says_that_one_follows():
     assert apart("reboot, or load it `sudo modprobe nvidia`")[0] == ("reboot, or load it:", False)
     assert apart("look for it: `lspci -d 10de:`, `dmesg | grep NVRM`") == [

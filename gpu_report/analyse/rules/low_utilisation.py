@@ -12,6 +12,7 @@ from gpu_report.analyse.busy_in_training import (
     steady_words,
 )
 from gpu_report.analyse.causes import Explanation, explain, explain_waiting
+from gpu_report.analyse.causes.data_loading import WAITED_KEY
 from gpu_report.analyse.causes.late_first_batches import with_late_first_batches
 from gpu_report.analyse.causes.main_process import OF_A_CALL, launch_bound, of_growth
 from gpu_report.analyse.causes.thresholds import LAUNCH_SM_SHARE, MAIN_BOUND_UTIL_PCT
@@ -98,9 +99,11 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
     busy = None if mean_pct is None else busy_in_training(context, training, signals.gpu)
     explained = with_late_first_batches(training, _explained(signals, waited))
     cause = explained.cause
+    is_said = any(each.key == WAITED_KEY for each in explained.evidence)
+    wait_pct = None if waited is None or is_said else 100 * waited
     numbers = evidence(
         Evidence(f"utilisation in steady state ({ORDINARY})", mean_pct, "%", key=STEADY_KEY),
-        ("share of time that the training waited for data", None if waited is None else 100 * waited, "%"),
+        ("share of time that the training waited for data", wait_pct, "%"),
     )
     severity = _severity(cause, mean_pct, training)
     by_nature = severity == "info" and cause.name == LAUNCH_BOUND

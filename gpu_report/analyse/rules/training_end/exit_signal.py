@@ -21,7 +21,7 @@ from gpu_report.wording import lower_first
 SHELL_BASE = 128  # a shell exits with 128 + n when signal n ended its command
 MEANINGS = {
     "SIGINT": "somebody pressed Ctrl-C",
-    "SIGTERM": "somebody asked it to end (kill, a scheduler at its time limit, a container that is stopped)",
+    "SIGTERM": "somebody asked it to end",
     "SIGHUP": "its terminal was closed: `record --background`, nohup or tmux outlive that",
     "SIGSEGV": "it crashed: a library touched memory that is not its own",
     "SIGBUS": "it crashed: memory that it had was not there, such as a full /dev/shm",
@@ -30,6 +30,7 @@ MEANINGS = {
     "SIGILL": "it crashed on an instruction that this CPU does not have",
 }
 WHO_KILLED = "Find who killed it: kill -9, a scheduler at its limit, a container that was stopped"
+WHO_ASKED = "Find who stopped it: kill, a scheduler at its time limit, a container that was stopped"
 BY_HAND = "SIGINT"  # whoever pressed Ctrl-C knows it
 STOPPED = "Stopped by Ctrl-C"
 TIME_LIMIT = "`sacct -j JOB -o State` shows which; ask for more time (`--time`), or submit it again to resume"
@@ -75,7 +76,8 @@ def command_exit(context: Context, event: RecordedEvent, pids: frozenset[int]) -
             advice=(Advice(TIME_LIMIT, short=ASK_MORE_TIME),),
         )
     why = lower_first(how) + (f": {MEANINGS[name]}" if name in MEANINGS else "")
-    return CommandExit(how, Cause("run-ended", CERTAIN, why))
+    advice = (Advice(WHO_ASKED, short=WHO_ASKED),) if name == ASKED_TO_END else ()
+    return CommandExit(how, Cause("run-ended", CERTAIN, why), advice=advice)
 
 
 def is_by_hand(event: RecordedEvent) -> bool:

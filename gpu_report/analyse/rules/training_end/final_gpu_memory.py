@@ -13,13 +13,13 @@ from gpu_report.wording import MIB_PER_GIB, gib
 
 
 def memory_just_before(context: Context, end_s: float) -> tuple[Evidence, ...]:
-    """Return how full each used GPU was shortly before the end."""
-    found = []
-    for series in context.used_series:
-        share = share_just_before(context.gpu_memory(series), end_s)
-        if share is not None:
-            found.append(Evidence(f"memory of GPU {series.gpu} in use just before", 100 * share, "%"))
-    return tuple(found)
+    """Return how full the fullest of the used GPUs was shortly before the end."""
+    shares = {each.gpu: share_just_before(context.gpu_memory(each), end_s) for each in context.used_series}
+    known = {gpu: share for gpu, share in shares.items() if share is not None}
+    if not known:
+        return ()
+    gpu = max(known, key=lambda gpu: known[gpu])
+    return (Evidence(f"memory of GPU {gpu} in use just before", 100 * known[gpu], "%"),)
 
 
 def share_just_before(memory: GpuMemory, end_s: float) -> float | None:

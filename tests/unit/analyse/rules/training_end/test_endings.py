@@ -13,7 +13,7 @@ from gpu_report.analyse.compare import compare
 from gpu_report.analyse.compare.comparability import cut_short
 from gpu_report.analyse.compare.finding_changes import compare_findings
 from gpu_report.analyse.compare.gate_syntax import default_gates
-from gpu_report.analyse.rules.training_end.exit_signal import WHO_KILLED
+from gpu_report.analyse.rules.training_end.exit_signal import WHO_ASKED, WHO_KILLED
 from gpu_report.catalogue import RULES
 from gpu_report.model import (
     NAN_GRADIENT,
@@ -703,3 +703,10 @@ def test_an_end_is_a_moment(at_s):
     ended = RecordedEvent(at_s, "command_ended", None, {"exit_code": 1})
     (finding,) = [f for f in analyse(make_run([0.0] * 60, events=[ended])).findings if f.rule == "run-ended"]
     assert (finding.start_t_s, finding.end_t_s) == (at_s, at_s)
+
+
+def test_who_asked_a_command_to_end_is_to_be_found():
+    (finding,) = ends(recorded(rank(), events=[command(signal="SIGTERM")]))
+    assert [each.short for each in finding.advice if not each.resume] == [WHO_ASKED]
+    (killed,) = ends(recorded(rank(), events=[command(signal="SIGSEGV")]))
+    assert WHO_ASKED not in [each.short for each in killed.advice]

@@ -34,6 +34,7 @@ HIGH = 0.8
 
 UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
 AT_MOST = frozenset({"power-cap", "thermal"})  # a slower clock costs no more than its share: not all work needs it
+LENGTH_SAID = frozenset({"slow-start"})  # its summary and numbers say it, of all times that a part of start-up came
 TITLES_SHOWN = 3  # of the findings that one step is for
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
 
@@ -242,7 +243,7 @@ def _badness(finding: Finding) -> tuple[int, float]:
 def _facts(finding: Finding, analysis: Analysis) -> tuple[Fact, ...]:
     level, low = known(finding.level_pct), known(finding.low_pct)
     lost = [_lost(finding)] if _is_costly(finding) else []
-    lasts = finding.duration_s > 0 and finding.rule not in TIMELESS
+    lasts = finding.duration_s > 0 and finding.rule not in TIMELESS | LENGTH_SAID
     took = [Fact("Length", duration(finding.took_s))] if lasts else []
     if finding.occurrences:
         took = [Fact("Times", f"{len(finding.occurrences):,}"), Fact("Total", duration(finding.took_s))]

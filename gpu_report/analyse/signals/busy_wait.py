@@ -45,7 +45,8 @@ def busy_waits(series: GpuSeries, usable: Bools, *, on_other_nodes: bool = False
         no_work |= (tensor <= th.BUSY_WAIT_TENSOR_SHARE) & (power <= th.BUSY_WAIT_POWER_SHARE_WITHOUT_TENSOR)
     if on_other_nodes:
         no_work |= _hardly_works(series)
-    found = _stretches(series, usable & (series.util_pct >= th.BUSY_WAIT_UTIL_PCT) & no_work, usable)
+    is_full = series.util_pct >= th.BUSY_WAIT_UTIL_PCT
+    found = _stretches(series, usable & is_full & _in_next_row(series, no_work), usable)
     longest = [wait for wait in found if _lasts(series, wait, th.LOW_AT_LEAST_S)]
     if not on_other_nodes or not _is_habit(series, usable, found):
         return longest
@@ -92,30 +93,32 @@ def _is_habit(series: GpuSeries, usable: Bools, found: Sequence[Interval]) -> bo
 
 
 def _idles(series: GpuSeries) -> Bools:
-    """Tell at which readings of utilisation a GPU draws no more than while it does nothing, with its clocks up.
+    """Tell in which rows of samples a GPU draws no more than while it does nothing, with its clocks up.
 
     Tensor cores are never used. Power that hardly changes tells nothing.
     """
     samples, idle_w = series.samples, _idle_power_w(series)
     power_w = samples["power_w"].to_numpy(dtype=float)
     if idle_w is None or float(np.nanmax(power_w)) < th.IDLE_POWER_RANGE * idle_w:
-        return np.zeros(len(series.t_s), dtype=np.bool_)
+        return np.zeros(len(samples), dtype=np.bool_)
     tensor_pct = np.nan_to_num(samples["tensor_active_pct"].to_numpy(dtype=float))
-    return _in_next_row(series, (power_w <= th.IDLE_POWER_FACTOR * idle_w) & (tensor_pct < th.IDLE_TENSOR_PCT))
+    idles: Bools = (power_w <= th.IDLE_POWER_FACTOR * idle_w) & (tensor_pct < th.IDLE_TENSOR_PCT)
+    return idles
 
 
 def _hardly_works(series: GpuSeries) -> Bools:
-    """Tell at which readings of utilisation SMs and tensor cores are hardly used, at a power near that of no work.
+    """Tell in which rows of samples SMs and tensor cores are hardly used, at a power near that of no work.
 
     A short step may lie between two waits, in one row with them. Where SM activity is not recorded, nothing is said.
     """
     samples, idle_w = series.samples, _idle_power_w(series)
     if idle_w is None:
-        return np.zeros(len(series.t_s), dtype=np.bool_)
+        return np.zeros(len(samples), dtype=np.bool_)
     power_w, sm_pct = (samples[name].to_numpy(dtype=float) for name in ("power_w", "sm_active_pct"))
     tensor_pct = np.nan_to_num(samples["tensor_active_pct"].to_numpy(dtype=float))
-    rows = (power_w <= th.SPIN_POWER_FACTOR * idle_w) & (sm_pct <= th.SPIN_SM_PCT) & (tensor_pct <= th.SPIN_TENSOR_PCT)
-    return _in_next_row(series, rows)
+    spins: Bools = (power_w <= th.SPIN_POWER_FACTOR * idle_w) & (tensor_pct <= th.SPIN_TENSOR_PCT)
+    spins &= sm_pct <= th.SPIN_SM_PCT
+    return spins
 
 
 def _idle_power_w(series: GpuSeries) -> float | None:
@@ -149,12 +152,12 @@ def _of_clock(series: GpuSeries, usable: Bools) -> Floats | float:
 
 
 def _of_typical(series: GpuSeries, usable: Bools, name: str) -> Floats | None:
-    """Return a column at each reading of utilisation, as a share of what it usually is; None where it is not known."""
+    """Return a column, its next value where it is missing, as a share of what is usual; None where none is known."""
     values, t_s = series.samples[name].to_numpy(dtype=float), series.samples["t_s"].to_numpy(dtype=float)
     known = np.isfinite(values)
     if not known.any():
         return None
     values, t_s = values[known], t_s[known]
     typical = float(np.median(np.interp(series.t_s[usable], t_s, values) if usable.any() else values))
-    next_row = np.minimum(rows_before(t_s, series.t_s), len(values) - 1)
-    return values[next_row] / typical if typical > 0 else None
+    next_known = np.minimum(np.cumsum(known) - known, len(values) - 1)
+    return values[next_known] / typical if typical > 0 else None

@@ -144,17 +144,15 @@ def in_blocks(series: GpuSeries, seconds: float, *masks: Bools) -> tuple[GpuSeri
     """
     if series.interval_s >= seconds or not len(series.t_s):
         return series, list(masks)
-    changes = np.logical_or.reduce([np.diff(mask, prepend=mask[:1]) for mask in masks]) | series.after_gap
-    begins = np.flatnonzero(changes | (np.diff(series.t_s // seconds, prepend=-1.0) != 0))
-    weight_s, busy_s = (np.add.reduceat(values, begins) for values in (series.weight_s[:], _busy_s(series)))
+    number, changes = np.floor(series.t_s / seconds), series.after_gap  # ten times as fast as `//`
+    for each in (number, *masks):
+        changes[1:] |= each[1:] != each[:-1]
+    del number  # a month has 13 million
+    begins, each_s = np.flatnonzero(changes), series.weight_s[:]
+    weight_s, busy_s = (np.add.reduceat(values, begins) for values in (each_s, series.util_pct * each_s))
     util_pct = np.divide(busy_s, weight_s, out=series.util_pct[begins].astype(float), where=weight_s > 0)
     blocks = replace(series, t_s=series.t_s[begins], util_pct=util_pct, weight_s=weight_s, interval_s=seconds)
     return blocks, [mask[begins] for mask in masks]
-
-
-def _busy_s(series: GpuSeries) -> Floats:
-    busy: Floats = series.util_pct * series.weight_s[:]
-    return busy
 
 
 def running_total(seconds: Floats, some: Bools | None = None) -> Floats:

@@ -37,7 +37,7 @@ MISSING: Final = np.float32(np.nan)
 NO_DECIMALS: Final[Mapping[str, int]] = {}
 IN_8_BITS: Final = -1  # in the place of a column's decimals: uint8 where it holds all
 SPARE: Final = 2  # decimals: what float32 is off by must not show in the difference of two readings of a counter
-FEW: Final = 64  # cells that most often tell already that a column is not of whole numbers
+FEW: Final = 64  # cells that most often tell already that a column is not of whole numbers, or of one
 MORE_ROOM: Final = 1.05  # of rows: lines become longer and shorter over a run
 MOST_THREADS: Final = 4  # more are no faster: the pieces are put together by one
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -192,17 +192,16 @@ def _parse(path: Path, span: _Span, width: int, there: Mapping[str, int], decima
         return None  # infinity is no reading, and must be counted
     in_order = sorted(there, key=lambda name: there[name])  # as they stand in the file
     columns: dict[str, Floats] = {}
-    for at, (name, is_one) in enumerate(zip(in_order, _are_one(table), strict=True)):
-        column = _small(table[: 1 if is_one else None, at], decimals.get(name, 0))
+    for name, values in zip(in_order, table.T, strict=True):
+        is_one = _are_one(values[:FEW]) and _are_one(values)
+        column = _small(values[: 1 if is_one else None], decimals.get(name, 0))
         columns[name] = np.broadcast_to(column[0], len(table)) if is_one else column
     return columns, len(data)
 
 
-def _are_one(table: npt.NDArray[np.float64]) -> list[bool]:
-    """Tell of each column whether all of its values are one, or all are missing: of all at once, for they are many."""
-    same = (table == table[:1]) | (np.isnan(table) & np.isnan(table[:1]))
-    found: list[bool] = (same.all(axis=0) & (len(table) > 0)).tolist()  # a piece may have blank lines alone
-    return found
+def _are_one(values: npt.NDArray[np.float64]) -> bool:
+    """Tell whether all values are one, or all are missing; of no value, as of blank lines alone, it is not so."""
+    return len(values) > 0 and bool((np.isnan(values) if np.isnan(values[0]) else values == values[0]).all())
 
 
 def _has_truths(data: bytes) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import pandas as pd
+import numpy.typing as npt
 
 MIB: Final = 2**20
 LONGEST_TICK_S: Final = 10.0  # a row vouches for no more than this: a few rows must not make a year
@@ -91,7 +91,6 @@ class Limits:
 SHORT: Final = Limits()  # of a recording of which nothing else is known
 
 
-def limits_of(samples: pd.DataFrame) -> Limits:
-    """Return what a recording with these samples can hold."""
-    ticks_s = np.unique(samples["t_s"].to_numpy(dtype=float))
+def limits_of(ticks_s: npt.NDArray[np.float64]) -> Limits:
+    """Return what a recording can hold in which the recorder looked at these times, in order."""
     return Limits(float(np.minimum(np.diff(ticks_s), LONGEST_TICK_S).sum()))

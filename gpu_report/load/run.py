@@ -78,7 +78,7 @@ def load_run(path: Path) -> Run:
         if ahead:
             ahead.cancel()
         raise _explained(error, _events(folder, SHORT)[0]) from error
-    limits = limits_of(samples.ticks)
+    limits = limits_of(samples.ticks_s)
     events, event_problems = _events(folder, limits, samples)
     run = _assemble(path, samples, info, events, limits, ahead)
     if len(samples.frame) > MANY_ROWS:
@@ -233,7 +233,7 @@ def _notes(info: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _holes(samples: Samples, recorded: Recording) -> tuple[str, ...]:
     """Return how long no tick was written between the first and the last: rows that were cut out leave nothing else."""
-    ticks_s = np.unique(samples.ticks["t_s"].to_numpy(dtype=float))
+    ticks_s = samples.ticks_s
     steps_s, interval_s = np.diff(ticks_s), np.asarray(recorded.interval_s or 1.0)
     if not recorded.is_ours:
         interval_s = local_intervals_s(ticks_s, float(interval_s))

@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,11 @@ class Samples:
     problems: tuple[str, ...]
     ticks: pd.DataFrame
     ticks_name: str
+
+    @cached_property
+    def ticks_s(self) -> npt.NDArray[np.float64]:
+        """Return when the recorder looked, in order: at several GPUs at once."""
+        return np.unique(self.ticks["t_s"].to_numpy(dtype=float))
 
 
 def load_samples(path: Path) -> Samples:

@@ -15,11 +15,12 @@ from gpu_report.analyse.causes import Explanation, explain, explain_waiting
 from gpu_report.analyse.causes.data_loading import WAITED_KEY
 from gpu_report.analyse.causes.late_first_batches import with_late_first_batches
 from gpu_report.analyse.causes.main_process import OF_A_CALL, launch_bound, of_growth
-from gpu_report.analyse.causes.thresholds import LAUNCH_SM_SHARE, MAIN_BOUND_UTIL_PCT
+from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.tensor_share import nearly_empty
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
@@ -66,14 +67,19 @@ def _low(context: Context, training: Training) -> Iterator[_Low]:
             continue
         waited = of_epochs if of_epochs is not None else signals.data_wait_share  # of an only epoch, once warmed up
         waits = waited is not None and waited >= th.DATA_WAIT_SHARE
-        if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT) or _has_small_kernels(signals):
+        if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT) or _has_small_kernels(context, training, signals):
             yield _Low(signals, mean_pct, waited)
 
 
-def _has_small_kernels(signals: IntervalSignals) -> bool:
-    """Tell whether most SMs idle while a kernel runs, for the main process launches too little at a time."""
+def _has_small_kernels(context: Context, training: Training, signals: IntervalSignals) -> bool:
+    """Tell whether most SMs idle while a kernel runs, for the main process launches too little at a time.
+
+    A kernel that waits for another rank's GPU hardly uses any, nor does one of a few threads: no batch helps there.
+    """
     util_pct, sm_pct = signals.gpu_within("gpu_util_pct"), signals.gpu_within("sm_active_pct")
-    if util_pct is None or sm_pct is None or sm_pct >= LAUNCH_SM_SHARE * util_pct:
+    if util_pct is None or sm_pct is None or sm_pct >= th.SMALL_KERNELS_SM_SHARE * util_pct:
+        return False
+    if training.ranks > 1 or nearly_empty(context, training, signals.gpu) is not None:
         return False
     return launch_bound(signals) is not None and explain(signals).cause.name == LAUNCH_BOUND
 

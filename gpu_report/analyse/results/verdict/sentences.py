@@ -66,9 +66,12 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     foreign = [f for f in findings if f.rule == "kernel" and any(near.event.of_another for near in f.kernel_events)]
     merged, found = merged_drops(findings), leads(context, findings, limits, projection)
     own = [f for f in findings if f not in foreign]
+    badly = [*lost(findings), *ended_badly(findings, ending)]
+    if badly and not is_long(trained):  # of steps that were hardly begun nothing is foretold beside it
+        found = [each for each in found if each.saves_s >= URGENT_S]
     lead = found[0] if found else None
     faults_first = lead is None or any(f.rule == "kernel" and f.severity == "critical" for f in own)
-    first = [*lost(findings), *ended_badly(findings, ending), *(_fault(own) if faults_first else ())]
+    first = [*badly, *(_fault(own) if faults_first else ())]
     if is_inference(context):
         said = leading(findings)
         rest = [finding for finding in findings if finding.id not in said]

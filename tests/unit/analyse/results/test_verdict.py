@@ -8,8 +8,10 @@ from support.runs import PROCESSES, make_run, readings
 from support.samples import analysis_of
 
 from gpu_report.analyse import analyse
+from gpu_report.analyse.results.verdict import sentences
+from gpu_report.analyse.results.verdict.lead import Lead
 from gpu_report.analyse.results.verdict.work import with_cause
-from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase, RecordedEvent
+from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase, RecordedEvent, Sentence
 from gpu_report.render.run.terminal import render_text
 
 NAN = float("nan")
@@ -277,3 +279,12 @@ def test_a_wait_that_a_log_from_outside_cannot_explain_names_the_recording_that_
     assert RECORD in analyse(outside).verdict.text
     assert RECORD not in analyse(machine(outside, command=("python", "train.py"))).verdict.text
     assert RECORD not in analyse(make_run(readings((0, 10), (90, 300)))).verdict.text
+
+
+@pytest.mark.parametrize(("trained_s", "is_foretold"), [(8, False), (110, True)])
+def test_after_a_crash_in_the_first_seconds_nothing_is_foretold(trained_s, is_foretold, monkeypatch):
+    lead = Lead(Sentence("fix", "Set `batch=64`."), 5.0)
+    monkeypatch.setattr(sentences, "leads", lambda *_: [lead])
+    run = make_run(readings((0, 10), (90, trained_s)))
+    ended = RecordedEvent(10.0 + trained_s, "command_ended", None, {"signal": "SIGKILL"})
+    assert ("batch" in analyse(dataclasses.replace(run, events=(ended,))).verdict.text) is is_foretold

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace as Some
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from gpu_report.analyse.rules import low_utilisation
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.signals.signals_index import SignalsIndex
+from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.load import load_run
 from gpu_report.model import Cause, Finding
@@ -133,10 +135,13 @@ def test_a_training_whose_processes_nobody_sees_waits_for_data_where_it_says_so(
 @pytest.mark.parametrize(
     ("sm_pct", "main_pct", "small"), [(25.0, 99.0, True), (80.0, 99.0, False), (25.0, 60.0, False)]
 )
-def test_kernels_that_leave_most_sms_idle_are_small_at_any_utilisation(sm_pct, main_pct, small):
+def test_kernels_that_leave_most_sms_idle_are_small_at_any_utilisation(sm_pct, main_pct, small, monkeypatch):
     """SM activity is 80 to 88 % of utilisation where a batch fills the GPU (H200)."""
     columns = {"gpu_util_pct": 97.0, "sm_active_pct": sm_pct, "main_cpu_pct": main_pct, "workers_cpu_pct": 80.0}
     rows = {name: np.full(60, value) for name, value in columns.items()}
     table = SignalTable(np.arange(60.0), rows, np.ones(60, dtype=bool))
     busy = replace(signals(80.0), host=table, own=table, data_wait_share=0.005)
-    assert low_utilisation._has_small_kernels(busy) == small
+    monkeypatch.setattr(low_utilisation, "nearly_empty", lambda *_: None)
+    alone, pair = Training(1, (0.0, 60.0)), Some(ranks=2)
+    assert low_utilisation._has_small_kernels(None, alone, busy) == small
+    assert not low_utilisation._has_small_kernels(None, pair, busy)  # one of them may wait for the other

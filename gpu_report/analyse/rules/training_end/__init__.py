@@ -18,7 +18,14 @@ from gpu_report.analyse.rules.training_end.gone_early import gone_early
 from gpu_report.analyse.rules.training_end.hang import Hang, find_hang
 from gpu_report.analyse.rules.training_end.last_stacks import with_last_stacks
 from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host_memory, memory_was_full, oom_kill
-from gpu_report.analyse.rules.training_end.oom_owner import MemoryOwner, memory_advice, memory_evidence, memory_owner
+from gpu_report.analyse.rules.training_end.oom_owner import (
+    MemoryOwner,
+    kept_advice,
+    memory_advice,
+    memory_evidence,
+    memory_owner,
+    risen_mib,
+)
 from gpu_report.analyse.rules.training_end.place_raised import with_place_raised
 from gpu_report.analyse.signals.gpu_losses import losses
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
@@ -95,6 +102,8 @@ def _crash(context: Context, run: InsideRun) -> Finding:
     ended = _finding(context, end_s, exception_summary(run), exception_cause(run))
     held = held_at_the_end(context, end_s) if exception_kind(run) == "gpu memory" else ()
     advice = exception_advice(run, _args(context, end_s), gpu_failed=_gpu_failed(context, end_s))
+    rise_mib = risen_mib(context, end_s) if run.raised.loader_worker == KILLED else None
+    advice = advice if rise_mib is None else (kept_advice(rise_mib),)
     return replace(ended, evidence=(*ended.evidence, *held), advice=advice)
 
 

@@ -10,7 +10,7 @@ from gpu_report.analyse.rules.training_end.oom_kill import OomKill, host_memory
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Evidence
-from gpu_report.wording import MIB_PER_GIB, gib
+from gpu_report.wording import MIB_PER_GIB, gib, memory_words
 
 # Values of the argument `cache` that keep the images in the memory of the main process, and those that do not.
 IN_MEMORY, NOT_IN_MEMORY = frozenset({"ram", "True"}), frozenset({"disk", "False"})
@@ -82,6 +82,28 @@ def _growth(context: Context, end_s: float) -> tuple[Evidence, ...]:
         ("host memory in use as it began to train", gib(float(before[-1])), "GiB"),
         ("host memory in use just before the end", gib(float(after[-1])), "GiB"),
     )
+
+
+def risen_mib(context: Context, end_s: float) -> float | None:
+    """Return what host memory rose by while a training trained, None where it did not rise all along.
+
+    Workers that start take theirs at once: what rises as much in the second half is kept from batch to batch.
+    """
+    training = context.training_at(end_s)
+    if training is None or not training.train_spans:
+        return None
+    used = column_values(context.run.host, "memory_used_mib", [(training.train_spans[0][0], end_s)])
+    at = int(used.argmax()) if len(used) else 0
+    if at < th.RISES_READINGS or at < len(used) - 1 - th.RISES_READINGS:
+        return None
+    rise, later = float(used[at] - used[0]), float(used[at] - used[at // 2])
+    return rise if rise >= th.RISES_MIB and later >= th.RISES_LATER * rise else None
+
+
+def kept_advice(rise_mib: float) -> Advice:
+    """Return to look for what workers keep, where host memory rose until one was killed."""
+    short = f"Find what each data-loader worker keeps: host memory rose {memory_words(rise_mib)} until one was killed"
+    return Advice(f"{short}. Fewer `workers` or more memory only delay that", short=short)
 
 
 def memory_advice(context: Context, end_s: float, oom: OomKill | None, owner: MemoryOwner) -> tuple[Advice, ...]:

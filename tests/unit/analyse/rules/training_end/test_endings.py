@@ -440,6 +440,25 @@ def test_a_killed_worker_is_told_of_cached_images_only_where_they_are(cache, nam
     assert [("cache=ram" in each.text, "`workers`" in each.text) for each in finding.advice] == [(named, True)]
 
 
+T_S = np.arange(float(SECONDS))
+KEPT = 20_000.0 + 100.0 * np.clip(T_S - 10, 0, END - 12)  # until the kill frees it
+
+
+@pytest.mark.parametrize(
+    ("used_mib", "rises"),
+    [
+        (np.where(T_S < END - 2, KEPT, 20_000.0), True),
+        (np.where(T_S < END - 2, np.minimum(KEPT, 26_000.0), 20_000.0), False),  # workers that started, and no more
+        (np.where(T_S < END - 2, 20_000.0 + (KEPT - 20_000.0) / 4, 20_000.0), False),
+    ],
+)
+def test_where_host_memory_rose_until_a_worker_was_killed_fewer_workers_only_delay_it(used_mib, rises):
+    """Copies that a data set kept of each image: 3 GiB a second in six workers (H200, 2026-11-27)."""
+    crashed = dataclasses.replace(rank(ended="exception", error="RuntimeError"), raised=Raised(loader_worker="SIGKILL"))
+    (finding,) = ends(recorded(crashed, host={"memory_used_mib": used_mib}))
+    assert (finding.advice[0].short.startswith("Find what each data-loader worker keeps: host memory rose")) == rises
+
+
 def test_a_worker_that_was_killed_ends_its_trainer_with_an_exception():
     died = rank(ended="exception", error="RuntimeError")
     (finding,) = ends(recorded(died, kernel=log(killed_line(108.0, pid=99))))

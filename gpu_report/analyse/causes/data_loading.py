@@ -26,6 +26,12 @@ LOOK_AT_WORKERS = Advice(
     short="Find what the data-loader workers wait for (`top` shows their CPU)",
 )
 
+# Of workers that have nothing left to do: an exception in the thread that sends batches loses one, and ends nothing.
+LOST_BATCH = Advice(
+    "Look for an error of a data-loader worker in the output: they wait for work, and a batch never came. A full "
+    "`/dev/shm` does that, for one (`df -h /dev/shm`)",
+    short="Look for an error of a data-loader worker in the output: a batch never came",
+)
 WAITED_KEY = "waited_for_data_pct"  # of evidence: of the interval, what the trainer waited for data
 
 
@@ -179,7 +185,8 @@ def loader_hung(signals: IntervalSignals) -> Candidate | None:
         ("the main process waited for the loader", 100 * stood.in_loader, "% of this time"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
-    return Candidate("input-stalled", STRONG, "no image came any more from the data-loader workers", numbers)
+    lost = () if signals.loader is not None else (LOST_BATCH,)
+    return Candidate("input-stalled", STRONG, "no image came any more from the data-loader workers", numbers, lost)
 
 
 def loader_latency(signals: IntervalSignals) -> Candidate | None:

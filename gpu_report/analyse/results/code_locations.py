@@ -19,6 +19,7 @@ from gpu_report.model import CodeLocation, Finding, Frame, Interval, LedgerRow
 
 SHOWN = 4  # locations of a finding: what comes after them is seldom what held it up
 LEAST_SHARE = 0.05  # of the notes of a process: less is passing by
+AT_WORK_SHARE = 0.1  # of the finding, of workers: a loader that is waited for works nearly always
 LEAST_NOTED_S = 1.0  # of a process within the finding: less of it may be chance
 # Causes in the GPU itself: in which line the training stood meanwhile says nothing of them.
 OF_THE_GPU = frozenset({"other-process", "power-cap", "thermal", "gpu-fault"})
@@ -44,6 +45,8 @@ def with_locations(context: Context, finding: Finding) -> Finding:
         processes = _processes(context, finding, role)
         if role == WORKERS and finding.rule == "slow-start" and not _noted_most(processes, spans):
             continue  # what is known of a worker may be what it did once it had begun at last
+        if role == WORKERS and not _at_work(processes, spans):
+            continue  # what they did before they ran out of work says nothing of why no batch came
         found += _locations(role, [_weighted(each, spans) for each in processes], own_first=own_first)
     where = tuple(found[:SHOWN]) or dump_locations(context, finding, spans, SHOWN)
     return replace(finding, where=where)
@@ -144,6 +147,17 @@ def _noted_most(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> bool:
     """Tell whether some processes noted, one or another, where they stood for half of some spans or more."""
     noted = union([span for each in processes for span in each.together(each.within(spans)[0]).tolist()])
     return 2 * length_s(intersect(noted, spans)) >= length_s(spans)
+
+
+def _at_work(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> bool:
+    """Tell whether some workers, one or another, were at work for AT_WORK_SHARE of some spans or more."""
+    worked: list[Span] = []
+    for each in processes:
+        rows = each.within(spans)[0]
+        lines, line_of = each.lines
+        busy = np.array([line is not None for line in lines], dtype=np.bool_)
+        worked += each.together(rows[busy[line_of[rows]]]).tolist() if len(rows) else []
+    return length_s(intersect(union(worked), spans)) >= AT_WORK_SHARE * length_s(spans)
 
 
 def _has(process: IdleStacks, role: str) -> bool:

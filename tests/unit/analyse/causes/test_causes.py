@@ -317,6 +317,9 @@ def test_a_loader_from_which_nothing_comes_hangs_and_is_not_slow(in_loader, util
     gpu = {"gpu_util_pct": util, "sm_active_pct": 0}
     stands = signals({**IDLE, "main_cpu_pct": 1}, gpu=gpu, stood=stood, is_lasting=lasting)
     assert (explain(stands).cause.explanation == "no image came any more from the data-loader workers") == hung
+    assert any("a batch never came" in each.short for each in explain(stands).advice) == hung
+    at_work = explain(dataclasses.replace(stands, loader=LoaderWork(0.0, 0.0)))
+    assert not any("a batch never came" in each.short for each in at_work.advice)
 
 
 def test_that_the_trainer_waited_is_told_by_its_stacks_before_its_cpu():

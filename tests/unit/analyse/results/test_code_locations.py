@@ -61,5 +61,19 @@ def test_while_the_training_waits_for_data_the_workers_lines_come_first():
     assert [(each.process, each.function) for each in drop.where] == [("workers", "read_slowly"), ("main", "_do_train")]
 
 
+def test_workers_that_ran_out_of_work_did_nothing_of_interest_before():
+    """A thread that sends batches failed: the workers had done what they could, and waited (H200, 2026-11-27)."""
+    drop = next(f for f in analysed().findings if f.rule == "drop" and not f.expected)
+    start_s, end_s = drop.span
+    soon_s = start_s + 0.05 * (end_s - start_s)
+    numbers, times = np.array([1, 2], dtype=np.int32), (np.array([0.0, soon_s]), np.array([soon_s, 1000.0]))
+    rested = [
+        ProcessStacks(pid, f"worker {pid}", *times, numbers, {1: READS, 2: RESTS})
+        for pid in range(2, 32)  # with so many there is a second of it
+    ]
+    drop = next(f for f in analysed(process(WAITS), *rested).findings if f.rule == "drop" and not f.expected)
+    assert [each.process for each in drop.where] == ["main"]
+
+
 def test_without_stacks_all_is_as_it_was():
     assert all(finding.where == () for finding in analysed().findings)

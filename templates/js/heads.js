@@ -70,7 +70,10 @@ export class LaneHeads {
       this.onChange();
     });
     const list = this.legends.get(lane.key) ?? element("ul", { class: "legend" });
-    if (lane.quantities && !lane.heat) list.append(element("li", { class: "ranges" }, element("span", { class: "swatch" }), "pale: lowest to highest"));
+    if (lane.quantities && !lane.heat && !this.saysRanges) { // once: it is the same in all lanes
+      list.append(element("li", { class: "ranges" }, element("span", { class: "swatch" }), "pale: lowest to highest"));
+      this.saysRanges = true;
+    }
     this.legends.delete(lane.key); // that of an opened GPU has no list of its own
     return element("div", { class: "lane-head" }, button, ...(list.children.length ? [list] : []));
   }

@@ -200,7 +200,11 @@ def _columns(analysis: Analysis) -> tuple[_Column, ...]:
     has_gpu = bool(analysis.gpus)
     every = (
         _Column("Length", lambda e: duration(e.end_t_s - e.start_t_s, aligned=True), lambda e: e.end_t_s, always=True),
-        _Column("Warm-up", lambda e: duration(e.warm_up_s, aligned=True), lambda e: e.warm_up_s or None),
+        _Column(
+            "Warm-up",
+            lambda e: duration(e.warm_up_s, aligned=True) if e.warm_up_s else "",
+            lambda e: e.warm_up_s or None,
+        ),
         _Column(WITH_WAIT if waits else "Train", lambda e: duration(e.train_s, aligned=True), lambda e: e.train_s),
         _Column("Validation", lambda e: duration(e.validation_s, aligned=True), lambda e: e.validation_s),
         _Column("Checkpoint", lambda e: duration(e.checkpoint_s, aligned=True), lambda e: e.checkpoint_s),

@@ -106,7 +106,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_setup(findings, [*([lead.sentence] if lead else []), *second]),
         *_drops(context, merged, findings, lead, telling=_is_telling(trained, max(unseen, unsampled))),
         *_others([f for f in findings if not _is_said(f, lead) and not _begins(f, first, lead)], merged),
-        *_throttled(findings),
+        *_throttled(findings, lead),
         *(() if faults_first else _fault(own)),
         *_fault(foreign),
         *gpu_health(context.run.gpus),
@@ -302,10 +302,15 @@ def _why(finding: Finding) -> str:
     return f"; cause: {lower_first(cause_words(finding.cause.name))}" if known and finding.cause else ""
 
 
-def _throttled(findings: Sequence[Finding]) -> Iterator[Sentence]:
-    """Yield what held clocks down at a cost that matters: the worst of each cause."""
+def _throttled(findings: Sequence[Finding], lead: Lead | None = None) -> Iterator[Sentence]:
+    """Yield what held clocks down at a cost that matters: the worst of each cause.
+
+    Nothing where the lead is about several GPUs: one of them alone would contradict it.
+    """
     mine = [f for f in findings if f.rule in {POWER_CAP, THERMAL} and f.severity != "info"]
-    worst = {f.rule: f for f in reversed(mine)}  # findings come worst first
+    led = lead.sentence.findings if lead is not None else ()
+    several = {f.rule for f in mine if sum(o.rule == f.rule and o.id in led for o in mine) > 1}
+    worst = {f.rule: f for f in reversed(mine) if f.rule not in several}  # findings come worst first
     yield from (Sentence("throttled", f"{worst[rule].summary}.", (worst[rule].id,)) for rule in sorted(worst))
 
 

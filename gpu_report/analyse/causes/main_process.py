@@ -13,7 +13,7 @@ from gpu_report.analyse.causes.candidate import (
     usable_cores,
     waits_for_loader,
 )
-from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, POSSIBLE, STRONG
+from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, POSSIBLE, PRESENT, STRONG
 from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.call_growth import CallGrowth
@@ -133,7 +133,11 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
         return Candidate("main-process", LIKELY, text, numbers, (_of_layer(signals) or PROFILE,))
     if partly_in_call(signals) is not None:  # which says where
         return None
-    return Candidate("main-process", POSSIBLE, "the main process used one CPU core fully", numbers)
+    util = signals.gpu_within("gpu_util_pct")
+    alone = data_came(signals) and util is not None and util < th.MAIN_BOUND_UTIL_PCT  # nothing else is left
+    return Candidate(
+        "main-process", PRESENT if alone else POSSIBLE, "the main process used one CPU core fully", numbers
+    )
 
 
 def _of_layer(signals: IntervalSignals) -> Advice | None:

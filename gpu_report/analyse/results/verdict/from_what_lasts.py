@@ -1,6 +1,7 @@
 """What to look at where something holds training back all the time, or more and more."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
@@ -111,24 +112,36 @@ def growing(context: Context, findings: Sequence[Finding], epochs: int) -> Itera
 
 
 def slow_epochs(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
-    """Yield where to look for what slowed some epochs: where that is not known, if they cost enough to find it."""
+    """Yield where to look for what slowed some epochs: where that is not known, if they cost enough to find it.
+
+    Stretches of epochs with one cause, of which the same is advised, are one.
+    """
+    alike: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
-        cost_s, advice = finding.number(SLOW_COST_KEY), next((each for each in finding.advice if each.short), None)
-        is_known = advice is not None or finding.cause is not None
-        if cost_s is None or finding.severity == "info" or not (is_known or finding.severity == "critical"):
-            continue
-        lead = sentence_of(finding, LOOK, _look_at(context, finding, advice), advice)
-        yield Lead(lead, cost_s if is_known else th.UNSURE * cost_s)
+        cause, advice = finding.cause, _short_advice(finding)
+        is_known = advice is not None or cause is not None
+        costs = finding.number(SLOW_COST_KEY) is not None and finding.severity != "info"
+        if costs and (is_known or finding.severity == "critical"):
+            alike.setdefault((cause.name if cause else "", advice.short if advice else ""), []).append(finding)
+    for (name, short), mine in alike.items():
+        cost_s = sum(finding.number(SLOW_COST_KEY) or 0.0 for finding in mine)
+        lead = sentence_of(mine[0], LOOK, _look_at(context, mine), _short_advice(mine[0]))
+        lead = replace(lead, findings=tuple(finding.id for finding in mine))
+        yield Lead(lead, cost_s if name or short else th.UNSURE * cost_s)
 
 
-def _look_at(context: Context, finding: Finding, advice: Advice | None) -> str:
-    """Return where to look for what slowed epochs: what their finding advises, else by their cause alone."""
-    cost, cause = about_length(cost_on_the_clock_s(context, [finding]) or 0.0), finding.cause
-    paused = "Find who paused the training (Ctrl-Z, `kill -STOP`)" if finding.number("stopped_processes") else ""
+def _short_advice(finding: Finding) -> Advice | None:
+    return next((each for each in finding.advice if each.short), None)
+
+
+def _look_at(context: Context, findings: Sequence[Finding]) -> str:
+    """Return where to look for what slowed epochs: what their findings advise, else by their cause alone."""
+    cost, cause = about_length(cost_on_the_clock_s(context, findings) or 0.0), findings[0].cause
+    advice, paused = _short_advice(findings[0]), findings[0].number("stopped_processes")
     once = CAUSES[cause.name].once if cause is not None else ""
     if advice is not None or paused or not once or cause is None:
-        do = advice.short if advice is not None else paused or "Find what slowed some epochs"
-        return f"{do}: {_it_cost(context, finding)}"
+        other = "Find who paused the training (Ctrl-Z, `kill -STOP`)" if paused else "Find what slowed some epochs"
+        return f"{advice.short if advice is not None else other}: it cost about {cost} of training"
     probably = "" if cause.confidence >= LIKELY else "probably "
     return once.format(took=cost, cost=cost, probably=probably, gpu="the GPU")
 

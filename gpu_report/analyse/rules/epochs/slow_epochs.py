@@ -27,6 +27,7 @@ from gpu_report.analyse.rules.epochs.growth import (
 )
 from gpu_report.analyse.timeseries.gpu_series import Bools
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
+from gpu_report.analyse.timeseries.thresholds import OUTLIER_AT_LEAST_S
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.catalogue import SLOW_COST_KEY
 from gpu_report.model import Cause, Evidence, Finding, NearbyKernelEvent, Occurrence
@@ -53,8 +54,8 @@ def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldU
         elif slow.any():
             parts = _in_a_row(siblings, slow)
         else:
-            some = _in_a_row(siblings, _outliers(siblings, th.SLOWING_SHARE) & unexplained)
-            parts = [part for part in some if len(part) >= th.LASTING_EPOCHS]
+            some = _in_a_row(siblings, _outliers(siblings, th.SLOWING_SHARE, OUTLIER_AT_LEAST_S) & unexplained)
+            parts = [part for part in some if _lasts(part, typical_s)]
         found += [(part, siblings) for part in parts]
     return _merged([_slow(context, *each) for each in sorted(found, key=_begin)])
 
@@ -118,12 +119,21 @@ def _trainings_grow(epochs: Sequence[TrainedEpoch]) -> Trend | None:
     return grown if grown is not None and not by_waiting and _matters(epochs, grown) else None
 
 
-def _outliers(siblings: Sequence[TrainedEpoch], share: float) -> Bools:
-    """Return which epochs are over the line: SLOW_AT_LEAST_S, a share and OUTLIER_Z robust deviations over typical."""
+def _outliers(siblings: Sequence[TrainedEpoch], share: float, least_s: float = th.SLOW_AT_LEAST_S) -> Bools:
+    """Return which epochs are over the line: `least_s`, a share and OUTLIER_Z robust deviations over typical."""
     trained_s = np.array([epoch.train_s for epoch in siblings])
-    typical_s, far_s = tolerance(trained_s, th.SLOW_AT_LEAST_S, share)
+    typical_s, far_s = tolerance(trained_s, least_s, share)
     slow: Bools = trained_s >= typical_s + far_s
     return slow
+
+
+def _lasts(part: Sequence[TrainedEpoch], typical_s: float) -> bool:
+    """Tell whether epochs in a row are so many, and took so much longer in all, that something held them back.
+
+    Of epochs of seconds each is but seconds longer, and a hundred of them cost minutes.
+    """
+    longer_s = sum(epoch.train_s - typical_s for epoch in part)
+    return len(part) >= th.LASTING_EPOCHS and longer_s >= th.LASTING_EPOCHS * th.SLOW_AT_LEAST_S
 
 
 def _in_a_row(siblings: Sequence[TrainedEpoch], slow: Bools) -> list[Sequence[TrainedEpoch]]:

@@ -438,6 +438,13 @@ def test_a_full_core_is_named_by_the_function_that_much_of_it_goes_to():
     assert (named.name, "in one function for 40 %" in named.explanation) == ("main-process", True)
 
 
+@pytest.mark.parametrize(("util_pct", "waited", "sure"), [(38, 0.0, 0.75), (60, 0.0, 0.7), (38, None, 0.7)])
+def test_a_full_main_process_is_surer_where_data_came_and_the_gpu_hardly_worked(util_pct, waited, sure):
+    full = signals(ONE_CORE, gpu={"gpu_util_pct": util_pct}, data_wait_share=waited)
+    cause = explain(full, fell=True).cause  # batches were as small before
+    assert (cause.name, cause.confidence) == ("main-process", sure)
+
+
 def test_who_computes_in_a_callback_does_not_launch():
     full = signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, data_wait_share=0.0)
     assert explain(full).cause.name == "launch-bound"

@@ -163,6 +163,22 @@ def test_slow_epochs_that_follow_each_other_are_one_finding():
     assert (one.id, two.id, two.epoch) == ("slow-epoch-1", "slow-epoch-2", 9)
 
 
+def test_two_stretches_of_one_cause_lead_with_what_both_cost():
+    lengths = [60.0, *[60.0] * 6, *[150.0] * 3, *[60.0] * 6, *[150.0] * 3, *[60.0] * 6]
+    analysis = analyse(trained(lengths, util=95.0, quantities={"sm_clock_mhz": 1700.0}))
+    first = analysis.verdict.sentences[0]
+    assert first.text == "Keep other programs off the GPU: they probably cost the training 9 min."
+    assert first.findings == ("slow-epoch-1", "slow-epoch-2")
+
+
+def test_many_short_epochs_in_a_row_that_are_seconds_longer_are_slow():
+    lengths = [6.5, *[6.0] * 20, *[10.0] * 12, *[6.0] * 20]
+    (finding,) = findings(trained(lengths), "slow-epoch")
+    assert finding.summary.startswith("Training in each of epochs 22 to 33 took 10.0 s (typical: 6.0 s)")
+    assert findings(trained([6.5, *[6.0] * 20, *[10.0] * 4, *[6.0] * 20]), "slow-epoch") == []  # 16 s in all
+    assert findings(trained([6.5, *[6.0] * 20, *[7.0] * 12, *[6.0] * 20]), "slow-epoch") == []  # a sixth
+
+
 def test_what_another_finding_explains_is_not_told_twice():
     begin = start_of(5, SLOW)
     dropped = trained(SLOW, busy=[(begin + 5, begin + 17, 0.0)])

@@ -1,6 +1,7 @@
 """A training of which nobody reported the end, but whose GPU was left empty long before its last epoch was due."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -54,7 +55,7 @@ def _epoch_s(rows: Sequence[EpochRow]) -> float:
 
 
 def _finding(context: Context, end_s: float, reached: int, asked: int, empty_s: float) -> Finding:
-    return context.finding(
+    found = context.finding(
         "run-ended",
         "warning",
         (end_s, end_s),
@@ -63,3 +64,4 @@ def _finding(context: Context, end_s: float, reached: int, asked: int, empty_s: 
         evidence=(Evidence("empty until the end of the log", empty_s, "s"),),
         cause=Cause("run-ended", HINTED, WHY),
     )
+    return replace(found, names_epoch=True)

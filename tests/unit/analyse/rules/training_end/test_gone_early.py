@@ -30,7 +30,7 @@ def test_a_training_that_left_with_epochs_to_come_has_ended_early():
     (finding,) = (each for each in analysis.findings if each.rule == "run-ended")
     assert (finding.severity, finding.start_t_s, finding.epoch) == ("warning", 360.0, 4)
     assert finding.summary == "The training ended after epoch 3 of 80, and its GPU was empty for 30 min"
-    assert analysis.verdict.text.startswith(finding.summary)
+    assert analysis.verdict.text.startswith(f"{finding.summary}. ")
 
 
 @pytest.mark.parametrize(

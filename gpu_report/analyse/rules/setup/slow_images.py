@@ -14,13 +14,14 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue, host_mean
 from gpu_report.analyse.rules.setup.storage import copy_to, faster_place
 from gpu_report.analyse.signals.filesystems import mount_of
-from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work, waited_for_workers_s
+from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work, waited_for_workers_s, worker_code
+from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
 from gpu_report.catalogue import SLOW_IMAGES_KEY
 from gpu_report.model import Advice, Cause, Evidence, Mount
-from gpu_report.wording import length
+from gpu_report.wording import length, place_words
 
 LOCAL, FASTER = "Copy the data set to a local disk", "Move the data set to a faster disk"
 
@@ -55,13 +56,18 @@ def slow_images(context: Context, training: Training) -> SetupIssue | None:
 
     Those that wait in steps have a cause there.
     """
-    waits = _slow_waits(context, training, minus([training.span], training.train_spans))
+    spans = minus([training.span], training.train_spans)
+    waits = _slow_waits(context, training, spans)
     if waits is None or waits.work.npy >= th.NPY_SHARE or waits.work.reading < th.READING_SHARE:
         return None
     if _steps_wait(context, training):
         return None
     mount = _mount(context, training)
-    short = FASTER if mount is not None and mount.device is not None else LOCAL
+    own = worker_code(context.signals.idle_stacks, spans)
+    if own is not None and own.share >= STOOD_SHARE:  # wherever it reads from: the folder may be but a name
+        short = f"Have {place_words(own.line)} read from a local copy of the images"
+    else:
+        short = FASTER if mount is not None and mount.device is not None else LOCAL
     hidden = "most steps hide the wait, the first batch and validations do not"
     advice = (Advice(f"{short}: {hidden}", short=short), *_places(context, training))
     return _issue(context, training, waits, ("images", waits.work.reading), advice)

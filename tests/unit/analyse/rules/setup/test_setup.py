@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.runs import make_run, readings
-from support.stacks import LOOP, TRAINER, TRAINS, WAITS, process
+from support.stacks import LOOP, READ, TRAINER, TRAINS, WAITS, process
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
@@ -529,6 +529,12 @@ def test_images_that_come_slowly_to_what_is_not_hidden_by_steps(mount, do):
     found = npy_finding(run)
     assert found.summary == "Training waited 19 s for images on slow storage"
     assert analyse(run).verdict.text.startswith(f"{do}: training waited 19 s for images on slow storage.")
+
+
+def test_code_of_the_users_that_reads_images_is_named_where_they_come_slowly():
+    """A function in the place of YOLO's `imread` got each image by HTTP (H200, 2026-11-27)."""
+    run = before_steps(waited_for_images((READ, *FROM_JPEG), settings={"cache": False}, mounts=(ROOT, DISK)))
+    assert npy_finding(run).advice[0].short == "Have `read_slowly` (data.py:29) read from a local copy of the images"
 
 
 @pytest.mark.parametrize(

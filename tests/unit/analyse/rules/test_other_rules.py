@@ -338,8 +338,8 @@ def test_utilisation_that_falls_by_a_third_beside_a_cause_is_a_slowdown():
         *(pytest.approx(t, abs=2) for t in (70, 90)),
     )
     assert finding.cause.name == "input-cpu"
-    assert finding.summary == "Utilisation of GPU 0 fell from 90 % to 52 % for 20 s"
-    assert "Utilisation of GPU 0 fell from 90 % to 52 %" in analyse(slowed_run()).verdict.text
+    assert finding.summary == "Utilisation of GPU 0 fell from 90 % to 50 % for 20 s"
+    assert "Utilisation of GPU 0 fell from 90 % to 50 %" in analyse(slowed_run()).verdict.text
     ledger = {row.name: row.gpu_seconds for row in analyse(slowed_run()).ledger}
     assert ledger["input-cpu"] == pytest.approx(10.0, rel=0.05)
 

@@ -46,12 +46,17 @@ def length_of(parts: Sequence[Phase], name: str) -> float | None:
 
 
 def trained_epochs(context: Context) -> list[TrainedEpoch]:
-    """Return the training part of every epoch that came to its end and whose phases are distinguished, in order."""
+    """Return the training part of every epoch that came to its end and whose phases are distinguished, in order.
+
+    Where no GPU reports utilisation, and no callbacks their phases, an epoch counts with its validation.
+    """
     found = []
+    unseen = not any(len(series.t_s) for series in context.series) and not context.rank_groups
     for epoch_end, parts in zip(context.epoch_ends.all, context.epoch_phases, strict=True):
         row = epoch_end.row
         mine = [phase for phase in parts if phase.name == "train"]
-        train_s = length_of(mine, "train")
+        span = (mine[0].start_t_s, mine[-1].end_t_s) if mine else (row.start_t_s, row.row_t_s)
+        train_s = row.row_t_s - row.start_t_s if unseen else length_of(mine, "train")
         if train_s is None:
             continue
         reported = context.callbacks.epochs.get((row.run, row.start_t_s)) if epoch_end.from_callbacks else None
@@ -60,7 +65,7 @@ def trained_epochs(context: Context) -> list[TrainedEpoch]:
             TrainedEpoch(
                 group=(row.run, row.segment, epoch_end.without_mosaic),
                 epoch=row.epoch,
-                span=(mine[0].start_t_s, mine[-1].end_t_s),
+                span=span,
                 train_s=train_s,
                 data_wait_s=reported.data_wait_s if reported else None,
                 alike=not (epoch_end.first or epoch_end.closing or epoch_end.profiled or epoch_end.partial or again),

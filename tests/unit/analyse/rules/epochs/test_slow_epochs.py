@@ -583,3 +583,10 @@ def test_slow_epochs_that_come_again_are_one_finding_with_what_all_of_them_cost(
     (row,) = [row for row in speedup_rows(analysis) if row.limit.in_epochs is not None]
     assert row.limit.saves_at_most_s == pytest.approx(85 / 14, abs=0.01)
     assert len(findings(trained([*lengths[:9], 20.0, *lengths[10:12], 20.0, 20.0, 20.0]), "slow-epoch")) == 2
+
+
+def test_epochs_of_a_gpu_that_reports_nothing_are_compared_with_their_validation():
+    ends = np.cumsum([30.0, *[60.0] * 6, *[100.0] * 3, *[60.0] * 6])
+    run = make_run([NAN] * round(ends[-1] + 10), rows=[(n, float(end)) for n, end in enumerate(ends, 1)])
+    (finding,) = findings(run, "slow-epoch")
+    assert (finding.epoch, finding.summary) == (8, "Training in each of epochs 8 to 10 took 1.7 min (typical: 60 s)")

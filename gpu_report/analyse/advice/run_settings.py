@@ -20,7 +20,7 @@ BYTES_PER_PIXEL = 3  # an image in ultralytics' cache: 8 bits of each of three c
 class RunSettings:
     """One training: its arguments as asked for (`args`), and what was in effect; None where it is not known.
 
-    `image_px` is the median of the longer side of the images on disk.
+    `image_px` is the median of the longer side of the images on disk, `image_mib` the mean of what one takes there.
     `workers` and `batch` are those in effect, `workers` of each rank, `batch` of all. `cores_free` are cores that
     neither other processes nor a core or two for the rest of the training take, for each rank; `workers_most` are the
     workers to which ultralytics cuts any larger number. `memory_free_mib` is the least host memory that was available,
@@ -33,6 +33,7 @@ class RunSettings:
     images: int | None
     imgsz: int | None
     image_px: int | None
+    image_mib: float | None
     cached: bool
     ranks: int
     cores: int | None
@@ -66,6 +67,7 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         images=whole(said.get("images")),
         imgsz=whole(said.get("imgsz")),
         image_px=whole(said.get("image_px")),
+        image_mib=_image_mib(training),
         cached=str(said.get("cache") or False) not in {"None", "False"},
         ranks=training.ranks,
         cores=_usable(context.run.recording),
@@ -75,6 +77,11 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         gpu_peak_mib=None if fullest is None else peaks[fullest],
         gpu_total_mib=None if fullest is None else context.run.gpu(fullest).memory_total_mib,
     )
+
+
+def _image_mib(training: Training) -> float | None:
+    data_mib, images = training.quantity("data_mib"), training.quantity("images")
+    return data_mib / images if data_mib and images else None
 
 
 def _cores_free(context: Context, training: Training) -> int | None:

@@ -1,11 +1,14 @@
 """Images on disk that are far larger than what a training uses of them: to resize them once, and what that wins."""
 
+from math import sqrt
+
 from gpu_report.analyse.advice import thresholds as th
-from gpu_report.analyse.advice.run_settings import RunSettings
+from gpu_report.analyse.advice.run_settings import BYTES_PER_PIXEL, RunSettings
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.catalogue import CAUSES
 from gpu_report.model import Advice, SpeedupLimit
+from gpu_report.wording import memory_words
 
 BY_READING = frozenset({"input-cpu", "input-storage"})  # causes that large files make, where no stacks say what else
 
@@ -18,7 +21,9 @@ def resize_images(
     YOLO scales the longer side of each image to imgsz before anything else, so that the rest of its pixels is lost.
     """
     imgsz, image_px, loader = settings.imgsz, settings.image_px, signals.loader
-    if not imgsz or not image_px or image_px < th.OVERSIZED_FROM * imgsz or settings.cached:
+    if image_px is None:
+        return _by_bytes(settings, cause, signals)
+    if not imgsz or image_px < th.OVERSIZED_FROM * imgsz or settings.cached:
         return None
     if cause not in BY_READING if loader is None else not CAUSES[cause].is_input or loader.reading < th.READING_SHARE:
         return None
@@ -33,6 +38,24 @@ def resize_images(
         gain_at_most=None if limit is None else 1 - limit.epoch_s_at_best / limit.epoch_s_now,
         gain_estimate=None if limit is None or expected_s is None else 1 - expected_s / limit.epoch_s_now,
         short=short,
+    )
+
+
+def _by_bytes(settings: RunSettings, cause: str, signals: IntervalSignals) -> Advice | None:
+    """Offer it where the size of images is not known, as of classification: what takes so many bytes is far larger.
+
+    A photo takes a sixth of them or less: how much smaller it becomes, and what that wins, is not known.
+    """
+    imgsz, mib, loader = settings.imgsz, settings.image_mib, signals.loader
+    if not imgsz or not mib or settings.cached or not CAUSES[cause].is_input:
+        return None
+    if sqrt(mib * 2**20 / BYTES_PER_PIXEL) < th.OVERSIZED_FROM * imgsz:
+        return None
+    if cause not in BY_READING if loader is None else loader.reading < th.READING_WITH_CROPS:
+        return None
+    short = f"Resize the images once (now {memory_words(mib)} each, for imgsz={imgsz})"
+    return Advice(
+        f"{short}: decoding takes as long as they have pixels. Leave some margin for random crops", short=short
     )
 
 

@@ -40,6 +40,7 @@ REACHES_MORE = 0.8
 # Under it some margin for a larger imgsz is worth having.
 OVERSIZED_FROM = 2.0
 READING_SHARE = 0.5  # of what workers do while they are waited for: with less of it a cache takes little away
+READING_WITH_CROPS = 0.25  # likewise, where crops of classification take the rest: they work on all pixels, too
 WORTH_ANEW = 0.8  # of the time that resuming takes: a new start throws away what was trained, for less of a win
 WARM_UP_SHARE = 0.1  # of a first epoch: with more of it warming up, it says little of the ones that follow
 STEPS_LEAST = 5  # of a training whose epoch is worked out by their pace: fewer say nothing of how even that is

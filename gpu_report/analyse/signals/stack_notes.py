@@ -221,7 +221,7 @@ def shown_frames(stack: Stack, *, of_worker: bool = False) -> Stack:
 
 
 # YOLO's functions that read, decode and resize an image: what is cached is not read again.
-READING = frozenset({"load_image", "imread", "verify_image_label"})
+READING = frozenset({"load_image", "imread", "imread_unicode", "verify_image_label"})
 NPY = re.compile(r"[\\/]numpy[\\/]lib[\\/]_?(?:npyio|format)")  # of NumPy: what `np.load` reads with
 WAITING_CALLS = frozenset({"sleep", "select", "poll", "accept", "wait", "acquire"})  # C functions that only wait
 LOCKS = re.compile(r"[\\/](?:threading|synchronize)\.py$")

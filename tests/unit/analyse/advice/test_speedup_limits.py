@@ -194,6 +194,17 @@ def test_which_images_are_resized(run, offered):
     assert len(resizing(run)) == offered
 
 
+IN_MIB = 640 * 640 * 3 * 2**2 / 2**20  # of 1,280 px without any compression
+
+
+@pytest.mark.parametrize(("mib", "offered"), [(1.01 * IN_MIB, True), (0.99 * IN_MIB, False), (None, False)])
+def test_images_of_unknown_size_are_resized_where_no_smaller_ones_take_so_many_bytes(mib, offered):
+    """Photos of classification: 1 MiB each for imgsz=224 (H200, 2026-11-27)."""
+    found = resizing(oversized(None, data_mib=mib and mib * SETTINGS["images"]))
+    assert [each.gain_estimate for each in found] == ([None] if offered else [])
+    assert all(" MiB each, for imgsz=640)" in each.short for each in found)
+
+
 def test_without_stacks_nobody_says_what_resizing_wins():
     (advice,) = resizing(oversized(4000, reading=None))
     assert advice.gain_estimate is None

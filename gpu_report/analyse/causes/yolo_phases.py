@@ -2,7 +2,7 @@
 
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate
-from gpu_report.analyse.causes.confidence import PRESENT, WEAK
+from gpu_report.analyse.causes.confidence import LIKELY, WEAK
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.thresholds import LOW_PCT
@@ -27,7 +27,7 @@ def tuning(signals: IntervalSignals) -> Candidate | None:
         return None
     numbers = evidence(("CPU of the main process", main, "% of a core"), ("CPU of all workers", workers, "% of a core"))
     text = "in the first epoch YOLO tuned kernels for a new batch size, such as the last batch's"
-    return Candidate("startup", PRESENT, text, numbers)
+    return Candidate("startup", LIKELY, text, numbers)
 
 
 def phase_itself(signals: IntervalSignals) -> Candidate | None:

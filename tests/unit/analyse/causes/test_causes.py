@@ -708,7 +708,7 @@ def test_one_batch_of_a_drop_says_nothing_of_all_steps():
     """The last batch of a first epoch, of another size, took 5 s: once, and in each training (H200, 2026-11-27)."""
     fall = signals(ONE_CORE, gpu={"gpu_util_pct": 1, "sm_active_pct": 1}, stood=LAUNCHES, step_s=0.6)
     assert "a step took" not in explain(fall).cause.explanation
-    in_first = explain(dataclasses.replace(fall, in_first_epoch=True))
+    in_first = explain(dataclasses.replace(fall, in_first_epoch=True, data_wait_share=0.0))
     assert (in_first.cause.name, in_first.advice) == ("startup", ())
 
 

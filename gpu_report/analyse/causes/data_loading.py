@@ -164,7 +164,7 @@ def loader_idle(signals: IntervalSignals) -> Candidate | None:
         ("workers idle before the GPU fell", lead, "s"),
         ("CPU of all workers", workers, "% of a core"),
         usually(signals.typical("workers_cpu_pct"), "% of a core"),
-        ("CPU of all workers right after it, against usual", surge, "times as much"),
+        ("CPU of all workers right after it, compared with typical", surge, "times as much"),
     )
     text = "the data-loader workers blocked first, using neither CPU nor disk (network drive, lock, sleep)"
     sure = STRONG if stood is not None else SUPPORTED if first and refilled else POSSIBLE

@@ -236,8 +236,8 @@ def held_by_limit(signals: IntervalSignals) -> Candidate | None:
     if cpu > th.CORES_FREE_PCT or not th.CEILING_LEAST_PCT <= top <= th.CORES_FREE_PCT * cores:
         return None
     numbers = evidence(
-        ("CPU of the trainer and its workers, hardly ever more", top, "% of a core"),
-        ("of this time it was just that", 100 * there, "%"),
+        ("CPU of the trainer and its workers, at its limit", top, "% of a core"),
+        ("time at that limit", 100 * there, "%"),
         ("time with a process waiting for a CPU core", pressure, "%"),
         ("CPU, all cores", cpu, "%"),
     )

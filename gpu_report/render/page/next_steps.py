@@ -29,6 +29,8 @@ def next_step(finding: Finding, analysis: Analysis) -> str:
     """
     if look := _named(finding, analysis):
         how = own_step(finding, analysis)
+        if finding.rule == "user-code":  # whose summary says where, and which share
+            return how
         return f"{look} {how}" if how else look.removesuffix(".")
     if finding.advice or finding.expected or finding.severity == "info":
         return ""

@@ -59,7 +59,7 @@ def _fall_context(context: Context, part: DropPart, at_end: EpochEndCause | None
         return at_end.evidence
     if part.drop.duration_s >= context.options.drop_seconds or part.whole_s - part.drop.duration_s < PHASE_EDGE_S:
         return ()
-    return (Evidence("with the validation or checkpoint next to it (not counted)", part.whole_s, "s"),)
+    return (Evidence("length with the validation or checkpoint next to it", part.whole_s, "s"),)
 
 
 def fall_evidence(context: Context, drop: Drop) -> tuple[Evidence, ...]:

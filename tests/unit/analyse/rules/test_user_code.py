@@ -11,6 +11,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.context import build_context
 from gpu_report.analyse.signals.thresholds import OWN_SHARE
 from gpu_report.model import Frame, InsideEpoch, InsideRun, Options, Phase, Probes, YoloRun
+from gpu_report.render.page.next_steps import next_step
 from gpu_report.render.speedup_rows import speedup_rows
 
 MODULE = Frame("/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1751, "_wrapped_call_impl")
@@ -139,3 +140,9 @@ def test_the_limit_of_a_call_is_without_all_the_time_that_it_took(util, share):
     (limit,) = [limit for limit in limits if limit.cause == "trainer-blocked"]
     assert limit.epoch_s_now == pytest.approx(EPOCH_S)
     assert limit.epoch_s_at_best == pytest.approx(share * EPOCH_S, rel=0.03)
+
+
+def test_what_to_do_does_not_say_again_where():
+    analysis = analyse(trained(0.3))
+    (finding,) = [each for each in analysis.findings if each.rule == "user-code"]
+    assert next_step(finding, analysis) == "Call it less often, or let a background thread wait instead."

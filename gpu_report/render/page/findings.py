@@ -35,7 +35,7 @@ HIGH = 0.8
 UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
 AT_MOST = frozenset({"power-cap", "thermal"})  # a slower clock costs no more than its share: not all work needs it
 # Whose length is no news: of a start-up the summary says it, the others last as long as the training.
-LENGTH_SAID = frozenset({"slow-start", "starved", "user-code", "unused-gpu"})
+LENGTH_SAID = frozenset({"slow-start", "starved", "user-code", "unused-gpu", "long-epoch-ends"})
 TITLES_SHOWN = 3  # of the findings that one step is for
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
 

@@ -53,7 +53,7 @@ def next_time(findings: Sequence[Finding]) -> Iterator[Lead]:
 def _of_sets(finding: Finding, share_pct: float) -> Lead:
     """Return to look at the data sets, of which the larger one may be meant to train."""
     first = finding.advice[0]
-    text = f"{first.short}: epoch ends take {share_pct:.0f} % of the time"
+    text = f"{first.short}: validation and saving take {share_pct:.0f} % of each epoch"
     return Lead(sentence_of(finding, LOOK, text, first), (first.gain_at_most or 0.0) * finding.duration_s)
 
 

@@ -112,11 +112,15 @@ def in_steps(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             continue
         advice = finding.advice[0]
         gain = advice.gain_estimate or th.UNSURE * (advice.gain_at_most or 0.0) or STEP_WARNS_SHARE
-        text, kind = f"{advice.short or advice.text}. {finding.summary}", LOOK
+        text, kind, then = advice.short or advice.text, LOOK, f"{finding.summary}."
         if advice.argument:
             why = f"a step takes about {100 * gain:.0f} % less time" if advice.gain_estimate else finding.summary
-            text, kind = f"Set `{advice.argument}={advice.to_value}`{now_words(advice)}: {lower_first(why)}", FIX
-        yield Lead(sentence_of(finding, kind, text, advice), gain * seconds_trained(context))
+            text, kind, then = (
+                f"Set `{advice.argument}={advice.to_value}`{now_words(advice)}: {lower_first(why)}",
+                FIX,
+                "",
+            )
+        yield Lead(sentence_of(finding, kind, text, advice), gain * seconds_trained(context), then)
 
 
 def unused(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:

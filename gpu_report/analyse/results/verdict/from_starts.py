@@ -24,8 +24,10 @@ def slow_starts(findings: Sequence[Finding], recorded_s: float, epochs: int) -> 
         at = worst_place(finding)
         known_s = finding.number(START_WORK_KEY) or 0.0
         if finding.severity != "info" and not finding.number(START_AGAIN_KEY):
-            look = finding.advice[0].short if finding.advice else f"Look at {place_words(at)}" if at else ""
-            text = f"{look}. {finding.summary}" if look else finding.summary
+            if finding.advice:
+                yield Lead(sentence_of(finding, LOOK, finding.advice[0].short), URGENT_S, f"{finding.summary}.")
+                continue
+            text = f"Look at {place_words(at)}. {finding.summary}" if at else finding.summary
             yield Lead(sentence_of(finding, LOOK, text), URGENT_S)
         elif finding.advice and known_s:
             if finding.number(START_AGAIN_KEY) or (known_s >= th.HALF * recorded_s and not lasts):
@@ -41,8 +43,9 @@ def _known_start(finding: Finding, took_s: float, epochs: int) -> Lead:
     again_s = finding.number(START_AGAIN_KEY) or 0.0
     words = next(each.text for each in finding.evidence if each.key == START_WORK_KEY)
     more = f", and each later epoch {about_length(again_s)}" if again_s else ""
-    text = f"{finding.advice[0].short}. Start-up spent {about_length(took_s)} {words}{more}"
-    return Lead(sentence_of(finding, LOOK, text), took_s + again_s * max(epochs - 1, 0))
+    then = f"Start-up spent {about_length(took_s)} {words}{more}."
+    text = finding.advice[0].short
+    return Lead(sentence_of(finding, LOOK, text), took_s + again_s * max(epochs - 1, 0), then)
 
 
 def slow_exits(findings: Sequence[Finding]) -> Iterator[Lead]:

@@ -112,7 +112,8 @@ def in_steps(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             continue
         advice = finding.advice[0]
         gain = advice.gain_estimate or th.UNSURE * (advice.gain_at_most or 0.0) or STEP_WARNS_SHARE
-        text, kind, then = advice.short or advice.text, LOOK, f"{finding.summary}."
+        most = f": up to {100 * advice.gain_at_most:.0f} % of training time" if advice.gain_at_most else ""
+        text, kind, then = f"{advice.short or advice.text}{most}", LOOK, f"{finding.summary}."
         if advice.argument:
             why = f"a step takes about {100 * gain:.0f} % less time" if advice.gain_estimate else finding.summary
             text, kind, then = (

@@ -11,6 +11,7 @@ from gpu_report.analyse.timeline.activity import Activity, unfinished
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS, CallbackView
 from gpu_report.analyse.timeline.epoch_end_fit import EpochFit, Pause, fit_epoch_ends
 from gpu_report.analyse.timeline.epoch_ends import EpochEnds
+from gpu_report.analyse.timeline.fitness import fitness
 from gpu_report.analyse.timeline.siblings import SiblingLengths
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus
@@ -21,7 +22,6 @@ FROM_ROWS = "results.csv"
 FROM_BOTH = "results.csv, edges from utilisation"
 FROM_TENSORBOARD = "TensorBoard"
 FROM_FILES = "results.csv and file times"
-FITNESS = "metrics/mAP50-95(B)"
 FROM_ARGS = "args.yaml, end from utilisation"
 
 
@@ -178,8 +178,7 @@ def _after_the_last(run: Run, yolo: YoloRun, epoch_ends: EpochEnds) -> list[Phas
 def finished(args: Mapping[str, object], rows: Sequence[EpochRow]) -> bool:
     """Tell whether the last row is the last that was to come: by the number of epochs, the time, or the patience.
 
-    Patience is counted from the epoch of the best mAP50-95, which is what YOLO's fitness is made of (wholly, or nine
-    tenths of it in older versions).
+    Patience is counted from the first epoch of the best fitness; while that is 0, it does not begin (`EarlyStopping`).
     """
     last = rows[-1]
     budget, patience = args.get("time"), args.get("patience")
@@ -187,9 +186,8 @@ def finished(args: Mapping[str, object], rows: Sequence[EpochRow]) -> bool:
         started = min(row.start_t_s for row in rows if row.segment == last.segment)
         return last.row_t_s - started >= budget * 3600
     if isinstance(patience, int) and patience > 0:
-        scores = [(row.metrics.get(FITNESS, -math.inf), -row.epoch) for row in rows]
-        best, epoch = max(scores)
-        if math.isfinite(best) and last.epoch + epoch >= patience:
+        best, epoch = max((fitness(row.metrics), -row.epoch) for row in rows)
+        if best > 0 and last.epoch + epoch >= patience:
             return True
     return last.epoch == args.get("epochs")
 

@@ -186,6 +186,34 @@ def test_patience_and_time_end_a_run_like_its_last_epoch(args, best, ends):
     assert ("final evaluation" in names) == ends
 
 
+CLASSIFIED = {"metrics/accuracy_top1": [0.3, 0.6, 0.5, 0.5, 0.5, 0.5], "metrics/accuracy_top5": [0.9] * 6}
+BOXES = {"metrics/mAP50-95(B)": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "ends"),
+    [
+        (CLASSIFIED, True),
+        (BOXES, False),
+        ({**BOXES, "metrics/mAP50-95(M)": [0.1, 0.9, 0.1, 0.1, 0.1, 0.1]}, True),
+        ({**BOXES, "metrics/mAP50-95(P)": [0.1, 0.2, 0.1, 0.1, 0.1, 0.1]}, False),
+        ({"metrics/mIoU": [0.1, 0.9, 0.8, 0.8, 0.8, 0.8]}, True),
+        ({"metrics/mAP50-95(B)": [0.0] * 6}, False),
+        ({"metrics/mAP50(B)": [0.1, 0.9, 0.8, 0.8, 0.8, 0.8]}, False),
+    ],
+    ids=["classes", "boxes", "masks", "poses", "semantic", "nothing found yet", "no metric of fitness"],
+)
+def test_patience_is_counted_by_the_fitness_of_the_task(metrics, ends):
+    run = run_of(epochs=6, args={"epochs": 300, "patience": 4})
+    rows = tuple(
+        dataclasses.replace(row, metrics={name: values[row.epoch - 1] for name, values in metrics.items()})
+        for row in run.epoch_rows
+    )
+    rows = (dataclasses.replace(rows[0], start_t_s=10.0), *rows[1:])
+    names = {p.name for p in analyse(dataclasses.replace(run, epoch_rows=rows)).phases}
+    assert ("final evaluation" in names) == ends
+
+
 def test_every_phase_says_where_it_is_known_from():
     assert all(phase.source for phase in analyse(run_of()).phases)
 

@@ -176,7 +176,8 @@ OOM_COUNTED_S = 10.0  # its counters are read every 5 s
 MOST_OF_MEMORY = 0.5  # share of a limit that who reached it must have held: less may be anybody's
 RISES_MIB = 4096.0  # of host memory while a training trains: a dozen workers of YOLO take less as they start
 RISES_LATER = 0.35  # of the rise in its second half, as docs/memory.md has it for the GPU's: 0.5 where it is even
-RISES_READINGS = 4  # fewer tell no rise from a step; its highest may lie so many before the end: the kill frees it
+RISES_READINGS = 4  # fewer tell no rise from a step
+RISES_FREED_S = 10.0  # before the end may be its highest: a kill frees it, and a loader looks for its workers every 5 s
 MEMORY_FULL_PCT = 97.0  # of what there is: a machine that swaps or kills leaves less than this free
 # Callbacks report a training's batches every 3 s, or every 1/1800 of its age (inside: batches.py). One that reports
 # nothing for a minute and five such lines does none; nor does a validation or a checkpoint go on for five times the

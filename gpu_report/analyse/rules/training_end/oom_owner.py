@@ -92,9 +92,11 @@ def risen_mib(context: Context, end_s: float) -> float | None:
     training = context.training_at(end_s)
     if training is None or not training.train_spans:
         return None
-    used = column_values(context.run.host, "memory_used_mib", [(training.train_spans[0][0], end_s)])
+    start_s, name = training.train_spans[0][0], "memory_used_mib"
+    used = column_values(context.run.host, name, [(start_s, end_s)])
+    freed = column_values(context.run.host, name, [(end_s - th.RISES_FREED_S, end_s)])
     at = int(used.argmax()) if len(used) else 0
-    if at < th.RISES_READINGS or at < len(used) - 1 - th.RISES_READINGS:
+    if at < th.RISES_READINGS or at < len(used) - 1 - len(freed):
         return None
     rise, later = float(used[at] - used[0]), float(used[at] - used[at // 2])
     return rise if rise >= th.RISES_MIB and later >= th.RISES_LATER * rise else None

@@ -448,6 +448,8 @@ KEPT = 20_000.0 + 100.0 * np.clip(T_S - 10, 0, END - 12)  # until the kill frees
     ("used_mib", "rises"),
     [
         (np.where(T_S < END - 2, KEPT, 20_000.0), True),
+        (np.where(T_S < END - 8, KEPT, 20_000.0), True),  # its trainer took so long to see it
+        (np.where(T_S < END - 15, KEPT, 20_000.0), False),
         (np.where(T_S < END - 2, np.minimum(KEPT, 26_000.0), 20_000.0), False),  # workers that started, and no more
         (np.where(T_S < END - 2, 20_000.0 + (KEPT - 20_000.0) / 4, 20_000.0), False),
     ],

@@ -42,8 +42,9 @@ def on_cpu(context: Context) -> Iterator[Sentence]:
         return
     ours = (main + (workers or 0.0)) / 100
     yield Sentence("work", f"The training ran on the CPU: it used {ours:.1f} of {cores:g} cores.")
-    others = 0.0 if every is None else every / 100 * (recording.cores_online or cores) - ours
-    if others >= th.OTHERS_CORES_SHARE * cores:
+    online = recording.cores_online or cores
+    others = 0.0 if every is None else every / 100 * online - ours
+    if others >= online - cores + th.OTHERS_CORES_SHARE * cores:  # on more than those that the training may not use
         yield Sentence("work", f"Other programs used {others:.1f} cores meanwhile.")
 
 

@@ -55,6 +55,13 @@ def test_who_used_the_other_cores_is_said_where_it_is_felt():
     assert "Other programs used 2.1 cores meanwhile." in text
 
 
+@pytest.mark.parametrize(("every_pct", "felt"), [(80.0, False), (99.5, True)])
+def test_who_uses_cores_that_the_training_may_not_use_is_not_felt(every_pct, felt):
+    run = on_cpu(every_pct=every_pct)
+    run = dataclasses.replace(run, recording=dataclasses.replace(run.recording, cores_online=128))
+    assert ("Other programs used" in analyse(run).verdict.text) == felt
+
+
 @pytest.mark.parametrize("share", [0.0, 0.04])
 def test_a_function_that_takes_little_does_not_lead(share):
     assert analyse(on_cpu(share)).verdict.text.startswith("The training ran on the CPU")

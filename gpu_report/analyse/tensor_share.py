@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gpu_report.analyse.causes.thresholds import LAUNCHES_S
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import HEALTHY_PCT
@@ -55,7 +56,8 @@ class TensorShare:
 def nearly_empty(context: Context, training: Training, gpu: int) -> NearlyEmpty | None:
     """Return what tells that next to nothing of a busy GPU works, None where it is well used, idle, or others' too.
 
-    Utilisation counts one thread as much as a full GPU. A kernel that only waits for another GPU is like that, too.
+    Utilisation counts one thread as much as a full GPU. A kernel that only waits for another GPU is like that, too. So
+    are those of a model that is too small for the GPU: launching takes most of its step, LAUNCHES_S at most.
     """
     signals, limit_w = context.signals.of_training(gpu, training), context.run.gpu(gpu).power_limit_w
     if signals is None or training.ranks > 1 or _is_shared(context, gpu):
@@ -63,6 +65,8 @@ def nearly_empty(context: Context, training: Training, gpu: int) -> NearlyEmpty 
     names = ("gpu_util_pct", "sm_active_pct", "memory_util_pct", "power_w")
     util, active, memory, power_w = (signals.gpu_within(name) for name in names)
     if util is None or util < HEALTHY_PCT or memory is None or memory > EMPTY_MEMORY * util:
+        return None
+    if signals.step_s is None or signals.step_s <= LAUNCHES_S:
         return None
     if active is None:
         is_empty = bool(power_w and limit_w) and (power_w or 0.0) <= EMPTY_POWER * (limit_w or 0.0)

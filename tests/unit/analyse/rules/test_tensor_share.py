@@ -76,19 +76,34 @@ EMPTY = {"sm_active_pct": 5.0, "memory_util_pct": 0.0}
 UNREAD = {"sm_active_pct": float("nan"), "memory_util_pct": 0.0}
 
 
+def with_steps(run, times):
+    """Return a run whose steps take so many times as long: of so many fewer batches."""
+    fewer = [
+        replace(
+            each,
+            epochs=tuple(replace(epoch, batches=max(epoch.batches // times, 1)) for epoch in each.epochs),
+            progress=tuple(replace(said, batches=said.batches // times) for said in each.progress),
+        )
+        for each in run.inside
+    ]
+    return replace(run, inside=tuple(fewer))
+
+
 @pytest.mark.parametrize(
-    ("readings", "is_empty"),
+    ("readings", "times", "is_empty"),
     [
-        (EMPTY, True),
-        ({**UNREAD, "power_w": 136.0}, True),
-        ({**UNREAD, "power_w": 500.0}, False),
-        ({**EMPTY, "sm_active_pct": 30.0}, False),
-        ({**EMPTY, "memory_util_pct": 20.0}, False),
+        (EMPTY, 8, True),
+        ({**UNREAD, "power_w": 136.0}, 8, True),
+        ({**UNREAD, "power_w": 500.0}, 8, False),
+        ({**EMPTY, "sm_active_pct": 30.0}, 8, False),
+        ({**EMPTY, "memory_util_pct": 20.0}, 8, False),
+        (EMPTY, 1, False),  # steps so short are of a model that is too small for the GPU
+        ({**UNREAD, "power_w": 136.0}, 1, False),
     ],
 )
-def test_a_busy_gpu_of_which_next_to_nothing_works_is_no_well_used_one(healthy, readings, is_empty):
+def test_a_busy_gpu_of_which_next_to_nothing_works_is_no_well_used_one(healthy, readings, times, is_empty):
     """A loss that one block of threads sums up: 1.7 s a step at 100 % utilisation (YOLO26m-sem, H200, 2026-11-27)."""
-    run = replace(healthy, samples=healthy.samples.assign(**readings))
+    run = with_steps(replace(healthy, samples=healthy.samples.assign(**readings)), times)
     found = [finding for finding in found_in(run) if "hardly any" in finding.summary]
     assert len(found) == is_empty
     text = analyse(run).verdict.text

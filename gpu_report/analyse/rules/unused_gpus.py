@@ -55,7 +55,8 @@ def _unused_in(context: Context, training: Training) -> _Unused | None:
     if training.epochs is None or not training.gpus:
         return None
     span = training.epochs.start_s, training.epochs.end_s
-    idle = [series for series in _idle_series(context, span) if series.gpu not in training.gpus]
+    taken = training.gpus | context.gpus_of_others  # others' were not free, though they may have been idle for a while
+    idle = [series for series in _idle_series(context, span) if series.gpu not in taken]
     could = all(_could_have_had(context, series) for series in idle)
     advice = _advice(context, training, idle) if could and idle else ()
     return _Unused(training, idle, span, could, advice) if idle else None

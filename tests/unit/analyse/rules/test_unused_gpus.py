@@ -80,8 +80,12 @@ def test_where_it_may_not_have_been_free_to_use_it_is_a_note_that_says_so(run):
         half_used(series=(BUSY, [3.0] * 120)),
         half_used(series=(BUSY, [NAN] * 120)),
         half_used(series=(IDLE, IDLE)),
+        half_used(
+            series=(BUSY, [*IDLE, *readings((90, 20))]),
+            rows=(TRAINING, (13.0, 1, 77, "python", 900.0, "appeared", "other", 80.0)),
+        ),
     ],
-    ids=["both are used", "somebody works on it", "not recorded", "nothing trains"],
+    ids=["both are used", "somebody works on it", "not recorded", "nothing trains", "others work on it later"],
 )
 def test_what_is_no_unused_gpu(run):
     assert found(run) == []

@@ -63,6 +63,12 @@ class _Parts:
         return long and self.share < th.ENDS_SHARE and not self.mostly_validates
 
     @property
+    def is_plain(self) -> bool:
+        """Tell whether the end of an epoch, or saving alone, takes so much that it is plain from outside."""
+        saving_s = max(th.SAVING_LONG_S, th.PLAIN_SAVING_SHARE * self.epoch_s)
+        return self.share >= th.PLAIN_ENDS_SHARE or self.checkpoint_s >= saving_s
+
+    @property
     def epoch_s(self) -> float:
         """Return what an epoch takes with its end, and with what other findings say of that."""
         return self.train_s + self.end_s + self.told_s
@@ -92,12 +98,16 @@ def _of_training(
     found: Sequence[Finding],
     told: IntervalCover,
 ) -> Iterator[Finding]:
-    known = _validated([each for each in epochs if each.from_callbacks and _lies_in(each, training)])
+    known = _validated([each for each in epochs if _is_clear(context, each) and _lies_in(each, training)])
     alike = [each for each in known if each.alike]
+    if len(alike) < th.LONG_ENDS_LEAST and not all(each.from_callbacks for each in known):
+        return
     mine = alike if len(alike) >= th.LONG_ENDS_LEAST or _agree(alike, known) else known
     if not mine:
         return
     parts = _parts(training, mine, told)
+    if not all(each.from_callbacks for each in mine) and not parts.is_plain:
+        return
     if mine is not alike and parts.validation_s < max(th.LONG_VALIDATION_S, parts.train_s):
         return
     if parts.only_saves:
@@ -114,6 +124,16 @@ def _validated(epochs: Sequence[TrainedEpoch]) -> Sequence[TrainedEpoch]:
     """Return the epochs without those in whose validation the training was stopped: it never said its parts."""
     told = any(each.validated for each in epochs)
     return [each for each in epochs if not told or each.validated or not each.validation_s]
+
+
+def _is_clear(context: Context, epoch: TrainedEpoch) -> bool:
+    """Tell whether the end of an epoch is known: as callbacks reported it, or so long that its edges matter little.
+
+    From outside these are known to a reading, and what lies at them to a second or two.
+    """
+    reading_s = max((series.tick_s for series in context.series), default=0.0)
+    clear_s = max(th.CLEAR_END_S, th.CLEAR_END_READINGS * reading_s)
+    return epoch.from_callbacks or epoch.validation_s + epoch.checkpoint_s >= clear_s
 
 
 def _agree(alike: Sequence[TrainedEpoch], known: Sequence[TrainedEpoch]) -> bool:

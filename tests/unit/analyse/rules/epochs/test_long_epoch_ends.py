@@ -86,6 +86,16 @@ def test_saving_that_takes_far_longer_than_weights_need_is_a_warning(saving_s, s
     assert analysis.verdict.text.startswith("Find what takes long after each validation: saving") == bool(share)
 
 
+@pytest.mark.parametrize(
+    ("train_s", "end_s", "found"), [(60, 90, 1), (60, 30, 0), (8, 9, 0)], ids=["most of it", "a third", "too short"]
+)
+def test_ends_seen_from_outside_count_where_they_are_long_and_most_of_an_epoch(train_s, end_s, found):
+    each, epochs = train_s + end_s, 8
+    util = [0.0] * 10 + ([90.0] * train_s + [25.0] * (end_s - 1) + [0.0]) * epochs
+    run = make_run(util, rows=[(n, 10.0 + n * each - 1) for n in range(1, epochs + 1)], epochs_asked=epochs)
+    assert len(ends(run)) == found
+
+
 def test_what_saving_takes_is_its_cause():
     (finding,) = ends(trained(1.0, 0.0, 1.5))
     assert finding.cause.name == "checkpoint"

@@ -143,7 +143,7 @@ def test_a_stall_after_a_validation_is_told_though_it_alone_is_shorter_than_a_dr
     drop = after_the_first_validation(stalled_s=7)
     assert (drop.start_t_s, drop.end_t_s, drop.expected, drop.phase) == (50, 57, False, "train")
     assert drop.summary.endswith("for 7 s")
-    assert {e.text: e.value for e in drop.evidence}["with the validation or checkpoint next to it (not counted)"] == 13
+    assert {e.text: e.value for e in drop.evidence}["length with the validation or checkpoint next to it"] == 13
 
 
 def test_the_ramp_of_a_validation_is_no_drop_where_short_ones_are_asked_for():

@@ -291,11 +291,15 @@ def _gpus(finding: Finding) -> str:
 
 
 def _place(finding: Finding, analysis: Analysis) -> Fact:
-    """Return in which epoch a finding lies, or from which to which; in what of an epoch only where it is one."""
-    inside = [epoch.epoch for epoch in analysis.epochs if finding.start_t_s <= epoch.start_t_s < finding.end_t_s]
-    last = max((epoch for epoch in inside if epoch > (finding.epoch or epoch)), default=None)
-    if finding.epoch is not None and last is not None:
-        return Fact("Epochs", f"{finding.epoch} to {last}")
+    """Return in which epoch a finding lies, or from which to which; in what of an epoch only where it is one.
+
+    What lies at the end of an epoch may last to the first seconds of the next, and is none of that.
+    """
+    if finding.epoch is not None and not finding.at_boundary:
+        inside = [epoch.epoch for epoch in analysis.epochs if finding.start_t_s <= epoch.start_t_s < finding.end_t_s]
+        last = max(inside, default=finding.epoch)
+        if last > finding.epoch:
+            return Fact("Epochs", f"{finding.epoch} to {last}")
     boundary = "at the end of the epoch" if finding.at_boundary else ""
     phase = phase_words(finding.phase or "")
     epoch = MISSING if finding.epoch is None else str(finding.epoch)

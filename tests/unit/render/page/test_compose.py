@@ -189,6 +189,17 @@ def test_a_drop_gives_its_size_length_levels_and_place(analysis: model.Analysis)
     assert facts["GPU"] == ("0", "")
 
 
+@pytest.mark.parametrize(("at_boundary", "label", "value"), [(False, "Epochs", "2 to 3"), (True, "Epoch", "2")])
+def test_what_lasts_into_the_next_epoch_has_both_unless_it_is_the_end_of_the_first(
+    analysis: model.Analysis, at_boundary: bool, label: str, value: str
+) -> None:
+    begins_s = next(epoch.start_t_s for epoch in analysis.epochs if epoch.epoch == 3)
+    span = {"start_t_s": begins_s - 20.0, "end_t_s": begins_s + 1.0}
+    finding = replace(DROP, epoch=2, phase="validation", at_boundary=at_boundary, **span)
+    facts = {fact.label: plain(fact.value) for fact in finding_view(finding, CLOCK, analysis).facts}
+    assert facts[label] == value
+
+
 @pytest.mark.parametrize(("offset", "said"), [(-1.6, "1.6 s before"), (0.0, "during it"), (75.0, "1 min 15 s after")])
 def test_a_kernel_line_says_how_far_it_lies_from_the_finding(
     analysis: model.Analysis, offset: float, said: str

@@ -61,7 +61,7 @@ def joined(context: Context, group: Group) -> Finding:
 
 def _with_share(context: Context, finding: Finding) -> Finding:
     """Return a finding with the share of the training's GPU time that it took, where both are known."""
-    trained_s = _trained_gpu_s(context)
+    trained_s = context.cached(_trained_gpu_s)
     if finding.lost_gpu_s is None or not trained_s:
         return finding
     return replace(finding, share_of_training=finding.lost_gpu_s / trained_s)
@@ -187,7 +187,7 @@ def _lost_s(finding: Finding) -> float:
 
 def _graded(context: Context, group: Group) -> Group:
     """Return a group with the severity of what it took, where that is what its rule goes by."""
-    trained_s = _trained_gpu_s(context)
+    trained_s = context.cached(_trained_gpu_s)
     if not _may_recur(group[0]):
         return [_raised(finding, trained_s) for finding in group]
     severity = _severity(sum(f.duration_s for f in group), trained_s, context.run.duration_s)

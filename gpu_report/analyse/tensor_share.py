@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from gpu_report.analyse.causes.thresholds import LAUNCHES_S
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.thresholds import LAUNCHES_S
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import HEALTHY_PCT
 

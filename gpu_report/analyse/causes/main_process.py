@@ -19,7 +19,7 @@ from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.call_growth import CallGrowth
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.stack_habits import Stood
-from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import LAUNCHES_S, MUCH_SHARE, OWN_SHARE, STOOD_SHARE
 from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY
 from gpu_report.model import Advice, Evidence
 from gpu_report.wording import place_words
@@ -193,7 +193,7 @@ def _less_in_workers(signals: IntervalSignals) -> tuple[Advice, ...]:
 
 def launches_too_much(signals: IntervalSignals) -> bool:
     """Tell whether the GPU idled in a step, not waiting for data, for longer than launching any model takes."""
-    return (_launching_s(signals) or 0.0) > th.LAUNCHES_S
+    return (_launching_s(signals) or 0.0) > LAUNCHES_S
 
 
 def _launching_s(signals: IntervalSignals) -> float | None:

@@ -71,9 +71,6 @@ LAUNCHES_CPU_PCT = 200.0
 # A training that hangs in its loader: in all of the time, but for a note or two, and no kernel runs meanwhile.
 HUNG_SHARE, HUNG_UTIL_PCT = 0.98, 1.0
 DATA_CAME_SHARE = 0.05  # of training waited for data: so little, and the loader is not what holds the GPU back
-# Seconds of a step in which the GPU idles, at most, for want of launches: 0.03 to 0.09 with YOLO26 n to l, whatever the
-# batch (H100, H200), and three times that, and a bit, on a slow CPU. With cuDNN off it was 0.6 (each image by itself).
-LAUNCHES_S = 0.4
 # Of utilisation: SM activity is 80 to 88 % of it in a fed YOLO26m, 25 % with batches of 4 (H200).
 LAUNCH_SM_SHARE = 0.5
 # Back to back, even kernels of microseconds keep a GPU busy for this share of the time: 27 % with batches of 4 (H200).

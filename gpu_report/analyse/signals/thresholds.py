@@ -116,3 +116,7 @@ STEP_MIB = 64.0  # the least growth that is dated to a moment: an allocator take
 
 # The OOM killer takes its time: where memory is short a dying process may not get to run for many seconds.
 OOM_BEFORE_S = 30.0
+
+# Seconds of a step in which the GPU idles, at most, for want of launches: 0.03 to 0.09 with YOLO26 n to l, whatever the
+# batch (H100, H200), and three times that, and a bit, on a slow CPU. With cuDNN off it was 0.6 (each image by itself).
+LAUNCHES_S = 0.4

@@ -252,8 +252,11 @@ def _gpus_of(
 ) -> frozenset[int]:
     """Return the GPUs that a training used: as all its ranks reported, else those that worked while it trained.
 
-    The only one of a recording has all that were used, also those that worked too little to count.
+    The only one of a recording has all that were used, also those that worked too little to count. One that reported
+    the CPU as its device has none, whoever else uses them.
     """
+    if training.rank_group and training.device == CPU:
+        return frozenset()
     ranks = training.rank_group.ranks if training.rank_group else ()
     named = {run.gpu_of_uuid(rank.settings.get("gpu_uuid")) for rank in ranks}
     known = frozenset(gpu for gpu in named if gpu in activity.used_gpus)

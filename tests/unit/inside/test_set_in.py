@@ -38,6 +38,7 @@ def lines(source):
         ("import torch\ntorch.backends.cudnn.benchmark = False", []),
         ("import os\nos.environ['CUDA_LAUNCH_BLOCKING'] = '1'", [("launch_blocking", 2)]),
         ("import os\nos.environ['CUDA_LAUNCH_BLOCKING'] = '0'", []),
+        ("import os\nos.environ['CUDA_VISIBLE_DEVICES'] = ''", [("no_gpu", 2)]),
         ("from os import environ\nenviron.setdefault('CUDA_LAUNCH_BLOCKING', '1')", [("launch_blocking", 2)]),
         ("import os\nos.environ.update({'NCCL_P2P_DISABLE': '1'}, NCCL_SHM_DISABLE='1')", [("p2p", 2), ("shm", 2)]),
         ("import os\nos.putenv('OMP_NUM_THREADS', str(n))", [("threads", 2)]),
@@ -78,6 +79,8 @@ def test_only_what_is_on_is_looked_for_and_nothing_costs_nothing(monkeypatch):
         ({"amp": True, "tf32": False}, []),
         ({"nccl_disabled": ["p2p"], "torch_threads": 8}, ["p2p", "threads"]),
         ({"torch_threads": 1}, []),
+        ({"device": "cpu", "gpus_hidden": True}, ["no_gpu"]),
+        ({"device": "cuda:0", "gpus_hidden": False}, []),
         ({}, []),
     ],
 )
@@ -128,6 +131,11 @@ def test_the_script_and_the_modules_beside_it_are_looked_at(tmp_path):
 
 def test_a_variable_that_the_shell_has_set_is_not_the_scripts(tmp_path):
     assert run(tmp_path, SETS, ["launch_blocking"], CUDA_LAUNCH_BLOCKING="1") == "[]"
+
+
+def test_a_variable_that_a_script_sets_to_something_else_than_the_shell_is_the_scripts(tmp_path):
+    hides = "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = ''\n"
+    assert run(tmp_path, hides, ["no_gpu"], CUDA_VISIBLE_DEVICES="2") == "[('no_gpu', 'main.py', 2)]"
 
 
 def test_a_variable_that_a_script_leaves_to_its_ranks_is_the_scripts(tmp_path):

@@ -63,15 +63,14 @@ def gpu_not_taken(context: Context, training: Training) -> SetupIssue | None:
     fits = built is not None and served is not None and built[0] <= served[0]
     if not fits or not _on_cpu_beside_a_gpu(context, training) or training.args.get("device") == CPU:
         return None
-    hidden = _hides_all(context)
+    hidden = _hides_all(context, training)
     why = ": CUDA_VISIBLE_DEVICES hides it" if hidden else ", which torch could have used"
-    do = (
-        "Unset CUDA_VISIBLE_DEVICES"
-        if hidden
-        else "Run `python -c 'import torch; torch.zeros(1).cuda()'`: the error says why"
-    )
+    place = set_in_words(training.set_in, "no_gpu")
+    do = "Run `python -c 'import torch; torch.zeros(1).cuda()'`: the error says why"
+    if hidden:
+        do = f"Leave CUDA_VISIBLE_DEVICES as it is{place}" if place else "Unset CUDA_VISIBLE_DEVICES"
     text = f"The training ran on the CPU, not on {_gpus(context)}{why}"
-    return SetupIssue("warning", text, (), _idle(context, training), (Advice(do),))
+    return SetupIssue(_severity(training), text, (), _idle(context, training), (_do(do),))
 
 
 def no_gpu_for_torch(context: Context, training: Training) -> SetupIssue | None:
@@ -79,7 +78,7 @@ def no_gpu_for_torch(context: Context, training: Training) -> SetupIssue | None:
 
     Without a device ultralytics takes the CPU where torch sees no GPU, and goes on.
     """
-    told, hidden = context.run.no_gpu, _hides_all(context)
+    told, hidden = context.run.no_gpu, _hides_all(context, training)
     asked = "device" not in training.args or "cpu" in str(training.args["device"]).lower()  # not known: it may have
     has_no_cuda = _has_no_cuda(training, training.text("torch") or "")  # then it was meant for the CPU
     is_guessed = training.rank_group is None  # by GPUs that did nothing, which nobody saw here
@@ -196,10 +195,10 @@ def _on_cpu_beside_a_gpu(context: Context, training: Training) -> bool:
     return training.device == CPU and bool(context.run.gpus)
 
 
-def _hides_all(context: Context) -> bool:
-    """Tell whether CUDA_VISIBLE_DEVICES hides all GPUs from torch."""
-    named = context.run.recording.cuda_visible_devices
-    return named is not None and not visible_devices(named)
+def _hides_all(context: Context, training: Training) -> bool:
+    """Tell whether CUDA_VISIBLE_DEVICES hides all GPUs from torch: what the training itself reports counts first."""
+    told, named = training.settings.get("gpus_hidden"), context.run.recording.cuda_visible_devices
+    return told if isinstance(told, bool) else named is not None and not visible_devices(named)
 
 
 def _has_no_cuda(training: Training, torch: str) -> bool:

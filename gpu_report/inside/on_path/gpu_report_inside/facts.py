@@ -115,6 +115,7 @@ TRAINING: Mapping[str, Reader] = {
     "optimizer": lambda t: type(t.optimizer).__name__,
     "parameters": lambda t: sum(p.numel() for p in t.model.parameters()),
     "device": lambda t: str(t.device),
+    "gpus_hidden": lambda _: os.environ["CUDA_VISIBLE_DEVICES"].strip() in {"", "-1"},
     "gpu_uuid": lambda t: _gpu_uuid(t.device),
     "compute_capability": lambda t: _capability(t.device),
 }

@@ -31,6 +31,7 @@ class Setter(NamedTuple):
     assigned: tuple[str, ...] = ()
     variable: str = ""
     slow_at: bool = False  # the value of what is assigned that slows
+    any_value: bool = False  # of the variable switches on, an empty one, too
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -40,6 +41,7 @@ class Setter(NamedTuple):
 
 
 SETTERS: Mapping[str, Setter] = {
+    "no_gpu": Setter(variable="CUDA_VISIBLE_DEVICES", any_value=True),
     "launch_blocking": Setter(variable="CUDA_LAUNCH_BLOCKING"),
     "no_memory_caching": Setter(variable="PYTORCH_NO_CUDA_MEMORY_CACHING"),
     "p2p": Setter(variable="NCCL_P2P_DISABLE"),
@@ -64,7 +66,14 @@ def switched_on(told: Mapping[str, Any]) -> list[str]:
     ways = told.get("nccl_disabled") or []
     in_32_bits = told.get("amp") is False and told.get("tf32") is False
     threads = told.get("torch_threads") or 1
-    return [*ways, *(["tf32"] if in_32_bits else []), *(["threads"] if threads > 1 else []), *_affinity()]
+    no_gpu = told.get("device") == "cpu" and told.get("gpus_hidden")
+    return [
+        *(["no_gpu"] if no_gpu else []),
+        *ways,
+        *(["tf32"] if in_32_bits else []),
+        *(["threads"] if threads > 1 else []),
+        *_affinity(),
+    ]
 
 
 def _affinity() -> list[str]:
@@ -118,7 +127,8 @@ def _is_given(pid: int, setter: Setter) -> bool:
 
 def _switches_on(step: Step, setter: Setter) -> bool:
     if step.kind == "environ":
-        return bool(setter.variable) and step.name == setter.variable and step.value not in OFF
+        is_on = setter.any_value or step.value not in OFF
+        return bool(setter.variable) and step.name == setter.variable and is_on
     if step.kind == "call":
         is_off = step.value in OFF and type(step.value) is not int  # 0 is the first of many things, such as a pid
         return _ends(step.name, setter.calls) and not is_off

@@ -74,9 +74,9 @@ def _parent(pid: int) -> int:
 
 
 def has_variable(pid: int, variable: str) -> bool:
-    """Tell whether a process was started with a variable: then it is not its own code that sets it."""
-    given = f"{variable}=".encode()
-    return any(each.startswith(given) for each in _proc(pid, "environ").split(b"\0"))
+    """Tell whether a process was started with a variable as it is here: then it is not its own code that sets it."""
+    given = f"{variable}={os.environ.get(variable, '')}"
+    return os.fsencode(given) in _proc(pid, "environ").split(b"\0")
 
 
 def source_of(file: str) -> str:

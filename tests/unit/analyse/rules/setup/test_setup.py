@@ -150,8 +150,17 @@ def test_a_later_minor_version_works_and_is_only_a_note(served, severities):
 def test_a_gpu_that_was_not_taken(args, devices, words):
     run = trained({**FITTING, "device": "cpu"}, args=args, util=0.0, cuda="13.0", cuda_visible_devices=devices)
     found = odds(run)
-    assert [finding.severity for finding in found] == ["warning"] * len(words)
+    assert [finding.severity for finding in found] == ["critical"] * len(words)
     assert all(word in finding.summary for word, finding in zip(words, found, strict=True))
+
+
+def test_a_gpu_that_the_users_own_code_hides_is_named_with_its_line():
+    told = {**FITTING, "device": "cpu", "gpus_hidden": True}
+    run = trained(told, args={}, util=0.0, cuda="13.0", cuda_visible_devices="2")  # what it was started with
+    (mine,) = run.inside
+    hidden = dataclasses.replace(mine, set_in=(SetIn("no_gpu", "/home/me/environment.py", 4),))
+    (finding,) = odds(dataclasses.replace(run, inside=(hidden,)))
+    assert finding.advice[0].short == "Leave CUDA_VISIBLE_DEVICES as it is (environment.py:4)"
 
 
 # --- size of the images

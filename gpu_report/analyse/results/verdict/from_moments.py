@@ -23,13 +23,17 @@ FASTER_FROM = 1.2  # times as fast: less is no headline
 def momentary(
     context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int
 ) -> Iterator[Lead]:
-    """Yield what to look at for each cause that took time at moments: all of its findings together."""
-    of: dict[tuple[str, bool], list[Finding]] = {}
+    """Yield what to look at for each cause that took time at moments: all of its findings together.
+
+    Drops too short for a warning count beside one that is not: the verdict counts them all.
+    """
+    every: dict[tuple[str, bool], list[Finding]] = {}
     for finding in findings:
         rule = RULES[finding.rule]
         takes = rule.takes_time or rule.takes_epoch_time or rule.explains_slow_epoch
-        if takes and not finding.expected and finding.severity != "info" and finding.cause:
-            of.setdefault((finding.cause.name, _was_paused(finding)), []).append(finding)
+        if takes and not finding.expected and finding.cause and (rule.drop or finding.severity != "info"):
+            every.setdefault((finding.cause.name, _was_paused(finding)), []).append(finding)
+    of = {key: mine for key, mine in every.items() if any(one.severity != "info" for one in mine)}
     lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
     waited_for = {WAITING_FOR_PEER} if len(of) > 1 else set()  # what was waited for says why
     for (cause, _), mine in of.items():
@@ -64,7 +68,7 @@ def _look(
     cost on the clock, None where that is not known, `faster` how much faster epochs would be without a line of the
     user's, empty where that is not known.
     """
-    worst = max(findings, key=lambda finding: finding.duration_s)
+    worst = max(findings, key=lambda finding: (finding.severity != "info", finding.duration_s))
     ids = tuple(finding.id for finding in findings)
     advice = next((each for each in worst.advice if each.short), None)
     at, row = worst_place(worst, OWN_SHARE if cause == WAITING_FOR_PEER else STOOD_SHARE), CAUSES[cause]

@@ -213,6 +213,13 @@ def test_a_drop_that_two_gpus_felt_at_once_is_one():
     assert len([each for each in analysis.findings if each.rule == "drop"]) == 1
 
 
+def test_drops_are_counted_once_however_short_some_are():
+    long = [(90, 2000), (5, 90)] * 3
+    verdict = analyse(make_run(readings(*long, (90, 2000), (5, 12), (90, 2000)))).verdict.text
+    assert "4 drops in GPU utilisation took 4.7 min; the cause is unknown." in verdict
+    assert "unexpected drop" not in verdict
+
+
 @pytest.mark.parametrize(
     ("source", "way_out"),
     [("gpustat", "log every 3 s"), ("dcgm-exporter", "let dcgm-exporter collect and Prometheus scrape every 3 s")],

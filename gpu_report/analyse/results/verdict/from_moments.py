@@ -14,7 +14,7 @@ from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, CauseRow, rule_words
 from gpu_report.model import CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
-from gpu_report.wording import about_length, counted, gpus_words, lower_first, place_words, shown_ratio, upper_first
+from gpu_report.wording import about_length, counted, gpus_words, place_words, shown_ratio, upper_first
 
 COSTS = frozenset({"other-process", "power-cap"})  # whose stay or stretches cost a part of the time that they take
 FASTER_FROM = 1.2  # times as fast: less is no headline
@@ -91,13 +91,19 @@ def _look(
     elif _was_paused(worst):
         text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {felt} for {took}"
     elif cause == UNEXPLAINED or not row.once:
-        count = len(merged_drops(findings)) if rule.drop else len(findings)
-        times = counted(count, lower_first(rule_words(worst.rule)), "drops in GPU utilisation")
-        text = f"{times} took {took}; the cause is unknown"
+        text = f"{_times(worst, findings)} took {took}; the cause is unknown"
     else:
         text = row.once.format(took=took, probably=sure, gpu=_gpus(findings), cost=about_length(cost_s or took_s))
         then = _stood(at, row)
     return Sentence(LOOK, f"{text}.", ids, cause, advice, names_own), then
+
+
+def _times(worst: Finding, findings: Sequence[Finding]) -> str:
+    """Return how many drops there were, or what it was where the worst is none, and how many times."""
+    if RULES[worst.rule].drop:
+        return counted(len(merged_drops(findings)), "drop in GPU utilisation", "drops in GPU utilisation")
+    several = f" ({len(findings):,} times)" if len(findings) > 1 else ""
+    return f"{rule_words(worst.rule)}{several}"
 
 
 def _faster_without(limit: SpeedupLimit | None, now_s: float | None) -> str:

@@ -8,10 +8,12 @@ from support.runs import PROCESSES, make_run, readings
 from support.samples import analysis_of
 
 from gpu_report.analyse import analyse
+from gpu_report.analyse.context import build_context
 from gpu_report.analyse.results.verdict import sentences
+from gpu_report.analyse.results.verdict.from_moments import momentary
 from gpu_report.analyse.results.verdict.lead import Lead
 from gpu_report.analyse.results.verdict.work import with_cause
-from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase, RecordedEvent, Sentence
+from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Options, Phase, RecordedEvent, Sentence
 from gpu_report.render.run.terminal import render_text
 
 NAN = float("nan")
@@ -211,6 +213,25 @@ def test_a_drop_that_two_gpus_felt_at_once_is_one():
     analysis = analyse(make_run([felt, felt]))
     assert analysis.verdict.text.startswith("1 drop in GPU utilisation took 20 s")
     assert len([each for each in analysis.findings if each.rule == "drop"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "count", "said"),
+    [
+        ("sustained-low", 1, "1 drop in GPU utilisation took 20 s"),
+        ("drop", 2, "2 drops in GPU utilisation took 40 s"),
+        ("slow-validation", 1, "Slow validation took 20 s"),
+        ("slow-validation", 3, "Slow validation (3 times) took 60 s"),
+    ],
+)
+def test_what_took_time_for_no_known_reason_is_called_what_it_is(rule, count, said):
+    (drop,) = (f for f in analyse(make_run(readings((90, 100), (5, 20), (90, 100)))).findings if f.rule == "drop")
+    alike = [
+        dataclasses.replace(drop, id=f"{rule}-{n}", rule=rule, start_t_s=100.0 * n, end_t_s=100.0 * n + 20)
+        for n in range(count)
+    ]
+    (lead,) = momentary(build_context(make_run(readings((90, 400))), Options()), alike, (), 1)
+    assert lead.sentence.text == f"{said}; the cause is unknown."
 
 
 def test_drops_are_counted_once_however_short_some_are():

@@ -57,10 +57,17 @@ class _Parts:
         return self.validation_s >= th.VALIDATION_SHARE * self.epoch_s
 
     @property
-    def only_saves(self) -> bool:
-        """Tell whether saving takes far longer than weights need, and the end of an epoch no large part besides."""
+    def is_long_at_once(self) -> bool:
+        """Tell whether one part of it is so long, and longer than the training before it, that the first epoch tells."""
+        long_validation = self.validation_s >= max(th.LONG_VALIDATION_S, self.train_s)
+        return long_validation or self.checkpoint_s >= max(th.SAVING_LONG_S, self.train_s)
+
+    @property
+    def saves_long(self) -> bool:
+        """Tell whether saving takes far longer than weights need, and is what matters of the end of an epoch."""
         long = self.checkpoint_s >= max(th.SAVING_LONG_S, th.SAVING_SHARE * self.epoch_s)
-        return long and self.share < th.ENDS_SHARE and not self.mostly_validates
+        else_short = self.share < th.ENDS_SHARE and not self.mostly_validates
+        return long and (else_short or self.checkpoint_s > self.validation_s)
 
     @property
     def is_plain(self) -> bool:
@@ -108,9 +115,9 @@ def _of_training(
     parts = _parts(training, mine, told)
     if not all(each.from_callbacks for each in mine) and not parts.is_plain:
         return
-    if mine is not alike and parts.validation_s < max(th.LONG_VALIDATION_S, parts.train_s):
+    if mine is not alike and not parts.is_long_at_once:
         return
-    if parts.only_saves:
+    if parts.saves_long:
         yield _finding(context, training, mine, parts, (_of_saving(parts),))
     elif parts.named(["validation"], ["checkpoint"]) and (parts.share >= th.ENDS_SHARE or parts.mostly_validates):
         starved = [f for f in found if f.rule == "starved" and f.severity != "info"]  # more is advised on its steps
@@ -186,7 +193,7 @@ def _finding(
     advice: tuple[Advice, ...],
 ) -> Finding:
     saving = ["saving"] if context.run.stacks else ["saving", "callbacks"]  # which only stacks tell apart
-    *others, last_named = saving if parts.only_saves else parts.named(["validation"], saving)
+    *others, last_named = saving if parts.saves_long else parts.named(["validation"], saving)
     what = f"{', '.join(others)} and {last_named}" if others else last_named
     takes = "take" if " and " in what else "takes"
     numbers = evidence(
@@ -199,14 +206,14 @@ def _finding(
         *_of_images(training, parts),
     )
     last = epochs[-1]
-    largest = parts.typical.largest_words if parts.typical and not parts.only_saves else ""
+    largest = parts.typical.largest_words if parts.typical and not parts.saves_long else ""
     mostly = f"; {largest}" if largest else ""
     besides = ", without the stalls there" if parts.told_s >= th.ENDS_NAMED_S else ""
-    name = "checkpoint" if parts.only_saves or parts.validation_s < parts.checkpoint_s else "validation"
-    share = parts.checkpoint_s / parts.epoch_s if parts.only_saves else parts.share
+    name = "checkpoint" if parts.saves_long or parts.validation_s < parts.checkpoint_s else "validation"
+    share = parts.checkpoint_s / parts.epoch_s if parts.saves_long else parts.share
     return context.finding(
         "long-epoch-ends",
-        "info" if _swapped(training, parts) is None and not parts.only_saves else "warning",
+        "info" if _swapped(training, parts) is None and not parts.saves_long else "warning",
         (epochs[0].span[0], last.span[1] + last.validation_s + last.checkpoint_s),
         f"{upper_first(what)} {takes} {100 * share:.0f} % of each epoch{besides}{mostly}",
         gpu=min(training.gpus, default=None),

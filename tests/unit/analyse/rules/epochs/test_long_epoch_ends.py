@@ -77,13 +77,19 @@ def test_small_steps_that_are_but_a_note_say_nothing_of_the_ends_of_epochs():
     assert analyse(trained(20.0, 1.0)).verdict.text.count("faster") <= 1
 
 
-@pytest.mark.parametrize(("saving_s", "share"), [(24.0, 10), (11.0, 5), (9.0, None), (120.0, None)])
+@pytest.mark.parametrize(("saving_s", "share"), [(24.0, 10), (11.0, 5), (9.0, None), (120.0, 37)])
 def test_saving_that_takes_far_longer_than_weights_need_is_a_warning(saving_s, share):
-    """Of 120 s it is a large part of the epoch, which longer epochs mend, too."""
     analysis = analyse(trained(200.0, 8.0, saving_s, count=6))
     found = [each for each in analysis.findings if each.rule == "long-epoch-ends" and each.severity == "warning"]
     assert [each.summary for each in found] == [f"Saving and callbacks take {share} % of each epoch"] * bool(share)
     assert analysis.verdict.text.startswith("Find what takes long after each validation: saving") == bool(share)
+
+
+@pytest.mark.parametrize(("saving_s", "found"), [(27.0, 1), (9.0, 0)])
+def test_saving_that_is_longer_than_the_first_epochs_training_tells_at_once(saving_s, found):
+    """Checkpoints on a home of 25 MB/s: 27 s after 3 s of training, until Ctrl-C (H200, 2026-11-27)."""
+    summaries = [each.summary for each in analyse(trained(20.0, 9.5, saving_s, count=1)).findings]
+    assert len([each for each in summaries if each.startswith("Saving")]) == found
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,8 @@ class RuleRow:
     """A kind of finding.
 
     `id` stands in summary.json, `anchor` begins the ids of its findings (drop-3), `name` is what people read of the
-    kind, `title` of one finding, `note_title` of one that is but a note. `numbered` findings have their number said
-    even where there is one. `subject` is the column of samples.csv that its chart shows. The rest say in which
-    summaries it counts, and may be left out:
+    kind, `title` of one finding, `note_title` of one that is but a note. `subject` is the column of samples.csv that
+    its chart shows. The rest say in which summaries it counts, and may be left out:
 
     - `drop`, `fall`: utilisation fell below its line, or at least far;
     - `at_epoch_ends`: it makes the ends of epochs longer, all of them, and the GPU has nothing to do meanwhile;
@@ -60,7 +59,6 @@ class RuleRow:
     name: str
     title: str
     note_title: str = ""
-    numbered: bool = False
     subject: str = "gpu_util_pct"
     drop: bool = False
     fall: bool = False
@@ -106,7 +104,7 @@ class CauseRow:
     has_line: bool = False
 
 
-_fall = partial(RuleRow, numbered=True, fall=True, takes_time=True, takes_epoch_time=True, disturbs=True)
+_fall = partial(RuleRow, fall=True, takes_time=True, takes_epoch_time=True, disturbs=True)
 _throttled = partial(RuleRow, subject="sm_clock_mhz", takes_epoch_time=True, explains_slow_epoch=True)
 _profiled = partial(RuleRow, anchor="step", name="Seen by PyTorch's profiler", in_steps=True)
 _of_calls = partial(RuleRow, of_calls=True)

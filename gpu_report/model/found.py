@@ -295,11 +295,6 @@ class Projection:
     price_per_s: float | None = None
 
     @property
-    def speed_up(self) -> float:
-        """Return how many times as fast an epoch is then."""
-        return self.epoch_s_now / self.epoch_s_expected
-
-    @property
     def seconds(self) -> tuple[float, float] | None:
         """Return what all the epochs take now, and with the fix; None where nobody knows how many there are."""
         return None if not self.epochs else (self.epochs * self.epoch_s_now, self.epochs * self.epoch_s_expected)

@@ -129,14 +129,8 @@ def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
     return f"{duration(finding.took_s)}" + (f" in epoch {finding.epoch}" if is_one else "")
 
 
-def finding_title(finding: Finding) -> str:
-    """Return a finding's name as it is spoken: Drop 3, Power cap."""
-    rule, place, title = RULES[finding.rule], finding.id.rpartition("-")[2], page_title(finding)
-    return title if place == "1" and not rule.numbered else f"{title} {place}"
-
-
 def page_title(finding: Finding) -> str:
-    """Return a finding's name without its number among its kind, for the page numbers all findings."""
+    """Return a finding's name; the page numbers all findings, whatever their kind."""
     rule = RULES[finding.rule]
     return rule.note_title if rule.note_title and finding.severity == "info" else rule.title
 

@@ -19,7 +19,6 @@ def projected(*limits, ending=None, price=None, time=None):
 def test_an_epoch_is_told_with_its_validation():
     found = projected(NOW)
     assert (found.epoch_s_now, found.epoch_s_expected, found.fix) == (13.5, 4.5, "workers=8")
-    assert found.speed_up == pytest.approx(3.0)
     assert (found.seconds, found.money) == (None, None)
 
 

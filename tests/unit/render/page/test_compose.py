@@ -10,7 +10,7 @@ from gpu_report.analyse.evidence import stopped_processes
 from gpu_report.catalogue import CAUSES
 from gpu_report.render.formatting import ledger_words
 from gpu_report.render.page.compose import FINDINGS_IN_FULL, compose
-from gpu_report.render.page.findings import finding_title, finding_view, first_advice, ranked
+from gpu_report.render.page.findings import finding_view, first_advice, page_title, ranked
 from gpu_report.render.page.gpu_tables import processes
 from gpu_report.render.page.recording import HAPPENINGS_SHOWN
 from gpu_report.render.page.script_data import chart_data
@@ -453,18 +453,6 @@ def test_what_the_verdict_says_is_known(analysis: model.Analysis, told: tuple[st
     assert finding_view(DROP, CLOCK, replace(analysis, verdict=verdict)).is_told is bool(told)
 
 
-@pytest.mark.parametrize(
-    ("rule", "id_", "title"),
-    [
-        ("drop", "drop-1", "Utilisation drop 1"),
-        ("starved", "starved-1", "Under-utilised GPU"),
-        ("unused-gpu", "unused-gpu-2", "Unused GPU 2"),
-        ("run-ended", "ended-1", "Run cut short"),
-    ],
-)
-def test_only_what_the_timeline_numbers_is_numbered_from_one(rule: str, id_: str, title: str) -> None:
-    assert finding_title(replace(DROP, rule=rule, id=id_)) == title
-
-
 def test_a_gpu_that_waits_now_and_then_is_not_called_starved() -> None:
-    assert finding_title(replace(DROP, rule="starved", id="starved-2", severity="info")) == "Partly idle GPU 2"
+    assert page_title(replace(DROP, rule="starved")) == "Under-utilised GPU"
+    assert page_title(replace(DROP, rule="starved", severity="info")) == "Partly idle GPU"

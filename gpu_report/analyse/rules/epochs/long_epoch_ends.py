@@ -58,7 +58,7 @@ class _Parts:
 
     @property
     def is_long_at_once(self) -> bool:
-        """Tell whether one part of it is so long, and longer than the training before it, that the first epoch tells."""
+        """Tell whether one part is so long, and longer than the training before it, that the first epoch tells."""
         long_validation = self.validation_s >= max(th.LONG_VALIDATION_S, self.train_s)
         return long_validation or self.checkpoint_s >= max(th.SAVING_LONG_S, self.train_s)
 

@@ -103,13 +103,16 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
 
 
 def _coverage(context: Context) -> float:
-    """Return the share of the expected samples that are there, 0 to 1: without a GPU, of the host's."""
+    """Return the share of the expected samples that are there, 0 to 1: without a GPU, of the host's.
+
+    Those are expected, too, that a recorder which was killed left out of a training that went on.
+    """
     run = context.run
     if run.gpus:
         in_all_s = sum(measured_s(series, run.duration_s) for series in context.series)
     else:
         in_all_s = len(run.host) * (run.recording.interval_s or 0.0)
-    expected_s = run.duration_s * max(len(run.gpus), 1)
+    expected_s = (run.duration_s + context.unrecorded_s) * max(len(run.gpus), 1)
     return min(in_all_s / expected_s, 1.0) if expected_s > 0 else 0.0
 
 

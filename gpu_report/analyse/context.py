@@ -52,6 +52,7 @@ from gpu_report.model import (
 T = TypeVar("T")
 
 AT_EPOCH_END = frozenset({"validation", "checkpoint"})
+UNRECORDED_LEAST_S = 10.0  # readings and what callbacks report reach the disk within seconds of each other
 
 
 # Of utilisation: a context alone keeps a GPU at 0, an evaluation at far more. And of a stretch: less is a blip.
@@ -166,6 +167,13 @@ class Context:
     def in_epochs_s(self) -> float:
         """Return the seconds of all epochs, with their ends."""
         return length_s(union([phase.span for phase in self.phases if phase.name in OF_EPOCHS]))
+
+    @cached_property
+    def unrecorded_s(self) -> float:
+        """Return for how long trainings went on after the last reading of a recorder that was killed, 0 for none."""
+        ends = [epoch.end_t_s for process in self.run.inside for epoch in process.epochs if epoch.end_t_s is not None]
+        beyond_s = max(ends, default=0.0) - self.run.duration_s
+        return beyond_s if self.run.recording.ended_by is None and beyond_s >= UNRECORDED_LEAST_S else 0.0
 
     @cached_property
     def profiled(self) -> tuple[ProfiledSteps, ...]:

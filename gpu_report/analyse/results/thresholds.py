@@ -35,3 +35,5 @@ DOUBTED_PCT = 80.0
 
 # Of the cores that a training on the CPU may use, what other programs used beside it: a fifth is felt.
 OTHERS_CORES_SHARE = 0.2
+# Of a training on the CPU: other programs took so many of the cores (0 to 1), and so many were in use in all.
+OTHERS_MOST_CORES, ALL_CORES = 0.5, 0.95

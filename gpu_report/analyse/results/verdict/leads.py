@@ -18,7 +18,7 @@ from gpu_report.analyse.results.verdict.from_settings import (
 from gpu_report.analyse.results.verdict.from_starts import slow_exits, slow_starts
 from gpu_report.analyse.results.verdict.from_what_lasts import growing, lasting, slow_epochs, user_code
 from gpu_report.analyse.results.verdict.lead import Lead, epoch_count, seconds_trained
-from gpu_report.analyse.results.verdict.without_gpu import own_function
+from gpu_report.analyse.results.verdict.without_gpu import others_on_cpu, own_function
 from gpu_report.model import Finding, Projection, SpeedupLimit
 
 
@@ -43,6 +43,7 @@ def leads(
         *slow_exits(findings),
         *unused(context, findings),
         *own_function(context),
+        *others_on_cpu(context),
     ]
     trained_s = seconds_trained(context)
     worth = [lead for lead in found if lead.saves_s >= th.WORTH_LEADING_SHARE * trained_s]

@@ -110,6 +110,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *(() if faults_first else _fault(own)),
         *_fault(foreign),
         *gpu_health(context.run.gpus),
+        *_recorder_gone(context),
         *_unmeasured(trained, unseen, unsampled),
         *_no_gpu(context),
         *(() if first else _largest_loss(context, trained, findings, ledger)),
@@ -366,6 +367,13 @@ def _unsampled(context: Context) -> float:
     total_s = context.run.duration_s * len(context.series)
     missing_s = sum(unsampled_s(series, context.run.duration_s) for series in context.series)
     return missing_s / total_s if total_s > 0 else 0.0
+
+
+def _recorder_gone(context: Context) -> Iterator[Sentence]:
+    """Yield for how long a training went on that nobody recorded any more, for the recorder was killed."""
+    if context.unrecorded_s:
+        text = f"The recorder was killed: the last {length(context.unrecorded_s)} of training have no readings."
+        yield Sentence("unmeasured", text)
 
 
 def _unmeasured(trained: Busy, unseen: float, unsampled: float) -> Iterator[Sentence]:

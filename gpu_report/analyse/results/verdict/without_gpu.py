@@ -31,21 +31,43 @@ def own_function(context: Context) -> Iterator[Lead]:
     yield Lead(Sentence(LOOK, text, names_own=True), share * seconds_trained(context))
 
 
+def others_on_cpu(context: Context) -> Iterator[Lead]:
+    """Yield that other programs took most of the cores of a training on the CPU, which then has no others to use."""
+    recording, used = context.run.recording, _cores_used(context)
+    cores = recording.usable_cores
+    if used is None or not cores or (recording.cores_online or cores) != cores:
+        return
+    ours, others = used
+    if others >= th.OTHERS_MOST_CORES * cores and ours + others >= th.ALL_CORES * cores:
+        text = f"Keep other programs off the CPU: they used {others:.1f} of {cores:g} cores."
+        yield Lead(Sentence(LOOK, text), others / cores * seconds_trained(context))
+
+
 def on_cpu(context: Context) -> Iterator[Sentence]:
-    """Yield how many cores a training on the CPU used, and who used the others."""
+    """Yield how many cores a training on the CPU used, and who used the others, unless that leads."""
+    recording, used = context.run.recording, _cores_used(context)
+    cores = recording.usable_cores
+    if used is None or not cores:
+        return
+    ours, others = used
+    yield Sentence("work", f"The training ran on the CPU: it used {ours:.1f} of {cores:g} cores.")
+    online = recording.cores_online or cores
+    felt = others >= online - cores + th.OTHERS_CORES_SHARE * cores  # on more than those that the training may not use
+    if felt and not list(others_on_cpu(context)):
+        yield Sentence("work", f"Other programs used {others:.1f} cores meanwhile.")
+
+
+def _cores_used(context: Context) -> tuple[float, float] | None:
+    """Return how many cores a training on the CPU used, and how many other programs; None of any other training."""
     recording, spans = context.run.recording, _trained(context)
     cores = recording.usable_cores
     if context.run.gpus or not cores or not no_utilisation(context):
-        return
+        return None
     every, main, workers = (_mean(context, name, spans) for name in ("cpu_pct", "main_cpu_pct", "workers_cpu_pct"))
     if main is None:
-        return
+        return None
     ours = (main + (workers or 0.0)) / 100
-    yield Sentence("work", f"The training ran on the CPU: it used {ours:.1f} of {cores:g} cores.")
-    online = recording.cores_online or cores
-    others = 0.0 if every is None else every / 100 * online - ours
-    if others >= online - cores + th.OTHERS_CORES_SHARE * cores:  # on more than those that the training may not use
-        yield Sentence("work", f"Other programs used {others:.1f} cores meanwhile.")
+    return ours, 0.0 if every is None else every / 100 * (recording.cores_online or cores) - ours
 
 
 def _trained(context: Context) -> list[Span]:

@@ -77,7 +77,8 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     kept_busy = f"{_who(context)} {_be(context)} busy {busy_words(util)} of {of_what_time(context, seconds)}"
     is_fine = util < HEALTHY_PCT or not any(each.severity == "critical" for each in findings)
     small_steps = any(each.rule == "starved" and each.cause and each.cause.name == LAUNCH_BOUND for each in findings)
-    before = _judgement(util, marred=marred or small_steps) if judged and is_fine else ""
+    unknown = [each for each in findings if each.rule == "starved" and each.severity != "info" and not _is_known(each)]
+    before = _judgement(util, marred=marred or small_steps, unknown=bool(unknown)) if judged and is_fine else ""
     busy = f"{before}{lower_first(kept_busy) if before else kept_busy}"
     if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT:
         busy = f"{busy} ({GOOD})"
@@ -93,6 +94,7 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     in_one = bool(cause) and not (steady or before or ends or which)
     if not in_one:
         yield Sentence("work", f"{busy}{compute}.", () if cause else ids)
+        yield from _least_busy(unknown, util)
     if ends:
         yield Sentence("work", f"{ends}.")
     if in_one:
@@ -102,6 +104,14 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     elif cause:
         why = f"{which}: {sure}{cause}" if which else f"{sure}{cause}"
         yield Sentence("starved", f"{upper_first(why)}.", ids)
+
+
+def _least_busy(unknown: Sequence[Finding], util: float) -> Iterator[Sentence]:
+    """Yield which GPUs waited for something unknown, where the mean of all hides it."""
+    for finding in unknown:
+        steady_pct = finding.number(STEADY_KEY)
+        if util >= HEALTHY_PCT and finding.gpu is not None and steady_pct is not None:
+            yield Sentence("starved", f"GPU {finding.gpu} was busy only {steady_pct:.0f} %.", (finding.id,))
 
 
 def with_cause(kind: str, said: str, why: tuple[str, str], ids: tuple[str, ...]) -> Iterator[Sentence]:
@@ -129,7 +139,9 @@ def _no_fault(
     busy = f"{busy} of {of_what_time(context, seconds)}"
     steady_pct = healthy_steady_pct(context, findings)
     if steady_pct is not None:
-        yield Sentence("work", f"{_judgement(steady_pct, marred=marred)}{busy}, {steady_pct:.0f} % in steady state.")
+        yield Sentence(
+            "work", f"{_judgement(steady_pct, marred=marred, unknown=False)}{busy}, {steady_pct:.0f} % in steady state."
+        )
         yield Sentence("work", f"{GOOD}.")
     elif not starved and not marred and not context.cached(_mean_steady_pct):
         yield Sentence("work", f"Too short to judge: {busy}, warming up included.")
@@ -190,9 +202,16 @@ def _shared(context: Context) -> str:
     return f"{share_pct:.0f} % of that was another process's work" if share_pct >= th.SHARED_PCT else ""
 
 
-def _judgement(util: float, *, marred: bool) -> str:
-    """Return what to think of a training before which nothing leads: it is not fine where something went wrong."""
-    if util < HEALTHY_PCT:
+def _is_known(finding: Finding) -> bool:
+    return finding.cause is not None and finding.cause.confidence > 0
+
+
+def _judgement(util: float, *, marred: bool, unknown: bool) -> str:
+    """Return what to think of a training before which nothing leads: it is not fine where something went wrong.
+
+    Nor where one of its GPUs waits for something unknown, however busy the others are.
+    """
+    if util < HEALTHY_PCT or unknown:
         return "No clear fix found: "
     return "Little to fix: " if marred else "Nothing to fix: "
 

@@ -18,7 +18,7 @@ GAPS = {
     "own code": (
         "own-code",
         "your code",
-        "Run {what} in other threads while the model works, or make it faster",
+        "Run {what} in other threads while the model works",
     ),
     "decoding": (
         "decoding",

@@ -316,3 +316,24 @@ def test_after_a_crash_in_the_first_seconds_nothing_is_foretold(trained_s, is_fo
     run = make_run(readings((0, 10), (90, trained_s)))
     ended = RecordedEvent(10.0 + trained_s, "command_ended", None, {"signal": "SIGKILL"})
     assert ("batch" in analyse(dataclasses.replace(run, events=(ended,))).verdict.text) is is_foretold
+
+
+@pytest.mark.parametrize(("ended_by", "told"), [(None, True), ("signal", False)])
+def test_training_that_went_on_after_the_recorder_was_killed_is_told_and_not_covered(ended_by, told):
+    run = machine(trained(), ended_by=ended_by)
+    (inside,) = run.inside
+    epochs = (
+        InsideEpoch(1, 1, 10.0, 110.0, 640, 10, 1.0, 0.1, 0.1),
+        InsideEpoch(2, 1, 110.0, 160.0, 640, 10, 1.0, 0.1, 0.1),
+    )
+    analysis = analyse(dataclasses.replace(run, inside=(dataclasses.replace(inside, epochs=epochs),)))
+    assert ("The recorder was killed: the last 40 s of training have no readings." in analysis.verdict.text) is told
+    assert (analysis.coverage < 0.8) is told
+
+
+def test_a_gpu_that_waits_beside_busy_ones_is_named_and_nothing_is_called_fine():
+    text = analyse(
+        make_run([readings((0, 10), (97, 600)), readings((0, 10), (98, 600)), readings((0, 10), (26, 600))])
+    ).verdict.text
+    assert text.startswith("No clear fix found: 3 GPUs were busy 74 %")
+    assert "GPU 2 was busy only 26 %." in text

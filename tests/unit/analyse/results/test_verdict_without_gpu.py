@@ -75,3 +75,10 @@ def test_lines_of_code_are_listed_by_all_their_time():
     page = render_html(analysis)
     assert "Where the time went, by line of code" in page
     assert 'value="idle_gpu_s"' not in page
+
+
+@pytest.mark.parametrize(("every_pct", "leads"), [(97.0, True), (60.0, False)])
+def test_others_that_took_most_of_the_cores_lead(every_pct, leads):
+    said = analyse(on_cpu(main_pct=60.0, every_pct=every_pct)).verdict.sentences
+    assert (said[0].text == "Keep other programs off the CPU: they used 3.3 of 4 cores.") is leads
+    assert sum("Other programs" in each.text for each in said) <= 1

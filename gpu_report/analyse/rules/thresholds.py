@@ -37,7 +37,7 @@ CLEAR_END_READINGS = 5
 PLAIN_ENDS_SHARE = 0.5  # ... and of which so much is said only: of less nobody knows what the GPU waited for
 PLAIN_SAVING_SHARE = 0.1
 SWAPPED_TIMES = 2.0  # as many images to validate as to train: of a split of 70 to 30 that is swapped 2.3 times as many
-ENDS_NAMED_S = 0.05  # of an epoch: a validation or a checkpoint of less is not worth a word
+ENDS_NAMED_S = 0.05  # each epoch: a validation or a checkpoint of less is not worth a word
 LONG_ENDS_LEAST = 5  # epochs that say so, without the first: a warm validation takes as long every time
 # ... or two whose ends take so long each (a warm validation differs by tenths of a second, H100), and agree
 LONG_END_S = 2.0

@@ -1,8 +1,8 @@
 """Rule: much of the time goes into the ends of epochs: validation and saving, which come once an epoch.
 
 It is a note, for nothing is wrong: a small data set on a fast GPU is like that, or one with many images to validate.
-Sets that may be swapped are a warning, and what could be advised besides would not fit then. Where validations reported
-their parts, it says which takes their time, and what to change about it.
+Sets that may be swapped are a warning, and what could be advised besides would not fit then. So is saving that takes
+far longer than weights need. Where validations reported their parts, it says which takes their time, and what to do.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,8 +89,8 @@ class _Parts:
 def long_epoch_ends(context: Context, epochs: Sequence[TrainedEpoch], found: Sequence[Finding]) -> list[Finding]:
     """Report each training whose epochs' ends take ENDS_SHARE of it or more, less what other findings say of them.
 
-    Of their validations VALIDATION_SHARE is enough. LONG_ENDS_LEAST epochs tell it, two whose ends agree (the first of
-    all may be one), or any whose validation is long.
+    Of their validations VALIDATION_SHARE is enough, of saving SAVING_SHARE that takes SAVING_LONG_S. LONG_ENDS_LEAST
+    epochs tell it, two whose ends agree (the first of all may be one), or any whose validation is long.
     """
     told = interval_cover(each.span for f in found if RULES[f.rule].at_epoch_ends for each in f.each)
     return [

@@ -65,7 +65,8 @@ def _low(context: Context, training: Training) -> Iterator[_Low]:
             mean_pct = signals.gpu_within("gpu_util_pct")
         if signals is None or (mean_pct is None and len(series.t_s)):
             continue
-        waited = of_epochs if of_epochs is not None else signals.data_wait_share  # of an only epoch, once warmed up
+        own = signals.data_wait_share  # of an only epoch, once warmed up; ranks wait each for their own loader
+        waited = own if of_epochs is None or (training.ranks > 1 and own is not None) else of_epochs
         waits = waited is not None and waited >= th.DATA_WAIT_SHARE
         if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT) or _has_small_kernels(context, training, signals):
             yield _Low(signals, mean_pct, waited)

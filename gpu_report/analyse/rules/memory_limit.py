@@ -25,8 +25,11 @@ def full_memory(context: Context) -> list[Finding]:
 
 
 def near_limit(memory: GpuMemory, series: GpuSeries, idle: tuple[Span, ...]) -> list[Span]:
-    """Return when a GPU was nearly full outside idle time, joined across STRAY_S; empty where its size is not known."""
-    if memory.capacity_mib is None:
+    """Return when a GPU was nearly full outside idle time, joined across STRAY_S; empty where its size is not known.
+
+    It is not known where more was in use than it says.
+    """
+    if memory.capacity_mib is None or (memory.used_mib > th.NO_CARD_HOLDS_PCT / 100 * memory.capacity_mib).any():
         return []
     full = memory.used_mib >= th.NEAR_LIMIT_PCT / 100 * memory.capacity_mib
     ends_s = memory.t_s + series.sample_weight_s

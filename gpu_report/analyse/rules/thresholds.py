@@ -80,6 +80,7 @@ FULL_SHARE = 0.97  # of a card: what fails to be allocated asks for more than th
 # ... and what is left on a card whose process has gone: its driver's, a desktop's.
 EMPTY_SHARE = 0.1
 NEAR_LIMIT_PCT = 95.0  # of what the card can hold is in use
+NO_CARD_HOLDS_PCT = 105.0  # of what it can hold, whatever is rounded or reserved: its size is another one then
 NEAR_LIMIT_S = 10.0  # held for so long: an allocator that is at its limit for a moment gives its cache back
 LAST_MINUTE_S = 60.0  # what led to the end of a training that ran out of memory is looked for in this time
 

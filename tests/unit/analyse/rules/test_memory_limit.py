@@ -59,8 +59,9 @@ def test_a_full_card_is_told_with_how_full_and_how_long():
         filled((40_000, 30), (LINE_MIB + 100, 9), (40_000, 71)),
         filled((40_000, 30), (NAN, 80)),
         filled((LINE_MIB + 100, 110), util=[0.0] * SECONDS),
+        filled((40_000, 30), (2 * CARD_MIB, 40), (40_000, 40)),
     ],
-    ids=["just under", "not for long", "not recorded", "on a GPU that nobody used"],
+    ids=["just under", "not for long", "not recorded", "on a GPU that nobody used", "more than it holds"],
 )
 def test_what_is_no_full_card(run):
     assert found(run) == []

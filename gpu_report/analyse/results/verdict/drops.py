@@ -29,11 +29,14 @@ class MergedDrop:
 def merged_drops(findings: Sequence[Finding]) -> list[MergedDrop]:
     """Return the unexpected drops in order of time, those of one cause that overlap on different GPUs as one."""
     merged: list[MergedDrop] = []
+    lasting: list[int] = []  # those that the next may overlap: of a month's thousands each is looked at but once
     drops = [f for f in findings if RULES[f.rule].drop and not f.expected]
     for drop in sorted(drops, key=lambda f: f.start_t_s):
         mine = MergedDrop(drop.cause.name if drop.cause else UNEXPLAINED, drop.span, (drop.gpu,), (drop.id,))
-        at = next((n for n, each in enumerate(merged) if _is_same(each, mine)), None)
+        lasting = [n for n in lasting if merged[n].span[1] > drop.start_t_s]
+        at = next((n for n in lasting if _is_same(merged[n], mine)), None)
         if at is None:
+            lasting.append(len(merged))
             merged.append(mine)
         else:
             merged[at] = _joined(merged[at], mine)

@@ -72,13 +72,10 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     lead = found[0] if found else None
     faults_first = lead is None or any(f.rule == "kernel" and f.severity == "critical" for f in own)
     first = [*badly, *(_fault(own) if faults_first else ())]
+    faults = (*(() if faults_first else _fault(own)), *_fault(foreign), *gpu_health(context.run.gpus))
+    unknown = (*_recorder_gone(context), *_unmeasured(trained, unseen, unsampled), *_no_gpu(context))
     if is_inference(context):
-        said = leading(findings)
-        rest = [finding for finding in findings if finding.id not in said]
-        sentences = (*first, *inference_sentences(context, findings), *_setup(findings), *_others(rest, merged))
-        sentences = (*sentences, *_throttled(findings), *(() if faults_first else _fault(own)), *_fault(foreign))
-        sentences = (*sentences, *gpu_health(context.run.gpus))
-        return Verdict((*sentences, *_unmeasured(trained, unseen, unsampled), *_no_gpu(context)))
+        return Verdict((*first, *_of_inference(context, findings, merged), *faults, *unknown))
     second = tuple(_second(found, findings))
     is_lead = not first and lead is None and max(unseen, unsampled) <= 1 - WELL_COVERED  # of a part nothing is said
     sentences = (
@@ -107,12 +104,8 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_drops(context, merged, findings, lead, telling=_is_telling(trained, max(unseen, unsampled))),
         *_others([f for f in findings if not _is_said(f, lead) and not _begins(f, first, lead)], merged),
         *_throttled(findings, lead),
-        *(() if faults_first else _fault(own)),
-        *_fault(foreign),
-        *gpu_health(context.run.gpus),
-        *_recorder_gone(context),
-        *_unmeasured(trained, unseen, unsampled),
-        *_no_gpu(context),
+        *faults,
+        *unknown,
         *(() if first else _largest_loss(context, trained, findings, ledger)),
         *_unused(context, lead),
         *_of_others(context),
@@ -120,6 +113,15 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     )
     is_healthy = healthy_steady_pct(context, findings) is not None
     return Verdict(sentences, trained[0] if trained and is_judged(trained, findings) else None, is_healthy)
+
+
+def _of_inference(context: Context, findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> Iterator[Sentence]:
+    """Yield what calls of models come to, and what happened beside them."""
+    said = leading(findings)
+    yield from inference_sentences(context, findings)
+    yield from _setup(findings)
+    yield from _others([finding for finding in findings if finding.id not in said], merged)
+    yield from _throttled(findings)
 
 
 def _then(lead: Lead | None) -> Iterator[Sentence]:

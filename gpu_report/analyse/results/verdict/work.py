@@ -1,6 +1,7 @@
 """The verdict's words on how busy the GPUs were in training, and why they were not where that is known."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import mean
 from typing import TypeGuard
 
@@ -58,52 +59,97 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     context: Context, trained: Busy, unseen: float, findings: Sequence[Finding], *, is_lead: bool, marred: bool
 ) -> Iterator[Sentence]:
     """Yield how busy the GPUs were in training, with the cause where one lasts; as the lead, what to think of it."""
+    judged = is_lead and not context.too_coarse
     if trained is None:
         yield from on_cpu(context)
         if said := _reported_work(context) or _no_work(context, unseen):
             yield Sentence("work", said)
-        return
-    util, seconds = trained
-    if not is_judged(trained, findings):
-        did = "trained" if saw_training(context) else "worked"
-        what = "Too short to judge" if is_lead else "The training itself is too short to judge"
-        yield Sentence("work", f"{what}: {lower_first(_who(context))} {did} for only {length(seconds)}.")
-        yield from _waited_for_data(context)
-        return
-    judged = is_lead and not context.too_coarse
-    if judged and util < HEALTHY_PCT and (calm := list(_no_fault(context, util, seconds, findings, marred=marred))):
+    elif not is_judged(trained, findings):
+        yield from _too_short(context, trained[1], is_lead=is_lead)
+    elif judged and trained[0] < HEALTHY_PCT and (calm := list(_no_fault(context, *trained, findings, marred=marred))):
         yield from calm
-        return
-    kept_busy = f"{_who(context)} {_be(context)} busy {busy_words(util)} of {of_what_time(context, seconds)}"
-    is_fine = util < HEALTHY_PCT or not any(each.severity == "critical" for each in findings)
-    small_steps = any(each.rule == "starved" and each.cause and each.cause.name == LAUNCH_BOUND for each in findings)
-    unknown = [each for each in findings if each.rule == "starved" and each.severity != "info" and not _is_known(each)]
-    before = _judgement(util, marred=marred or small_steps, unknown=bool(unknown)) if judged and is_fine else ""
-    busy = f"{before}{lower_first(kept_busy) if before else kept_busy}"
-    if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT:
-        busy = f"{busy} ({GOOD})"
+    else:
+        yield from _how_busy(context, trained, findings, judged=judged, marred=marred)
+
+
+def _too_short(context: Context, seconds: float, *, is_lead: bool) -> Iterator[Sentence]:
+    did = "trained" if saw_training(context) else "worked"
+    what = "Too short to judge" if is_lead else "The training itself is too short to judge"
+    yield Sentence("work", f"{what}: {lower_first(_who(context))} {did} for only {length(seconds)}.")
+    yield from _waited_for_data(context)
+
+
+@dataclass(frozen=True)
+class _Why:
+    """Why GPUs waited all the time, with a doubt (`sure`) where there is one; empty where that is not known.
+
+    `which` is the training that did, of several, `steady` how busy they were without drops.
+    """
+
+    sure: str
+    cause: str
+    findings: tuple[str, ...]
+    which: str
+    steady: str
+
+
+def _why(context: Context, util: float, findings: Sequence[Finding]) -> _Why:
     (sure, cause), ids = _because(findings)
-    which = which_training(context, [finding for finding in findings if finding.id in ids]) if cause else ""
-    steady_pct = _steady_pct(findings) if cause else None
-    joined = ", and" if util < HEALTHY_PCT else ", but"
-    ends = _at_epoch_ends(context, findings, seconds)
-    more = "" if ends or cause else _shared(context)
-    is_limit = util > th.COMPUTE_BOUND_PCT and not (small_steps or any(each.severity != "info" for each in findings))
-    compute = f"{joined} {more}" if more else LIMIT if is_limit and not ends else ""
-    steady = f"Without drops it was {steady_pct:.0f} %" if cause and steady_words(util, steady_pct) else ""
-    in_one = bool(cause) and not (steady or before or ends or which)
-    if not in_one:
-        yield Sentence("work", f"{busy}{compute}.", () if cause else ids)
-        yield from _least_busy(unknown, util)
+    if not cause:
+        return _Why("", "", ids, "", "")
+    which = which_training(context, [finding for finding in findings if finding.id in ids])
+    steady_pct = _steady_pct(findings)
+    steady = f"Without drops it was {steady_pct:.0f} %" if steady_words(util, steady_pct) else ""
+    return _Why(sure, cause, ids, which, steady)
+
+
+def _how_busy(
+    context: Context, trained: tuple[float, float], findings: Sequence[Finding], *, judged: bool, marred: bool
+) -> Iterator[Sentence]:
+    """Yield how busy GPUs were, what else is to be said of it, and the cause: in one sentence where that is all."""
+    util, seconds = trained
+    before = _before(util, findings, marred=marred) if judged else ""
+    why, ends = _why(context, util, findings), _at_epoch_ends(context, findings, seconds)
+    kept_busy = f"{_who(context)} {_be(context)} busy {busy_words(util)} of {of_what_time(context, seconds)}"
+    good = f" ({GOOD})" if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT else ""
+    busy = f"{before}{lower_first(kept_busy) if before else kept_busy}{good}"
+    if why.cause and not (why.steady or before or ends or why.which):
+        yield from with_cause("work", busy, (why.sure, why.cause), why.findings)
+        return
+    after = "" if ends else _after(context, util, findings, why)
+    yield Sentence("work", f"{busy}{after}.", () if why.cause else why.findings)
+    yield from _least_busy(_unknown(findings), util)
     if ends:
         yield Sentence("work", f"{ends}.")
-    if in_one:
-        yield from with_cause("work", busy, (sure, cause), ids)
-    elif steady:
-        yield from with_cause("starved", steady, (sure, cause), ids)
-    elif cause:
-        why = f"{which}: {sure}{cause}" if which else f"{sure}{cause}"
-        yield Sentence("starved", f"{upper_first(why)}.", ids)
+    if why.steady:
+        yield from with_cause("starved", why.steady, (why.sure, why.cause), why.findings)
+    elif why.cause:
+        text = f"{why.which}: {why.sure}{why.cause}" if why.which else f"{why.sure}{why.cause}"
+        yield Sentence("starved", f"{upper_first(text)}.", why.findings)
+
+
+def _before(util: float, findings: Sequence[Finding], *, marred: bool) -> str:
+    """Return what to think of a training, empty where something critical is said of it beside."""
+    if util >= HEALTHY_PCT and any(each.severity == "critical" for each in findings):
+        return ""
+    return _judgement(util, marred=marred or _has_small_steps(findings), unknown=bool(_unknown(findings)))
+
+
+def _after(context: Context, util: float, findings: Sequence[Finding], why: _Why) -> str:
+    """Return whose work it was where much was another's, or that the model is the limit; empty for neither."""
+    if more := "" if why.cause else _shared(context):
+        return f"{', and' if util < HEALTHY_PCT else ', but'} {more}"
+    is_marred = _has_small_steps(findings) or any(each.severity != "info" for each in findings)
+    return LIMIT if util > th.COMPUTE_BOUND_PCT and not is_marred else ""
+
+
+def _has_small_steps(findings: Sequence[Finding]) -> bool:
+    return any(each.rule == "starved" and each.cause and each.cause.name == LAUNCH_BOUND for each in findings)
+
+
+def _unknown(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the warnings of GPUs that wait all the time for something unknown."""
+    return [each for each in findings if each.rule == "starved" and each.severity != "info" and not _is_known(each)]
 
 
 def _least_busy(unknown: Sequence[Finding], util: float) -> Iterator[Sentence]:

@@ -27,7 +27,7 @@ from gpu_report.analyse.signals.kernel_event_owner import mark_foreign_kernel_ev
 from gpu_report.analyse.signals.utilisation_drops import find_low_intervals
 from gpu_report.analyse.timeseries.gpu_series import gaps, measured_s
 from gpu_report.catalogue import SEVERITIES
-from gpu_report.model import Analysis, Finding, Options, Run, Verdict
+from gpu_report.model import Analysis, Finding, GpuSummary, Interval, Options, Run, Verdict
 
 __all__ = ["analyse"]
 
@@ -42,12 +42,7 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
     groups = group_findings(context, find_all(context))
     findings = [finding for group in groups for finding in group]
     findings.sort(key=_badness)
-    pairs = zip(context.series, context.usable, strict=True)
-    low = (
-        []
-        if is_inference(context)
-        else [interval for series, usable in pairs for interval in find_low_intervals(series, usable)]
-    )
+    low = _low_intervals(context)
     missing = [gap for series in context.series for gap in gaps(series, run.duration_s)]
     ending = training_outcome(context, findings)
     counted = findings
@@ -65,19 +60,11 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
     reported.sort(key=lambda finding: (finding.id not in first, *_badness(finding)))
     if any(finding.rule == "slow-start" and finding.id in first for finding in reported):
         where = tuple(replace(time, with_startup=True) for time in where)  # what leads is to be found in it
-    used = context.activity.used_gpus
-    by_gpu = {series.gpu: series for series in context.series}
     return Analysis(
         run=run,
         options=options,
         verdict=said,
-        gpus=tuple(
-            replace(
-                summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used),
-                of_others=gpu.index in context.gpus_of_others,
-            )
-            for gpu in run.gpus
-        ),
+        gpus=_gpu_summaries(context),
         epochs=epochs,
         phases=context.phases,
         low_intervals=tuple(low),
@@ -99,6 +86,27 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
         epoch_now=epoch_now(epochs, limits),
         served=context.cached(served_models),
         is_inference=is_inference(context),
+    )
+
+
+def _low_intervals(context: Context) -> list[Interval]:
+    """Return when the GPUs of a training were hardly used; a model that is called now and then has no such times."""
+    if is_inference(context):
+        return []
+    pairs = zip(context.series, context.usable, strict=True)
+    return [interval for series, usable in pairs for interval in find_low_intervals(series, usable)]
+
+
+def _gpu_summaries(context: Context) -> tuple[GpuSummary, ...]:
+    """Return the figures of each GPU of the recording."""
+    run, by_gpu = context.run, {series.gpu: series for series in context.series}
+    used, of_others = context.activity.used_gpus, context.gpus_of_others
+    return tuple(
+        replace(
+            summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used),
+            of_others=gpu.index in of_others,
+        )
+        for gpu in run.gpus
     )
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,13 @@ from typing import Any
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 from gpu_report.model import Analysis, Finding
+from support.runs import on_played_gpu
 
 
 @cache
 def analysed(folder: Path) -> Analysis:
-    """Return what is said of a run folder, which takes half a second and is asked for by several tests.
-
-    Where the GPU was played, the training ran on the CPU, and is told to have run on that GPU.
-    """
-    run = load_run(folder)
-    on_gpu = [replace(each, settings={**each.settings, "device": "cuda:0"}) for each in run.inside]
-    return analyse(replace(run, inside=tuple(on_gpu)))
+    """Return what is said of a run folder, which takes half a second and is asked for by several tests."""
+    return analyse(on_played_gpu(load_run(folder)))
 
 
 def said(folder: Path, name: str) -> tuple[Mapping[str, Any], Finding | None]:

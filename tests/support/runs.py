@@ -1,6 +1,7 @@
 """Runs made of plain numbers, for tests of the analysis."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,12 @@ PROCESSES = ["t_s", *(column.name for column in schema.PROCESSES_COLUMNS[len(sch
 def readings(*parts: tuple[float, float], interval_s: float = 1.0) -> list[float]:
     """Return utilisation as (percent, seconds) parts, one reading an interval."""
     return [percent for percent, seconds in parts for _ in range(round(seconds / interval_s))]
+
+
+def on_played_gpu(run: Run) -> Run:
+    """Return a recording whose training ran on the CPU, beside a GPU that was played, as if it had run on that GPU."""
+    on_gpu = tuple(replace(each, settings={**each.settings, "device": "cuda:0"}) for each in run.inside)
+    return replace(run, inside=on_gpu)
 
 
 def make_run(

@@ -7,6 +7,7 @@ from conftest import FakeNvml, clean_environment, cli_command, offline_environme
 
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
+from support.runs import on_played_gpu
 from support.yolo import MODEL, make_data_set
 
 # The training itself tells the fake GPU how busy it is: nothing runs on one here.
@@ -131,7 +132,7 @@ def record(folder, library, *faults, code=0):
         check=False,
     )
     assert done.returncode == code, done.stderr
-    return load_run(folder / "run")
+    return on_played_gpu(load_run(folder / "run"))
 
 
 def drops(run):

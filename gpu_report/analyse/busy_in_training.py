@@ -22,7 +22,7 @@ def busy_in_training(context: Context, training: Training | None = None, gpu: in
     all outside startup and idle that callbacks have no other name for. A GPU that spins for another reads as fully
     busy and does nothing: that is no work, but for what it surely did meanwhile (`work_in_waits`).
     """
-    trained = training.train_spans if training else [p.span for p in context.phases if p.name == "train"]
+    trained = training.train_spans if training else context.all_train_spans
     spans = as_array(trained)
     weight = busy = 0.0
     for series, usable in zip(context.series, context.usable, strict=True):

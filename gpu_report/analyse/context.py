@@ -169,6 +169,11 @@ class Context:
         return length_s(union([phase.span for phase in self.phases if phase.name in OF_EPOCHS]))
 
     @cached_property
+    def all_train_spans(self) -> list[Span]:
+        """Return the spans of all train phases, in order."""
+        return [phase.span for phase in self.phases if phase.name == "train"]
+
+    @cached_property
     def unrecorded_s(self) -> float:
         """Return for how long trainings went on after the last reading of a recorder that was killed, 0 for none."""
         ends = [epoch.end_t_s for process in self.run.inside for epoch in process.epochs if epoch.end_t_s is not None]

@@ -23,5 +23,5 @@ def speed_left(context: Context, gpu: int, spans: Sequence[Span]) -> float | Non
 def lost_to_others_s(context: Context, gpu: int, spans: Sequence[Span]) -> float | None:
     """Return the seconds of training that others cost within spans, None where callbacks told no throughput."""
     left = speed_left(context, gpu, spans)
-    trained = [phase.span for phase in context.phases if phase.name == "train"]
+    trained = context.all_train_spans
     return None if left is None else max(1 - left, 0.0) * length_s(intersect(spans, trained))

@@ -47,7 +47,7 @@ def _others_share(context: Context, series: GpuSeries) -> Floats:
     share = share_of_others(context.run, series, context.used_by_others)
     stays = union([other.span for other in context.used_by_others if other.gpu == series.gpu])
     lost = lost_to_others_s(context, series.gpu, stays)
-    trained = intersect(stays, [phase.span for phase in context.phases if phase.name == "train"])
+    trained = intersect(stays, context.all_train_spans)
     there = np.zeros(len(series.t_s))
     there[mask_in_any(series.t_s, trained)] = 1.0
     theirs_s = float((series.weight_s[:] * series.util_pct.astype(float) / 100 * share * there).sum())
@@ -138,7 +138,7 @@ def _cost(context: Context, stays: Sequence[OtherProcess]) -> str:
     if left is not None:
         return f": training speed was {100 * left:.0f} % of typical"
     series = context.series_of(stays[0].gpu)
-    trained = [phase.span for phase in context.phases if phase.name == "train"]
+    trained = context.all_train_spans
     taken = _taken(series, share_of_others(context.run, series, stays), mask_in_any(series.t_s, as_array(trained)))
     return f": it took {100 * taken:.0f} % of training time" if taken >= th.TAKEN_SHARE else ""
 

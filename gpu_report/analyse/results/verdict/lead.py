@@ -26,7 +26,7 @@ class Lead:
 
 def seconds_trained(context: Context) -> float:
     """Return the seconds of training that were recorded; of what never trained, all."""
-    trained = length_s(union([phase.span for phase in context.phases if phase.name == "train"]))
+    trained = length_s(union(context.all_train_spans))
     return trained or context.run.duration_s
 
 

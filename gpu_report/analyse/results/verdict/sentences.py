@@ -18,7 +18,13 @@ from gpu_report.analyse.results.verdict.inference import inference_sentences, le
 from gpu_report.analyse.results.verdict.lead import FIX, LOOK, URGENT_S, Lead
 from gpu_report.analyse.results.verdict.leads import leads
 from gpu_report.analyse.results.verdict.which_training import which_training
-from gpu_report.analyse.results.verdict.work import healthy_steady_pct, is_judged, is_long, work_sentences
+from gpu_report.analyse.results.verdict.work import (
+    healthy_steady_pct,
+    is_judged,
+    is_launch_bound,
+    is_long,
+    work_sentences,
+)
 from gpu_report.analyse.rules.setup.torch import no_gpu_for_torch
 from gpu_report.analyse.rules.unused_gpus import idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
@@ -91,7 +97,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
             unseen,
             () if first else _without_lasting(findings, lead),
             is_lead=is_lead,
-            marred=_is_marred([f for f in findings if f.rule != "starved" or not _is_launch_bound(f)]),
+            marred=_is_marred([f for f in findings if f.rule != "starved" or not is_launch_bound(f)]),
         ),
         *_unnamed(context, lead, findings),
         *(_guessed(context, findings) or _from_outside(context, lead, findings)),
@@ -320,10 +326,6 @@ def _throttled(findings: Sequence[Finding], lead: Lead | None = None) -> Iterato
 def _is_marred(findings: Sequence[Finding]) -> bool:
     """Tell whether something went wrong that a healthy utilisation would hide, such as a bad end or another process."""
     return any(not RULES[f.rule].harmless and f.severity != "info" and not f.expected for f in findings)
-
-
-def _is_launch_bound(finding: Finding) -> bool:
-    return finding.cause is not None and finding.cause.name == LAUNCH_BOUND
 
 
 def _drops(

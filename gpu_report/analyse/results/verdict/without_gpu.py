@@ -71,7 +71,7 @@ def _cores_used(context: Context) -> tuple[float, float] | None:
 
 
 def _trained(context: Context) -> list[Span]:
-    return union([phase.span for phase in context.phases if phase.name == "train"])
+    return union(context.all_train_spans)
 
 
 def _mean(context: Context, name: str, spans: Sequence[Span]) -> float | None:

@@ -144,7 +144,12 @@ def _after(context: Context, util: float, findings: Sequence[Finding], why: _Why
 
 
 def _has_small_steps(findings: Sequence[Finding]) -> bool:
-    return any(each.rule == "starved" and each.cause and each.cause.name == LAUNCH_BOUND for each in findings)
+    return any(each.rule == "starved" and is_launch_bound(each) for each in findings)
+
+
+def is_launch_bound(finding: Finding) -> bool:
+    """Tell whether a finding's cause is batches that are too small for the GPU."""
+    return finding.cause is not None and finding.cause.name == LAUNCH_BOUND
 
 
 def _unknown(findings: Sequence[Finding]) -> list[Finding]:
@@ -237,7 +242,7 @@ def _at_epoch_ends(context: Context, findings: Sequence[Finding], trained_s: flo
 
 def _shared(context: Context) -> str:
     """Return which share of that was the work of other processes, empty where it was little."""
-    spans = as_array([p.span for p in context.phases if p.name == "train"])
+    spans = as_array(context.all_train_spans)
     work_s = theirs_s = 0.0
     for series, usable in zip(context.series, context.usable, strict=True):
         busy_s = series.weight_s[mine := usable & ~outside(series, spans)] * series.util_pct[mine]
@@ -275,7 +280,7 @@ def _be(context: Context) -> str:
 
 def _because(findings: Sequence[Finding]) -> tuple[tuple[str, str], tuple[str, ...]]:
     """Return why the GPUs waited all the time, with a doubt where there is one, and the findings that say so."""
-    mine = [f for f in findings if f.rule == "starved" and f.cause and f.cause.confidence > 0]
+    mine = [f for f in findings if f.rule == "starved" and _is_known(f)]
     causes = dict.fromkeys(f.cause.explanation for f in mine if f.cause)
     if len(causes) != 1 or mine[0].cause is None:
         return ("", ""), tuple(f.id for f in mine if not causes)
@@ -292,7 +297,7 @@ def _steady_pct(findings: Sequence[Finding]) -> float | None:
 
 def _data_wait_share(context: Context) -> float | None:
     """Return the share (0 to 1) of the train phases that waited for data, None where callbacks did not tell."""
-    spans = [phase.span for phase in context.phases if phase.name == "train"]
+    spans = context.all_train_spans
     return context.throughput.data_wait_share(spans) if context.throughput and spans else None
 
 

@@ -34,22 +34,18 @@ def _hardly_filled(context: Context, training: Training, gpu: int) -> Finding | 
     known = nearly_empty(context, training, gpu)
     if known is None:
         return None
-    steady = context.signals.steady_of(training)
-    line, share = context.signals.longest_line(gpu, steady)
+    line, share = context.signals.longest_line(gpu, context.signals.steady_of(training))
     place = line if share >= th.MOSTLY_PCT / 100 else None
     first = (
         f"Look at what {place_words(place)} computes on the GPU" if place else "Find what the GPU computes so slowly"
     )
     why = "kernels of a few threads keep it busy, such as one sum over millions of values, or a loop over elements"
-    return context.finding(
-        "other-gpu-work",
-        "warning",
-        (steady[0][0], steady[-1][1]),
+    return _finding(
+        context,
+        training,
+        gpu,
         f"GPU {gpu} was busy {known.util_pct:.0f} %, with kernels that use hardly any of it",
-        gpu=gpu,
-        epoch=None,
-        phase=None,
-        evidence=evidence(
+        (
             ("utilisation", known.util_pct, "%"),
             ("SM activity", known.active_pct, "%"),
             ("memory controller busy", known.memory_pct, "%"),
@@ -67,16 +63,12 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     extra_pct = known.extra_pct
     if extra_pct < 100 * th.STEP_WARNS_SHARE:
         return None
-    steady = context.signals.steady_of(training)
-    return context.finding(
-        "other-gpu-work",
-        "warning",
-        (steady[0][0], steady[-1][1]),
+    return _finding(
+        context,
+        training,
+        gpu,
         _summary(training, gpu, extra_pct),
-        gpu=gpu,
-        epoch=None,
-        phase=None,
-        evidence=evidence(
+        (
             ("utilisation", known.util_pct, "%"),
             ("SM activity", known.active_pct, "%"),
             ("tensor activity", known.tensor_pct, "%"),
@@ -84,6 +76,32 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
             ("usual for a detection model of this size", 100 * known.usual, "%"),
         ),
         advice=_advice(training, _own_code(context, training, gpu), extra_pct / 100),
+    )
+
+
+def _finding(  # noqa: PLR0913 - what is said of two kinds of work
+    context: Context,
+    training: Training,
+    gpu: int,
+    summary: str,
+    numbers: tuple[tuple[str, float | None, str], ...],
+    *,
+    advice: tuple[Advice, ...],
+    where: tuple[CodeLocation, ...] = (),
+) -> Finding:
+    """Return the finding of a GPU, which is of all of a training's steady state."""
+    steady = context.signals.steady_of(training)
+    return context.finding(
+        "other-gpu-work",
+        "warning",
+        (steady[0][0], steady[-1][1]),
+        summary,
+        gpu=gpu,
+        epoch=None,
+        phase=None,
+        evidence=evidence(*numbers),
+        advice=advice,
+        where=where,
     )
 
 

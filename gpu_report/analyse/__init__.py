@@ -8,7 +8,8 @@ from gpu_report.analyse.advice.epoch_now import epoch_now
 from gpu_report.analyse.advice.projection import project
 from gpu_report.analyse.advice.speedup_limits import find_speedup_limits, training_of_limits
 from gpu_report.analyse.advice.way_on import one_way_on
-from gpu_report.analyse.context import Context, build_context
+from gpu_report.analyse.build_context import build_context
+from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference, served_models
 from gpu_report.analyse.results.call_ledger import with_lines
 from gpu_report.analyse.results.code_locations import with_locations, with_row_locations

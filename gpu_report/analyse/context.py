@@ -10,29 +10,24 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-from gpu_report.analyse.signals.busy_wait import busy_waits_of, work_in_waits
-from gpu_report.analyse.signals.chance_drops import drops_by_chance
-from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
+from gpu_report.analyse.signals.busy_wait import work_in_waits
+from gpu_report.analyse.signals.clock_throttling import Throttle
 from gpu_report.analyse.signals.gpu_memory import GpuMemory, gpu_memory
-from gpu_report.analyse.signals.loader_bursts import drops_between_bursts
-from gpu_report.analyse.signals.other_processes import OtherProcess, other_processes_on
+from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.profiled_steps import profiled_steps
 from gpu_report.analyse.signals.signals_index import SignalsIndex
-from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
-from gpu_report.analyse.timeline.activity import Activity, outside
+from gpu_report.analyse.signals.steady_signals import SteadySignals
+from gpu_report.analyse.signals.utilisation_drops import Drop
+from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.callbacks import CallbackView
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd, EpochEnds
-from gpu_report.analyse.timeline.phases import final_evaluations, usual_validations
 from gpu_report.analyse.timeline.ranks import RankGroup
-from gpu_report.analyse.timeline.steady_state import steady_phases, steady_spans, undisturbed_epochs
-from gpu_report.analyse.timeline.throughput import Throughput, throughput_of
-from gpu_report.analyse.timeline.timeline import find_timeline
-from gpu_report.analyse.timeline.trainings import Training, away, begun_later, training_at
-from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries, gpu_series
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s, union
+from gpu_report.analyse.timeline.throughput import Throughput
+from gpu_report.analyse.timeline.trainings import Training, training_at
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, length_s, union
 from gpu_report.model import (
     OF_EPOCHS,
-    STARVED_PCT,
     Advice,
     Cause,
     CodeLocation,
@@ -51,7 +46,6 @@ from gpu_report.model import (
 
 T = TypeVar("T")
 
-AT_EPOCH_END = frozenset({"validation", "checkpoint"})
 UNRECORDED_LEAST_S = 10.0  # readings and what callbacks report reach the disk within seconds of each other
 
 
@@ -114,7 +108,7 @@ class Context:
     undisturbed: tuple[Span, ...]
     signals: SignalsIndex
     throughput: Throughput | None
-    _without: Callable[[Sequence[Span]], tuple[SignalsIndex, tuple[Span, ...]]]
+    _steady: SteadySignals
     _cache: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
 
     def cached(self, make: Callable[..., T], *arguments: Hashable) -> T:
@@ -127,8 +121,9 @@ class Context:
 
     def without(self, spans: Sequence[Span]) -> Context:
         """Return the same run with some more spans that are no part of its steady state."""
-        signals, undisturbed = self._without(spans)
-        return replace(self, signals=signals, undisturbed=undisturbed)
+        steady = self._steady.but_for(spans)
+        signals = steady.index()
+        return replace(self, signals=signals, undisturbed=steady.undisturbed(signals), _steady=steady)
 
     @property
     def used_series(self) -> list[GpuSeries]:
@@ -142,7 +137,7 @@ class Context:
     @property
     def used_by_others(self) -> list[OtherProcess]:
         """Return the other processes that did more than hold memory, on GPUs that the run used."""
-        return _working(self.other_processes, self.activity)
+        return working_on(self.other_processes, self.activity)
 
     @property
     def gpus_of_others(self) -> frozenset[int]:
@@ -263,118 +258,6 @@ class Context:
         return (epoch.epoch if epoch else None), (phase.name if phase else None)
 
 
-def _by_chance(
-    series: Sequence[GpuSeries], trains: Sequence[Bools], found: Sequence[Drop], options: Options
-) -> set[Drop]:
-    """Return the drops that are no events: low readings, far apart, that follow each other by chance."""
-    return {
-        drop
-        for each, train in zip(series, trains, strict=True)
-        for drop in drops_by_chance(each, train, [one for one in found if one.gpu == each.gpu], options.line_share)
-    }
-
-
-def build_context(run: Run, options: Options) -> Context:
-    """Return the context of a run: what YOLO reported where it did, else what the files and the GPUs show."""
-    series = gpu_series(run)
-    timeline = find_timeline(run, series)
-    activity, trainings = timeline.activity, timeline.trainings
-    final = final_evaluations(timeline.phases, timeline.epoch_ends)
-    profiled = [window.span for window in run.profiled if window.ran]
-    unusual = [*final, *profiled]
-    usable = tuple(activity.usable(t) & outside(t, [*unusual, *away(trainings, t.gpu)]) for t in series)
-
-    def apart(each: GpuSeries) -> Bools:
-        return outside(each, timeline.too_coarse)
-
-    # in a validation ranks wait for the one that validates: in one that takes far too long, for what holds it up
-    validated = as_array(usual_validations(timeline.phases, timeline.epoch_ends))
-    waiting = tuple(use & apart(each) & outside(each, validated) for each, use in zip(series, usable, strict=True))
-    on_other_nodes = run.job.is_of_several_nodes
-    waits = busy_waits_of(series, waiting, activity.used_gpus, on_other_nodes=on_other_nodes)
-    trains = tuple(use & _trains(each, timeline.phases, waits) for each, use in zip(series, usable, strict=True))
-    found = tuple(
-        drop
-        for each, use, train in zip(series, usable, trains, strict=True)
-        for drop in find_drops(each, use & apart(each), train & apart(each), options, begun_later(trainings, each.gpu))
-    )
-    others = tuple(other for each in series for other in other_processes_on(run, each))
-    beside_drops = [
-        *(wait.span for wait in waits),
-        *(span for span in timeline.too_coarse if _is_busy_at_times(series, span)),
-        *(other.span for other in _working(others, activity)),
-        *profiled,
-    ]
-    steady_in = steady_phases(timeline.phases, timeline.epoch_ends)
-    throughput = throughput_of(run)
-
-    def signals_outside(spans: Sequence[Span]) -> SignalsIndex:
-        disturbed = [*beside_drops, *spans]
-        return SignalsIndex(
-            run,
-            series,
-            steady_spans(steady_in, activity, run.duration_s, disturbed),
-            trainings=trainings,
-            phases=timeline.phases,
-            first_epochs=timeline.epoch_ends.first_epochs,
-            others=others,
-            throughput=throughput,
-            used_gpus=activity.used_gpus,
-        )
-
-    signals = signals_outside([drop.span for drop in found])
-    bursts = drops_between_bursts(found, trainings, signals) | _by_chance(series, trains, found, options)
-    drops = tuple(drop for drop in found if drop not in bursts)
-    fallen = [drop.span for drop in drops]
-    if bursts:
-        signals = signals_outside(fallen)
-    reading_s = max((each.interval_s for each in series), default=0.0)
-    steps = [phase.span for phase in timeline.phases if phase.name == "train"]
-
-    def undisturbed(spans: Sequence[Span], signals: SignalsIndex) -> tuple[Span, ...]:
-        disturbed = [*beside_drops, *spans]
-        kept = undisturbed_epochs(timeline.phases, timeline.epoch_ends, disturbed, reading_s)
-        return kept if steady_in else tuple(signals.steady)
-
-    def without(spans: Sequence[Span]) -> tuple[SignalsIndex, tuple[Span, ...]]:
-        signals = signals_outside([*fallen, *spans])
-        return signals, undisturbed([*fallen, *spans], signals)
-
-    return Context(
-        run=run,
-        options=options,
-        series=series,
-        usable=usable,
-        trains=trains,
-        **timeline._asdict(),
-        drops=drops,
-        between_bursts=tuple(drop for drop in found if drop in bursts),
-        other_processes=others,
-        busy_waits=waits,
-        throttles=tuple(t for each in series for t in throttles(each, activity, run.gpu(each.gpu), steps)),
-        undisturbed=undisturbed(fallen, signals),
-        signals=signals,
-        throughput=throughput,
-        _without=without,
-    )
-
-
-def _trains(series: GpuSeries, phases: Sequence[Phase], waits: Sequence[Interval]) -> Bools:
-    """Return which readings lie outside validations, checkpoints and waits for another GPU, and those beside each.
-
-    A GPU that waits reads as full: a level with that in it would make a drop of the work that follows.
-    """
-    edge_s = series.interval_s
-    ends = [(p.start_t_s - edge_s, p.end_t_s + edge_s) for p in phases if p.name in AT_EPOCH_END]
-    return outside(series, [*ends, *(wait.span for wait in waits if wait.gpu == series.gpu)])
-
-
-def _is_busy_at_times(all_series: Sequence[GpuSeries], span: Span) -> bool:
-    """Tell whether a GPU was busy in more than a few readings of a span: else it waited, whatever its phases were."""
-    parts = [series.util_pct[series.between(*span)] for series in all_series]
-    return any(len(part) > 0 and float(np.percentile(part, 90)) >= STARVED_PCT for part in parts)
-
-
 def _busy_waits(context: Context) -> IntervalIndex[Interval]:
     return IntervalIndex(context.busy_waits, lambda wait: wait.span)
 
@@ -390,7 +273,8 @@ def _gpu_memory(context: Context, series: GpuSeries) -> GpuMemory:
     return gpu_memory(context.run, context.other_processes, series)
 
 
-def _working(others: Sequence[OtherProcess], activity: Activity) -> list[OtherProcess]:
+def working_on(others: Sequence[OtherProcess], activity: Activity) -> list[OtherProcess]:
+    """Return the other processes that did more than hold memory, on GPUs that the run used."""
     return [other for other in others if other.worked and other.gpu in activity.used_gpus]
 
 

@@ -8,7 +8,7 @@ import pytest
 from support.runs import make_run, readings
 
 from gpu_report.analyse.advice.run_settings import run_settings_of
-from gpu_report.analyse.context import build_context
+from gpu_report.analyse.build_context import build_context
 from gpu_report.model import Options
 
 SECONDS = 120

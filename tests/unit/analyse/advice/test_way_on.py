@@ -6,7 +6,7 @@ import pytest
 from support.samples import analysis_of, run_of
 
 from gpu_report.analyse.advice.way_on import NEXT_TIME, RESTART, one_way_on
-from gpu_report.analyse.context import build_context
+from gpu_report.analyse.build_context import build_context
 from gpu_report.catalogue import ENDS_EPOCHS_KEY
 from gpu_report.model import Advice, Cause, Ending, Evidence, Finding, Options, Projection
 

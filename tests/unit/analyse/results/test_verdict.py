@@ -8,7 +8,7 @@ from support.runs import PROCESSES, make_run, readings
 from support.samples import analysis_of
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.context import build_context
+from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict import sentences
 from gpu_report.analyse.results.verdict.from_moments import momentary
 from gpu_report.analyse.results.verdict.lead import Lead

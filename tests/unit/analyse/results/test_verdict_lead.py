@@ -8,7 +8,7 @@ from support.samples import SAMPLES, analysis_of, run_of
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.advice.way_on import NEXT_TIME
-from gpu_report.analyse.context import build_context
+from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict.from_starts import slow_starts
 from gpu_report.analyse.results.verdict.leads import leads
 from gpu_report.catalogue import ENDS_SHARE_KEY

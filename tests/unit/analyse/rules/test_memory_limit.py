@@ -8,7 +8,7 @@ from support.runs import PROCESSES, make_run, readings
 from support.samples import SAMPLES
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.context import build_context
+from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.rules.memory_limit import near_limit
 from gpu_report.analyse.rules.thresholds import NEAR_LIMIT_PCT
 from gpu_report.analyse.timeseries.gpu_series import gpu_series

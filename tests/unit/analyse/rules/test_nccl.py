@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from support.runs import make_run, readings
 
-from gpu_report.analyse.context import build_context
+from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.rules.nccl import missing_ranks, nccl_warnings
 from gpu_report.model import (
     Collective,

@@ -10,7 +10,7 @@ from support.runs import PROCESSES, make_run, readings
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.analyse.context import build_context
+from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.rules.drops.slowdowns import beside_slow_loading
 from gpu_report.analyse.timeseries.intervals import intersect, length_s
 from gpu_report.model import InsideEpoch, InsideRun, JobPart, KernelEvent, Options, Phase, RecordedEvent

@@ -7,7 +7,7 @@ import pytest
 from support.runs import make_run
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.context import build_context
+from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.rules import profiler
 from gpu_report.analyse.rules.profiler import profiled_findings
 from gpu_report.load.trace import load_trace

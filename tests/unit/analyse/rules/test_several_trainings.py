@@ -10,7 +10,7 @@ from support.runs import PROCESSES, make_run, readings
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.advice.run_settings import run_settings_of
-from gpu_report.analyse.context import build_context
+from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Gpu, InsideEpoch, InsideRun, Options, Phase, RecordedEvent, YoloRun
 from gpu_report.render.run.terminal import render_text

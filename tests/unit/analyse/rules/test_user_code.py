@@ -8,7 +8,7 @@ from support.runs import make_run
 from support.stacks import LOG, TRAINER, process
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.context import build_context
+from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.signals.thresholds import OWN_SHARE
 from gpu_report.model import Frame, InsideEpoch, InsideRun, Options, Phase, Probes, YoloRun
 from gpu_report.render.page.next_steps import next_step

@@ -1,0 +1,137 @@
+"""From a run to its context: its timeline, the drops of its GPUs, and what disturbed its steady state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_report.analyse.context import Context, working_on
+from gpu_report.analyse.signals.busy_wait import busy_waits_of
+from gpu_report.analyse.signals.chance_drops import drops_by_chance
+from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
+from gpu_report.analyse.signals.loader_bursts import drops_between_bursts
+from gpu_report.analyse.signals.other_processes import other_processes_on
+from gpu_report.analyse.signals.steady_signals import SteadySignals
+from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
+from gpu_report.analyse.timeline.activity import outside
+from gpu_report.analyse.timeline.phases import final_evaluations, usual_validations
+from gpu_report.analyse.timeline.throughput import throughput_of
+from gpu_report.analyse.timeline.timeline import Timeline, find_timeline
+from gpu_report.analyse.timeline.trainings import away, begun_later
+from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, gpu_series
+from gpu_report.analyse.timeseries.intervals import Span, as_array
+from gpu_report.model import STARVED_PCT, Interval, Options, Phase, Run
+
+AT_EPOCH_END = frozenset({"validation", "checkpoint"})
+
+
+def build_context(run: Run, options: Options) -> Context:
+    """Return the context of a run: what YOLO reported where it did, else what the files and the GPUs show."""
+    series = gpu_series(run)
+    timeline = find_timeline(run, series)
+    read = _read(run, series, timeline)
+    found = read.drops(options)
+    others = tuple(other for each in series for other in other_processes_on(run, each))
+    disturbed = (
+        *(wait.span for wait in read.waits),
+        *(span for span in timeline.too_coarse if _is_busy_at_times(series, span)),
+        *(other.span for other in working_on(others, timeline.activity)),
+        *_profiled(run),
+    )
+    steady = SteadySignals(run, series, timeline, others, throughput_of(run), disturbed)
+    all_apart = steady.but_for([drop.span for drop in found])
+    signals = all_apart.index()
+    bursts = drops_between_bursts(found, timeline.trainings, signals) | read.by_chance(found, options)
+    drops = tuple(drop for drop in found if drop not in bursts)
+    if bursts:
+        all_apart = steady.but_for([drop.span for drop in drops])
+        signals = all_apart.index()
+    return Context(
+        run=run,
+        options=options,
+        series=series,
+        usable=read.usable,
+        trains=read.trains,
+        **timeline._asdict(),
+        drops=drops,
+        between_bursts=tuple(drop for drop in found if drop in bursts),
+        other_processes=others,
+        busy_waits=read.waits,
+        throttles=_throttles(run, series, timeline),
+        undisturbed=all_apart.undisturbed(signals),
+        signals=signals,
+        throughput=steady.throughput,
+        _steady=all_apart,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """The readings of a run's GPUs, in the order of `series`, and which of them are of what (see `Context`)."""
+
+    series: tuple[GpuSeries, ...]
+    timeline: Timeline
+    usable: tuple[Bools, ...]
+    trains: tuple[Bools, ...]
+    waits: tuple[Interval, ...]
+
+    def drops(self, options: Options) -> tuple[Drop, ...]:
+        """Return the drops of all GPUs, wherever readings can tell training from validation."""
+        return tuple(
+            drop
+            for each, use, train in zip(self.series, self.usable, self.trains, strict=True)
+            for drop in self._drops_of(each, use, train, options)
+        )
+
+    def _drops_of(self, series: GpuSeries, use: Bools, train: Bools, options: Options) -> Sequence[Drop]:
+        fine = outside(series, self.timeline.too_coarse)
+        begun_s = begun_later(self.timeline.trainings, series.gpu)
+        return find_drops(series, use & fine, train & fine, options, begun_s)
+
+    def by_chance(self, found: Sequence[Drop], options: Options) -> set[Drop]:
+        """Return the drops that are no events: low readings, far apart, that follow each other by chance."""
+        return {
+            drop
+            for each, train in zip(self.series, self.trains, strict=True)
+            for drop in drops_by_chance(each, train, [one for one in found if one.gpu == each.gpu], options.line_share)
+        }
+
+
+def _read(run: Run, series: tuple[GpuSeries, ...], timeline: Timeline) -> _Read:
+    """Return the readings of a run, sorted: those of a training, of what lies between its ends, of waits."""
+    trainings, activity = timeline.trainings, timeline.activity
+    unusual = [*final_evaluations(timeline.phases, timeline.epoch_ends), *_profiled(run)]
+    usable = tuple(activity.usable(t) & outside(t, [*unusual, *away(trainings, t.gpu)]) for t in series)
+    # in a validation ranks wait for the one that validates: in one that takes far too long, for what holds it up
+    apart = as_array([*timeline.too_coarse, *usual_validations(timeline.phases, timeline.epoch_ends)])
+    waiting = tuple(use & outside(each, apart) for each, use in zip(series, usable, strict=True))
+    waits = busy_waits_of(series, waiting, activity.used_gpus, on_other_nodes=run.job.is_of_several_nodes)
+    trains = tuple(use & _trains(each, timeline.phases, waits) for each, use in zip(series, usable, strict=True))
+    return _Read(series, timeline, usable, trains, waits)
+
+
+def _profiled(run: Run) -> list[Span]:
+    return [window.span for window in run.profiled if window.ran]
+
+
+def _throttles(run: Run, series: Sequence[GpuSeries], timeline: Timeline) -> tuple[Throttle, ...]:
+    steps = [phase.span for phase in timeline.phases if phase.name == "train"]
+    return tuple(t for each in series for t in throttles(each, timeline.activity, run.gpu(each.gpu), steps))
+
+
+def _trains(series: GpuSeries, phases: Sequence[Phase], waits: Sequence[Interval]) -> Bools:
+    """Return which readings lie outside validations, checkpoints and waits for another GPU, and those beside each.
+
+    A GPU that waits reads as full: a level with that in it would make a drop of the work that follows.
+    """
+    edge_s = series.interval_s
+    ends = [(p.start_t_s - edge_s, p.end_t_s + edge_s) for p in phases if p.name in AT_EPOCH_END]
+    return outside(series, [*ends, *(wait.span for wait in waits if wait.gpu == series.gpu)])
+
+
+def _is_busy_at_times(all_series: Sequence[GpuSeries], span: Span) -> bool:
+    """Tell whether a GPU was busy in more than a few readings of a span: else it waited, whatever its phases were."""
+    parts = [series.util_pct[series.between(*span)] for series in all_series]
+    return any(len(part) > 0 and float(np.percentile(part, 90)) >= STARVED_PCT for part in parts)

@@ -80,6 +80,7 @@ _PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
 _LINES_OF_CODE = ("CodeLocation", "CodeLine", "CodeFrame", "LineChange", "MemoryHolder", "SetIn")
 _OUR_COLUMNS = frozenset({"change", "owner"})  # of the table of processes
 _PATHS = frozenset({"path", "file", "folder", "working_directory", "save_dir"})  # entries of events that hold one
+Hide = Callable[[Any, Any, Hider], Any]  # what a field becomes, given its value, its owner and the hider
 _OWN_NAMES = r"\d{8}-\d{6}(?:-\d+)?"  # of run folders: the time at which they were made
 
 
@@ -139,44 +140,8 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
         hider.exception(owner.error, value.message)
     if value is None or (isinstance(value, str | tuple) and not {(None, name), (kind, name)}.isdisjoint(_OURS)):
         return value
-    special: dict[tuple[str, str], Callable[[Any], Any]] = {
-        ("Recording", "host"): hider.host,
-        ("NodeRun", "host"): hider.host,
-        ("NodeRun", "path"): lambda path: _run_path(path, hider),
-        ("Difference", "name"): lambda name: hider.argument(name) if owner.kind == "argument" else name,
-        ("Difference", "baseline"): lambda text: _differing(owner, text, hider),
-        ("Difference", "run"): lambda text: _differing(owner, text, hider),
-        ("Recording", "command"): hider.command,
-        ("Recording", "user"): hider.user,
-        ("Recording", "project"): hider.name,
-        ("Run", "path"): lambda path: _run_path(path, hider),
-        ("YoloRun", "path"): lambda path: _yolo_path(path, hider),
-        ("YoloRun", "args"): lambda args: _arguments(args, hider),
-        ("InsideRun", "settings"): lambda settings: _arguments(settings, hider),
-        ("InsideRun", "models"): lambda models: {number: _arguments(told, hider) for number, told in models.items()},
-        ("ModelCalls", "settings"): lambda settings: _arguments(settings, hider),
-        ("KernelEvent", "process"): hider.process,
-        ("Mount", "point"): hider.path,
-        ("ProcessWait", "file"): hider.path,
-        ("OtherProgram", "name"): lambda name: hider.program_of(owner.who, name, owner.user)[0],
-        ("OtherProgram", "user"): lambda user: hider.program_of(owner.who, owner.name, user)[1],
-        **{(line, "file"): lambda file: _code_file(file, hider) for line in _LINES_OF_CODE},
-        **{
-            (line, "function"): lambda name: name if _is_nobodys(owner) else hider.function(name)
-            for line in _LINES_OF_CODE
-        },
-        ("MemoryHolder", "name"): lambda name: name if _is_nobodys(owner) else hider.function(name),
-        ("Run", "stacks"): lambda _: (),
-        ("Run", "traces"): lambda _: {},
-        ("Nccl", "traces"): lambda _: (),
-        ("NcclProcess", "host"): hider.host,
-        ("Raised", "frames"): lambda _: (),
-        ("Raised", "message"): lambda _: "",
-        ("Ending", "message"): lambda _: None,
-        ("Run", "dumps"): lambda _: (),
-        ("Mount", "source"): lambda source: source if source == owner.type else hider.source(source),
-    }
-    return special.get((kind, name), lambda rest: _hidden(rest, hider))(value)
+    special = _SPECIAL.get((kind, name))
+    return special(value, owner, hider) if special else _hidden(value, hider)
 
 
 def _entry(key: object, value: Any, hider: Hider) -> Any:
@@ -201,6 +166,10 @@ def _differing(difference: Difference, text: str, hider: Hider) -> str:
     if difference.kind == "argument" and difference.baseline is not None and difference.run is not None:
         hider.change(difference.baseline, difference.run)
     return hider.host(text) if difference.name == "host" else hider.value(text)
+
+
+def _function(name: str, line: Any, hider: Hider) -> str:
+    return name if _is_nobodys(line) else hider.function(name)
 
 
 def _is_nobodys(line: Any) -> bool:
@@ -237,3 +206,36 @@ def _frame(frame: pd.DataFrame, hider: Hider) -> pd.DataFrame:
         name: frame[name].map(lambda cell: hider.process(cell) if isinstance(cell, str) else cell) for name in texts
     }
     return frame.assign(**hidden) if hidden else frame
+
+
+# Fields that are no text to look through, by (class, field).
+_SPECIAL: Mapping[tuple[str, str], Hide] = {
+    **{(kind, "host"): lambda host, _, hider: hider.host(host) for kind in ("Recording", "NodeRun", "NcclProcess")},
+    **{(kind, "path"): lambda path, _, hider: _run_path(path, hider) for kind in ("NodeRun", "Run")},
+    ("YoloRun", "path"): lambda path, _, hider: _yolo_path(path, hider),
+    ("Difference", "name"): lambda name, of, hider: hider.argument(name) if of.kind == "argument" else name,
+    **{("Difference", side): lambda text, of, hider: _differing(of, text, hider) for side in ("baseline", "run")},
+    ("Recording", "command"): lambda command, _, hider: hider.command(command),
+    ("Recording", "user"): lambda user, _, hider: hider.user(user),
+    ("Recording", "project"): lambda project, _, hider: hider.name(project),
+    ("YoloRun", "args"): lambda args, _, hider: _arguments(args, hider),
+    **{
+        (kind, "settings"): lambda settings, _, hider: _arguments(settings, hider)
+        for kind in ("InsideRun", "ModelCalls")
+    },
+    ("InsideRun", "models"): lambda models, _, hider: {n: _arguments(told, hider) for n, told in models.items()},
+    ("KernelEvent", "process"): lambda process, _, hider: hider.process(process),
+    ("Mount", "point"): lambda point, _, hider: hider.path(point),
+    ("Mount", "source"): lambda source, of, hider: source if source == of.type else hider.source(source),
+    ("ProcessWait", "file"): lambda file, _, hider: hider.path(file),
+    ("OtherProgram", "name"): lambda name, of, hider: hider.program_of(of.who, name, of.user)[0],
+    ("OtherProgram", "user"): lambda user, of, hider: hider.program_of(of.who, of.name, user)[1],
+    **{(line, "file"): lambda file, _, hider: _code_file(file, hider) for line in _LINES_OF_CODE},
+    **{(line, "function"): _function for line in _LINES_OF_CODE},
+    ("MemoryHolder", "name"): _function,
+    **{(kind, name): lambda *_: () for kind, name in (("Run", "stacks"), ("Run", "dumps"), ("Nccl", "traces"))},
+    ("Run", "traces"): lambda *_: {},
+    ("Raised", "frames"): lambda *_: (),
+    ("Raised", "message"): lambda *_: "",
+    ("Ending", "message"): lambda *_: None,
+}

@@ -4,7 +4,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -37,6 +37,7 @@ from gpu_report.run_folder import finite, has_callbacks, parse_events, read_line
 from gpu_report.wording import first_few
 
 Events = Sequence[Mapping[str, Any]]
+T = TypeVar("T")
 
 # Intervals: no samples for so long, in the middle or at the end, are reported. In the 62 runs of sample_runs and
 # tests/data/same_setup two ticks are 1.44 intervals apart at most, and the last is 0.26 before the end: a busy host may
@@ -160,21 +161,24 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     folder = path if path.is_dir() else path.parent / "no-run-folder"
     if len(samples) > MANY_ROWS:
         give_back_memory()  # the readings of the driver take as much again
-    ring, ring_problems = load_ring(folder / schema.RING_CSV, clock, ahead)
-    host, host_problems = load_host(folder / schema.HOST_CSV, clock, ahead)
-    processes, process_problems = load_processes(folder / schema.PROCESSES_CSV, clock, limits)
+    told = _Told()
+    ring = told.of(load_ring(folder / schema.RING_CSV, clock, ahead))
+    host = told.of(load_host(folder / schema.HOST_CSV, clock, ahead))
+    processes = told.of(load_processes(folder / schema.PROCESSES_CSV, clock, limits))
     devices = gpus(info, samples)
-    yolo_runs, rows, epoch_problems = load_epochs(folder / schema.YOLO_DIR, info, events, clock, samples, limits)
+    yolo_runs, rows, of_epochs = load_epochs(folder / schema.YOLO_DIR, info, events, clock, samples, limits)
+    told += of_epochs
     duration_s = _duration([read.ticks, host, ring], info, clock)
-    outside = _outside(processes, events, clock)
-    inside, inside_problems = load_inside(folder / schema.INSIDE_DIR, clock, duration_s, yolo_runs, outside, limits)
-    calls, call_problems = load_calls(folder / schema.INSIDE_DIR, inside, devices, clock, duration_s)
-    stacks, stack_problems = load_stacks(folder / schema.STACKS_DIR, clock, duration_s, limits)
-    dumps, dump_problems = load_dumps(folder / schema.STACKS_DIR, clock, duration_s, limits)
-    traces, imported, trace_problems = load_traces(folder / schema.PROFILE_DIR, inside, clock, duration_s)
-    waits, wait_problems = load_waits(folder / schema.WAITS_CSV, clock, duration_s, limits)
-    programs, program_problems = load_other_programs(folder / schema.OTHERS_CSV, clock, duration_s, limits)
-    nccl, nccl_problems = load_nccl(folder, clock, duration_s)
+    outside, inside_of = _outside(processes, events, clock), folder / schema.INSIDE_DIR
+    inside = told.of(load_inside(inside_of, clock, duration_s, yolo_runs, outside, limits))
+    calls = told.of(load_calls(inside_of, inside, devices, clock, duration_s))
+    stacks = told.of(load_stacks(folder / schema.STACKS_DIR, clock, duration_s, limits))
+    dumps = told.of(load_dumps(folder / schema.STACKS_DIR, clock, duration_s, limits))
+    waits = told.of(load_waits(folder / schema.WAITS_CSV, clock, duration_s, limits))
+    programs = told.of(load_other_programs(folder / schema.OTHERS_CSV, clock, duration_s, limits))
+    traces, imported, of_traces = load_traces(folder / schema.PROFILE_DIR, inside, clock, duration_s)
+    told += of_traces
+    nccl = told.of(load_nccl(folder, clock, duration_s))
     kernel = _kernel_log(events, clock, devices, frozenset(processes["pid"].tolist()))
     recorded = with_versions(recording(info, read.ticks, goes_on=is_recorded(str(folder))), inside)
     return Run(
@@ -195,20 +199,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
             *_notes(info),
             *_holes(read, recorded),
             *_ends_early(read, duration_s, recorded.interval_s),
-            *(
-                *ring_problems,
-                *host_problems,
-                *process_problems,
-                *epoch_problems,
-                *inside_problems,
-                *call_problems,
-                *stack_problems,
-                *dump_problems,
-                *wait_problems,
-                *program_problems,
-                *trace_problems,
-                *nccl_problems,
-            ),
+            *told,
             *_many_faults(kernel),
         ),
         inside=inside,
@@ -222,6 +213,16 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
         job=load_job(info, inside),
         nccl=nccl,
     )
+
+
+class _Told(list[str]):
+    """What was wrong with the files of a run folder, in the order in which they are read."""
+
+    def of(self, loaded: tuple[T, Sequence[str]]) -> T:
+        """Return what was loaded, and keep what was wrong with it."""
+        value, problems = loaded
+        self.extend(problems)
+        return value
 
 
 def _notes(info: Mapping[str, Any]) -> tuple[str, ...]:

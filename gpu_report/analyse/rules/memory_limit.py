@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from gpu_report.analyse.context import Context
+from gpu_report.analyse.context import AT_EPOCH_END, Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
-from gpu_report.analyse.timeseries.thresholds import STRAY_S
-from gpu_report.model import Evidence, Finding
+from gpu_report.analyse.timeseries.thresholds import READING_SLACK, STRAY_S
+from gpu_report.model import Evidence, Finding, Severity
 from gpu_report.wording import gib, length, memory_words
 
 
@@ -48,13 +48,26 @@ def _finding(context: Context, memory: GpuMemory, spans: list[Span]) -> Finding:
     whose = f", {memory_words(others)} used by other processes" if others else ""
     return context.finding(
         "memory-near-limit",
-        "warning",
+        _severity(context, memory, spans, others),
         (start_s, end_s),
         f"GPU {memory.gpu}'s memory was {100 * peak / capacity:.0f} % full for {length(end_s - start_s)}: "
         f"{peak / 1024:.1f} of {memory_words(capacity)}{whose}",
         gpu=memory.gpu,
         evidence=_evidence(context, memory, spans, peak, others),
     )
+
+
+def _severity(context: Context, memory: GpuMemory, spans: list[Span], others_mib: float | None) -> Severity:
+    """Return a note where only ends of epochs filled the card with what is the training's own.
+
+    Each validation has the same batches, so that what fitted once fits again; batches of training vary. Seen from
+    outside, the edges of an end are known to a reading.
+    """
+    ends = union([phase.span for phase in context.phases if phase.name in AT_EPOCH_END])
+    edge_s = (1 + READING_SLACK) * context.series_of(memory.gpu).interval_s
+    trained = any(end - start >= max(th.NEAR_LIMIT_S, edge_s) for start, end in minus(spans, ends))
+    torn = _retries(context, memory.gpu, spans[-1][1])
+    return "warning" if trained or others_mib or torn else "info"
 
 
 def _retries(context: Context, gpu: int, at_s: float) -> float | None:

@@ -159,6 +159,19 @@ def test_the_sample_run_that_ran_out_says_how():
     assert found(run) == []  # 2 s of it are no state of the card
 
 
+@pytest.mark.parametrize(
+    ("full_from_s", "settings", "severity"),
+    [(60, {}, "info"), (60, {"memory_retries": 2}, "warning"), (40, {}, "warning")],
+    ids=["the validation alone", "torch had to free memory", "training, too"],
+)
+def test_what_only_a_validation_fills_is_a_note(full_from_s, settings, severity):
+    phases = (Phase("train", 1, 10.0, 70.0, "inside"), Phase("validation", 1, 70.0, 110.0, "inside"))
+    trains = InsideRun(1, 0, 41, "train", settings, phases, ())
+    full = filled((40_000, full_from_s), (LINE_MIB + 100, 100 - full_from_s))
+    (finding,) = found(dataclasses.replace(full, inside=(trains,)))
+    assert finding.severity == severity
+
+
 def test_what_idle_time_leaves_of_one_reading_is_no_full_card():
     quantities = {"memory_used_mib": [LINE_MIB + 100], "memory_reserved_mib": [RESERVED_MIB]}
     given = make_run([90.0], 60.0, quantities=quantities)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from gpu_report.analyse.advice import advise
 from gpu_report.analyse.advice.epoch_now import epoch_now
@@ -34,7 +35,7 @@ __all__ = ["analyse"]
 
 
 def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = True) -> Analysis:
-    """Return what is to be said about a run: findings worst first, after what leads; expected ones last.
+    """Return what is to be said about a run: findings in the order of what a reader wins; expected ones last.
 
     `code_time` and `code_lines` are of the run's own report alone: whoever makes none asks without them.
     """
@@ -58,7 +59,7 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
     located = _located(findings, reported, ids)
     said = _renamed(verdict(context, located, ledger, limits, ending, projection), ids)
     first = said.sentences[0].findings if said.sentences else ()
-    reported.sort(key=lambda finding: (finding.id not in first, *_badness(finding)))
+    reported.sort(key=partial(_place, said))
     if any(finding.rule == "slow-start" and finding.id in first for finding in reported):
         where = tuple(replace(time, with_startup=True) for time in where)  # what leads is to be found in it
     return Analysis(
@@ -129,6 +130,18 @@ def _badness(finding: Finding) -> tuple[bool, int, float, float]:
     return finding.expected, SEVERITIES.index(finding.severity), -finding.duration_s, finding.start_t_s
 
 
+def _place(said: Verdict, finding: Finding) -> tuple[bool, bool, bool, int, int, float, float]:
+    """Return where a finding stands: what leads, what failed the run, then by what a reader wins, then by its cost.
+
+    Expected ones stand last, in order of time.
+    """
+    first = said.sentences[0].findings if said.sentences else ()
+    wins = said.order.index(finding.id) if finding.id in said.order else len(said.order)
+    severity = SEVERITIES.index(finding.severity)
+    costs_s = 0.0 if finding.expected else finding.costs_s
+    return finding.expected, finding.id not in first, severity > 0, wins, severity, -costs_s, finding.start_t_s
+
+
 def _located(findings: Sequence[Finding], reported: Sequence[Finding], ids: Mapping[str, str]) -> list[Finding]:
     """Return the findings, each with the lines of code that are known of the one under which it is reported."""
     of = {finding.id: finding.where for finding in reported}
@@ -141,4 +154,5 @@ def _renamed(said: Verdict, ids: Mapping[str, str]) -> Verdict:
         replace(sentence, findings=tuple(dict.fromkeys(ids[found] for found in sentence.findings)))
         for sentence in said.sentences
     )
-    return replace(said, sentences=tuple(sentences))
+    order = tuple(dict.fromkeys(ids[found] for found in said.order))
+    return replace(said, sentences=tuple(sentences), order=order)

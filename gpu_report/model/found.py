@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isnan
 from typing import Literal
 
 from gpu_report.model.code import CodeLine, CodeLocation, CodeTime
@@ -382,6 +383,14 @@ class Finding(Stretch):
         """Return how long it lasted, all times together."""
         return sum(one.duration_s for one in self.each)
 
+    @property
+    def costs_s(self) -> float:
+        """Return the GPU time (s) that it cost, where that is not known by how far utilisation fell meanwhile."""
+        if self.lost_gpu_s is not None:
+            return self.lost_gpu_s
+        level_pct, low_pct = (0.0 if pct is None or isnan(pct) else pct for pct in (self.level_pct, self.low_pct))
+        return self.took_s * max(level_pct - low_pct, 1.0) / 100  # without a fall it still is longer than none
+
     def number(self, key: str) -> float | None:
         """Return the number that its evidence has of a key, None where it has none."""
         return next((each.value for each in self.evidence if each.key == key), None)
@@ -413,12 +422,14 @@ class Sentence:
 class Verdict:
     """What a run comes to, in sentences; and how busy its GPUs were in training (%), None where that was too short.
 
-    `is_healthy` says that they were busy enough once training was warm.
+    `is_healthy` says that they were busy enough once training was warm. `order` has the ids of findings by what a
+    reader wins: what it begins with, then what saves most; what is worth too little to begin with is not in it.
     """
 
     sentences: tuple[Sentence, ...]
     busy_pct: float | None = None
     is_healthy: bool = False
+    order: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

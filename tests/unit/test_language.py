@@ -9,7 +9,7 @@ from support.samples import NAMES, ROOT, analysis_of
 
 from gpu_report.catalogue import CAUSES, RULES
 from gpu_report.render.page import speedup_limits
-from gpu_report.render.page.findings import finding_view, first_advice, nothing_found, ranked
+from gpu_report.render.page.findings import finding_view, first_advice, nothing_found, parted
 from gpu_report.render.run_clock import WallClock
 from gpu_report.wording import LONGEST_SENTENCE
 
@@ -32,7 +32,7 @@ def texts_of(analysis):
 
 def page_texts_of(analysis):
     """Return what the page adds to it in words of its own."""
-    clock, (unexpected, expected) = WallClock(analysis.run.start_wall_s), ranked(analysis.findings)
+    clock, (unexpected, expected) = WallClock(analysis.run.start_wall_s), parted(analysis.findings)
     for finding in (*unexpected, *expected):
         view = finding_view(finding, clock, analysis)
         yield from (view.title, view.cause, view.step, view.runner_up)

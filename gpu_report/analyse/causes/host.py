@@ -280,7 +280,8 @@ def _more_cores(of: float | None) -> Advice:
     short = "Give the training more CPU cores"
     if of is None:
         return Advice(short, short=short)
-    return Advice(f"{short}: {ALLOW_MORE_CORES}", short=f"{short} than the {of:g} that it may use")
+    more = f"{short} than the {of:g} that it may use"
+    return Advice(f"{more}: {ALLOW_MORE_CORES}", short=more)
 
 
 def _own_affinity(signals: IntervalSignals) -> tuple[Advice, ...]:

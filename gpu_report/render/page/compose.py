@@ -33,7 +33,7 @@ EXPECTED_IN_FULL = 20  # the first of the expected ones have a chart; a long run
 def compose(analysis: Analysis) -> ReportView:
     """Return what the page says about a run."""
     clock = WallClock(analysis.run.start_wall_s)
-    unexpected, expected = findings.ranked(analysis.findings, findings.led_by(analysis))
+    unexpected, expected = findings.parted(analysis.findings)
     tracks = _Tracks(analysis.run)
     views = _finding_views(unexpected, FINDINGS_IN_FULL, analysis, tracks)
     said = overview.verdict(analysis, [each.id for each in unexpected[:FINDINGS_AT_THE_TOP]])

@@ -1,9 +1,9 @@
 """Findings in words: what happened, how bad it was, why, what the kernel said beside it, and what to change."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gpu_report.catalogue import RULES, SEVERITIES, cause_look, cause_words, phase_words
+from gpu_report.catalogue import RULES, cause_look, cause_words, phase_words
 from gpu_report.model import Advice, Analysis, Cause, Finding, KernelEvent, NearbyKernelEvent
 from gpu_report.render.formatting import (
     MISSING,
@@ -16,14 +16,15 @@ from gpu_report.render.formatting import (
     tied,
     with_code,
 )
+from gpu_report.render.next_steps import gaps_step, next_step, own_step
 from gpu_report.render.page.evidence import evidence
 from gpu_report.render.page.learn_more import learn_more
-from gpu_report.render.page.next_steps import gaps_step, next_step, own_step
 from gpu_report.render.page.static_charts import TIMELESS
 from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.sentence_kinds import told
 from gpu_report.render.speedup_rows import speedup_rows
+from gpu_report.render.what_to_change import changes, typed
 from gpu_report.wording import counted, upper_first, where_words
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
@@ -32,7 +33,6 @@ SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 MEDIUM = 0.5
 HIGH = 0.8
 
-UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
 AT_MOST = frozenset({"power-cap", "thermal"})  # a slower clock costs no more than its share: not all work needs it
 # Whose length is no news: of a start-up the summary says it, the others last as long as the training.
 LENGTH_SAID = frozenset({"slow-start", "starved", "user-code", "unused-gpu", "long-epoch-ends"})
@@ -40,14 +40,10 @@ TITLES_SHOWN = 3  # of the findings that one step is for
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
 
 
-def ranked(findings: tuple[Finding, ...], led: Collection[str] = ()) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Return the unexpected findings, those that the verdict leads with (`led`, ids) before the others, worst first.
-
-    Behind them stand the expected ones in order of time.
-    """
-    unexpected = sorted((f for f in findings if not f.expected), key=lambda f: (f.id not in led, *_badness(f)))
-    expected = sorted((f for f in findings if f.expected), key=lambda f: f.start_t_s)
-    return tuple(unexpected), tuple(expected)
+def parted(findings: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Return the unexpected findings and the expected ones, both in the analysis's order."""
+    unexpected = tuple(finding for finding in findings if not finding.expected)
+    return unexpected, tuple(finding for finding in findings if finding.expected)
 
 
 def led_by(analysis: Analysis) -> tuple[str, ...]:
@@ -56,8 +52,8 @@ def led_by(analysis: Analysis) -> tuple[str, ...]:
 
 
 def finding_numbers(analysis: Analysis) -> dict[str, int]:
-    """Return the numbers that unexpected findings have on the page, by id: what leads is 1, else the worst."""
-    return {finding.id: number for number, finding in enumerate(ranked(analysis.findings, led_by(analysis))[0], 1)}
+    """Return the numbers that unexpected findings have on the page, by id: 1 is what a reader wins most by."""
+    return {finding.id: number for number, finding in enumerate(parted(analysis.findings)[0], 1)}
 
 
 def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number: int | None = None) -> FindingView:
@@ -136,21 +132,14 @@ def page_title(finding: Finding) -> str:
 
 
 def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[AdviceView, ...]:
-    """Return the advice of all findings, each once: what ended the training first, then what wins most.
+    """Return the advice of all findings that the verdict has not given, each once, in their order.
 
     How to read the kernel log is said here, not in each. After it stands what to do about the largest loss where no
     finding is of it, and where to look into the findings without any.
     """
     log = analysis.run.kernel
-    led = {found for each in analysis.verdict.sentences[:1] for found in each.findings if analysis.is_inference}
-    ends = (finding for finding in unexpected if RULES[finding.rule].ending or finding.id in led)
-    urgent = {each for finding in ends for each in finding.advice}
-    by_text: dict[str, Advice] = {}
-    for each in (each for finding in unexpected for each in finding.advice):
-        by_text.setdefault(f"{each.text} {_change(each)}", each)
-    every = by_text.values()
     said = {each.advice for each in analysis.verdict.sentences if each.advice is not None}
-    advice = sorted((each for each in every if each not in said), key=lambda each: (each not in urgent, -_wins(each)))
+    advice = [each for each in changes(unexpected, analysis) if isinstance(each, Advice) and each not in said]
     read_log = f"To see what the kernel said: {with_code(log.advice)}"
     views = (
         replace(_advice(a, analysis), text=read_log) if a.text == log.advice else _advice(a, analysis) for a in advice
@@ -228,11 +217,6 @@ def nothing_found(analysis: Analysis) -> str:
         f"No unexpected drop: GPU utilisation never fell by more than {options.drop_percent:g} % for "
         f"{options.drop_seconds:g} s or longer{'' if analysis.is_inference else ', except at the end of epochs'}."
     )
-
-
-def _badness(finding: Finding) -> tuple[int, float]:
-    depth = (known(finding.level_pct) or 0.0) - (known(finding.low_pct) or 0.0)
-    return SEVERITIES.index(finding.severity), -finding.took_s * max(depth, 1.0)
 
 
 def _facts(finding: Finding, analysis: Analysis) -> tuple[Fact, ...]:
@@ -332,13 +316,6 @@ def _repeats(event: KernelEvent) -> str:
     return counted(event.count, "time") + until
 
 
-def _wins(advice: Advice) -> float:
-    """Return the share of training time that it is likely to win, or a little less than it wins at most; 0 unknown."""
-    if advice.gain_estimate is not None:
-        return advice.gain_estimate
-    return UNSURE * (advice.gain_at_most or 0.0)
-
-
 def _gain(advice: Advice, analysis: Analysis) -> str:
     most, likely = known(advice.gain_at_most), known(advice.gain_estimate)
     if most is None:
@@ -348,18 +325,13 @@ def _gain(advice: Advice, analysis: Analysis) -> str:
     whole = "the time" if analysis.is_inference else training
     if likely is None:
         return f"saves at most {share(most)} of {whole}"
-    row = next((row for row in speedup_rows(analysis) if row.limit.fix and row.limit.fix == _change(advice)), None)
+    row = next((row for row in speedup_rows(analysis) if row.limit.fix and row.limit.fix == typed(advice)), None)
     if row is not None and row.expected_s is not None:  # as the verdict has it, and the table of possible speed-up
         return f"expected to save {share(1 - row.expected_s / row.now_s)} of each epoch"
     return f"expected to save {share(likely)} of {whole}"
 
 
-def _change(advice: Advice) -> str:
-    """Return an argument as it is typed, empty of advice without one."""
-    return f"{advice.argument}={advice.to_value}" if advice.argument and advice.to_value is not None else ""
-
-
 def _advice(advice: Advice, analysis: Analysis) -> AdviceView:
-    change = _change(advice)
+    change = typed(advice)
     now = f"(now {advice.from_value})" if change and advice.from_value is not None else ""
     return AdviceView(sentence(advice.text), change, now, _gain(advice, analysis))

@@ -61,7 +61,7 @@ def render_notebook(analysis: Analysis, link: str = "", instead: str = "") -> st
 def compose(analysis: Analysis, link: str = "", instead: str = "") -> NotebookView:
     """Return what a notebook's output says about a run."""
     clock, run = WallClock(analysis.run.start_wall_s), analysis.run
-    unexpected, _ = findings.ranked(analysis.findings, findings.led_by(analysis))
+    unexpected, _ = findings.parted(analysis.findings)
     shown = tuple(findings.finding_view(each, clock, analysis) for each in unexpected[:FINDINGS_SHOWN])
     return NotebookView(
         title=clean(run_title(run)),

@@ -47,6 +47,7 @@ from gpu_report.render.markdown_text import words
 from gpu_report.render.sentence_kinds import own_text
 from gpu_report.render.served_words import calls_in_all, longest_part, milliseconds, speed_words
 from gpu_report.render.speedup_rows import SpeedupRow, shown_rows
+from gpu_report.render.what_to_change import Look, changes, typed
 from gpu_report.terminal import apart, plain, without_commands
 from gpu_report.wording import MIB_PER_GIB, counted, ending_words, line_words, role_words, shown_ratio, where_words
 
@@ -198,13 +199,23 @@ def _head(analysis: Analysis) -> str:
 
 def _steps(analysis: Analysis) -> list[tuple[str, str]]:
     """Return what to change: a setting with its value now, empty where there is none, and why; each once."""
-    steps = [("", sentence(advice.text)) for advice in _after_the_end(analysis)]
-    return [*steps, *((_change(advice), sentence(advice.text)) for advice in _changes(analysis))]
+    unexpected = [finding for finding in analysis.findings if not finding.expected]
+    ended = {advice for finding in unexpected if RULES[finding.rule].ending for advice in finding.advice}
+    ended = {advice for advice in ended if advice.text != analysis.run.kernel.advice}  # which has a line of its own
+    steps = changes(unexpected, analysis)
+    return [_step(each) for each in steps if isinstance(each, Look) or each in ended or _has_title(each, analysis)]
 
 
-def _change(advice: Advice) -> str:
-    title = advice.short or f"{advice.argument}={advice.to_value} (now {advice.from_value})"
-    return "" if advice.text.startswith(title) else title
+def _has_title(advice: Advice, analysis: Analysis) -> bool:
+    """Tell whether advice is short enough to be listed: an argument, or one with a title; of calls always the title."""
+    return bool(advice.short) if analysis.is_inference else bool(typed(advice) or advice.short)
+
+
+def _step(each: Advice | Look) -> tuple[str, str]:
+    if isinstance(each, Look):
+        return ("", sentence(f"{each.text} {each.how}"))
+    title = each.short or (f"{typed(each)} (now {each.from_value})" if typed(each) else "")
+    return "" if each.text.startswith(title) else title, sentence(each.text)
 
 
 def _served_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
@@ -358,24 +369,6 @@ def _recording_lines(analysis: Analysis) -> list[str]:
     else:
         lines.append(f"Kernel log: read ({kernel.source}), {heard(kernel.events)}.")
     return [*lines, *(f"Note: {problem}." for problem in run.problems)]
-
-
-def _changes(analysis: Analysis) -> list[Advice]:
-    """Return the advice that names an argument, then other advice that has a title, each once."""
-    ended = _after_the_end(analysis)
-    every = dict.fromkeys(advice for finding in analysis.findings for advice in finding.advice)
-    if analysis.is_inference:  # whose findings stand in the order of what they win
-        return [advice for advice in every if advice.short and advice not in ended]
-    others = (advice for advice in every if advice.short and advice.to_value is None and advice not in ended)
-    return [*(advice for advice in every if advice.argument and advice.to_value is not None), *others]
-
-
-def _after_the_end(analysis: Analysis) -> list[Advice]:
-    """Return what to do about an end that was no good one, each once; what names an argument stands apart."""
-    ended = [finding for finding in analysis.findings if RULES[finding.rule].ending]
-    every = dict.fromkeys(advice for finding in ended for advice in finding.advice)
-    log = analysis.run.kernel.advice  # which has a line of its own
-    return [advice for advice in every if advice.to_value is None and advice.text != log]
 
 
 def _ending(analysis: Analysis) -> list[str]:

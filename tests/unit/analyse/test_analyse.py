@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.runs import make_run, readings
+from support.samples import analysis_of
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
@@ -26,6 +27,25 @@ def four_epochs(first_dip=2, last_dip=2):
     for dip in (first_dip, 2, 2, last_dip):
         util += readings((90, 30 - dip), (0, dip))
     return make_run([*util, *readings((90, 20))], rows=[(1, 40), (2, 70), (3, 100), (4, 130)])
+
+
+class TestOrder:
+    def test_findings_stand_in_the_order_of_what_a_reader_wins(self):
+        util = readings((90, 60), (0, 14), (90, 60), (20, 40), (90, 60))
+        found = analyse(make_run(util))
+        assert [(f.start_t_s, f.id) for f in found.findings] == [(134, "drop-2"), (60, "drop-1")]
+        assert found.verdict.order == ("drop-2", "drop-1")
+
+    def test_what_failed_the_run_stands_before_what_is_worth_more(self):
+        util = readings((90, 60), (0, 40), (90, 60))
+        found = analyse(make_run(util, kernel=[xid(150)]))
+        assert [f.rule for f in found.findings] == ["kernel", "drop"]
+
+    def test_every_sample_run_lists_what_leads_before_what_the_verdict_says_later(self):
+        for name in ("n-mixed", "s-storage", "m-mixed", "n-starved"):
+            found = analysis_of(name)
+            unexpected = [f.id for f in found.findings if not f.expected and f.id in found.verdict.order]
+            assert unexpected == list(found.verdict.order), name
 
 
 class TestFindings:

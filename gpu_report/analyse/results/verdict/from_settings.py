@@ -45,7 +45,8 @@ def set_up(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             faster = f" (up to {1 / (1 - gain):.0f}\u00d7 faster)" if th.HALF <= gain < 1 else ""
             saves_s = th.UNSURE * gain * seconds_trained(context) if 0 < gain < th.HALF else URGENT_S
             saves_s = finding.number(SLOW_IMAGES_KEY) or saves_s
-            yield Lead(sentence_of(finding, LOOK, f"{advice.short}{faster}: {lower_first(finding.summary)}"), saves_s)
+            text = f"{advice.short}{faster}: {lower_first(finding.summary)}"
+            yield Lead(sentence_of(finding, LOOK, text, advice), saves_s, says_how=True)
 
 
 def enlarged(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:

@@ -17,11 +17,13 @@ class Lead:
     """A sentence that may lead the verdict, and the seconds of the recorded training that it is about.
 
     `then` is in which line a process was meanwhile, as a sentence that follows, empty where the lead says it.
+    `says_how` says that it has said what to do, too.
     """
 
     sentence: Sentence
     saves_s: float
     then: str = ""
+    says_how: bool = False
 
 
 def seconds_trained(context: Context) -> float:

@@ -118,7 +118,9 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_cost(context, findings, ledger),
     )
     is_healthy = healthy_steady_pct(context, findings) is not None
-    return Verdict(sentences, trained[0] if trained and is_judged(trained, findings) else None, is_healthy)
+    begins = (*first, *(each.sentence for each in found))
+    order = tuple(dict.fromkeys(found_id for sentence in begins for found_id in sentence.findings))
+    return Verdict(sentences, trained[0] if trained and is_judged(trained, findings) else None, is_healthy, order)
 
 
 def _of_inference(context: Context, findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> Iterator[Sentence]:
@@ -151,7 +153,7 @@ def _which(context: Context, lead: Lead | None, findings: Sequence[Finding]) -> 
 
 def _against(lead: Lead | None) -> Iterator[Sentence]:
     """Yield what to do where something urgent leads, which says what it is."""
-    if lead is None or lead.saves_s < URGENT_S:
+    if lead is None or lead.saves_s < URGENT_S or lead.says_how:
         return
     said = lead.sentence
     text = said.advice.short if said.advice else CAUSES[said.about].always if said.about in CAUSES else ""

@@ -11,7 +11,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.signals.thresholds import OWN_SHARE
 from gpu_report.model import Frame, InsideEpoch, InsideRun, Options, Phase, Probes, YoloRun
-from gpu_report.render.page.next_steps import next_step
+from gpu_report.render.next_steps import next_step
 from gpu_report.render.speedup_rows import speedup_rows
 
 MODULE = Frame("/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1751, "_wrapped_call_impl")

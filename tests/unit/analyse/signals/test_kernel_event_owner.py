@@ -9,7 +9,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.signals.kernel_event_owner import NOT_OURS, mark_foreign_kernel_events
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase
-from gpu_report.render.page.next_steps import next_step
+from gpu_report.render.next_steps import next_step
 
 KILL = KernelEvent(60.0, "oom", "critical", "Killed", "killed python3 (pid 99)", "Free it.", None, None, 99, "python3")
 XID = KernelEvent(60.0, "xid", "warning", "NVRM: Xid 31", "a bad address", "Restart it.", 0, 31, 99, "python3")

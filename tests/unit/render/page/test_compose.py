@@ -10,7 +10,7 @@ from gpu_report.analyse.evidence import stopped_processes
 from gpu_report.catalogue import CAUSES
 from gpu_report.render.formatting import ledger_words
 from gpu_report.render.page.compose import FINDINGS_IN_FULL, compose
-from gpu_report.render.page.findings import finding_view, first_advice, page_title, ranked
+from gpu_report.render.page.findings import finding_view, first_advice, page_title, parted
 from gpu_report.render.page.gpu_tables import processes
 from gpu_report.render.page.recording import HAPPENINGS_SHOWN
 from gpu_report.render.page.script_data import chart_data
@@ -161,17 +161,9 @@ def test_a_training_that_is_healthy_once_it_is_warm_is_green(analysis: model.Ana
     assert compose(replace(idle, verdict=replace(idle.verdict, is_healthy=True))).mood == "good"
 
 
-def test_findings_are_ranked_by_severity_then_by_what_they_cost() -> None:
-    longer = replace(DROP, id="longer", end_t_s=40.0)
-    deeper = replace(DROP, id="deeper", low_pct=0.0)
-    worst = replace(DROP, id="worst", severity="critical", end_t_s=12.0)
-    unknown = replace(DROP, id="unknown", level_pct=math.nan, low_pct=None)
-    early, late = (replace(DROP, id=name, expected=True, start_t_s=t) for name, t in (("early", 1.0), ("late", 9.0)))
-    unexpected, expected = ranked((late, unknown, DROP, deeper, early, longer, worst))
-    assert [finding.id for finding in unexpected] == ["worst", "longer", "deeper", "drop-1", "unknown"]
-    assert [finding.id for finding in expected] == ["early", "late"]
-    led, _ = ranked((DROP, worst, unknown), ["unknown"])
-    assert [finding.id for finding in led] == ["unknown", "worst", "drop-1"]
+def test_findings_keep_the_order_of_the_analysis_and_expected_ones_stand_apart() -> None:
+    worst, expected = replace(DROP, id="worst", severity="critical"), replace(DROP, id="expected", expected=True)
+    assert parted((DROP, expected, worst)) == ((DROP, worst), (expected,))
 
 
 def test_a_finding_of_no_moment_has_no_length(analysis: model.Analysis) -> None:
@@ -240,8 +232,7 @@ def test_advice_gives_the_argument_as_it_is_typed(analysis: model.Analysis) -> N
 def test_what_wins_most_stands_first(analysis: model.Analysis) -> None:
     unsure = model.Advice("c", "cache", "False", "ram", 0.7)
     sure, little = model.Advice("w", "workers", "2", "14", 0.7, 0.6), model.Advice("b", "batch", "4", "8", 0.7, 0.1)
-    found = (replace(DROP, advice=(little, unsure)), replace(DROP, advice=(sure, little)))
-    first = first_advice(found, analysis)
+    first = first_advice((replace(DROP, advice=(little, unsure, sure)), replace(DROP, advice=(sure, little))), analysis)
     assert [each.change for each in first] == ["workers=14", "cache=ram", "batch=8"]
 
 
@@ -371,12 +362,12 @@ def test_a_kernel_line_says_how_far_it_is_from_its_finding(
     assert plain(finding_view(beside, CLOCK, analysis).kernel[0].distance) == said
 
 
-def test_of_very_many_findings_the_worst_stand_in_full(analysis: model.Analysis) -> None:
+def test_of_very_many_findings_the_first_stand_in_full(analysis: model.Analysis) -> None:
     findings = tuple(replace(DROP, id=f"drop-{n}", end_t_s=25.0 + n) for n in range(FINDINGS_IN_FULL + 7))
     shown = compose(replace(analysis, findings=findings))
     assert (len(shown.findings), len(shown.more_findings), shown.findings_count) == (FINDINGS_IN_FULL, 7, "107")
     assert shown.findings[0].chart is not None
-    assert shown.more_findings[-1].id == "drop-0"
+    assert shown.more_findings[-1].id == findings[-1].id
 
 
 def test_throttling_is_what_its_counters_grew_by_and_nothing_without_them(builder: ModuleType) -> None:
@@ -411,10 +402,10 @@ def test_slow_ends_of_epochs_are_shaded_and_in_the_legend(analysis: model.Analys
     assert [(each["start"], each["drop"]) for each in shaded] == [(60.0, True), (160.0, True)]
 
 
-def test_what_ended_the_training_is_mended_before_it_is_made_faster(analysis: model.Analysis) -> None:
+def test_advice_stands_in_the_order_of_the_findings(analysis: model.Analysis) -> None:
     faster = replace(DROP, advice=(model.Advice("w", "workers", "2", "14", 0.9, 0.8),))
     ended = replace(DROP, rule="run-ended", severity="critical", advice=(model.Advice("Use less memory"),))
-    first = first_advice((faster, ended), analysis)
+    first = first_advice((ended, faster), analysis)
     assert [each.text for each in first] == ["Use less memory.", "W."]
 
 

@@ -11,6 +11,7 @@ from support.plain_words import banned
 from gpu_report.model import Sentence
 from gpu_report.render.run.terminal import render_markdown, render_text
 from gpu_report.render.sentence_kinds import own_text
+from gpu_report.render.what_to_change import changes
 from gpu_report.terminal import is_typed
 
 WIDTHS = (80, 120)
@@ -116,3 +117,22 @@ def test_what_somebody_else_called_a_thing_is_no_command_to_copy():
     hostile = Sentence("drops", "a `sudo rm -rf /` b")
     shown = render_text(replace(analysis, verdict=replace(analysis.verdict, sentences=(hostile,))), width=80)
     assert shown.splitlines()[0] == "a 'sudo rm -rf /' b"
+
+
+@pytest.mark.parametrize("name", ["n-mixed", "s-storage", "n-starved", "s-oom", "n-oom-killed", "serve-s-own-code"])
+def test_what_to_change_begins_with_what_the_verdict_says_first(name):
+    analysis = analysed(name)
+    said = [each for each in analysis.verdict.sentences if each.advice or each.names_own]
+    steps = [step for each in changes(analysis.findings, analysis) for step in (each, each.text)]
+    places = [steps.index(each.advice if each.advice else each.text) for each in said]
+    assert places == sorted(places)
+
+
+def test_the_function_that_leads_is_what_to_change_before_the_resume():
+    analysis = analysed("s-oom")
+    ended = replace(analysis.findings[0], severity="info")
+    waits = replace(ended, id="starved-1", rule="starved", advice=())
+    look = Sentence("look", "Look at `clahe` (aug.py:7).", ("starved-1",), "input-cpu", names_own=True)
+    stopped = replace(analysis, findings=(waits, ended), verdict=replace(analysis.verdict, sentences=(look,)))
+    listed = render_text(stopped, width=200).partition("What to change\n")[2].splitlines()
+    assert listed[0].startswith("Look at `clahe` (aug.py:7).")

@@ -1,0 +1,65 @@
+"""What to change, in one order for page, terminal and Markdown: that of the findings, which is what a reader wins."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from gpu_report.catalogue import RULES
+from gpu_report.model import Advice, Analysis, Finding, Sentence
+from gpu_report.render.next_steps import own_step
+
+UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
+
+
+@dataclass(frozen=True)
+class Look:
+    """A function of the user's that the verdict names (`text`), and what helps against it, empty where that is open."""
+
+    text: str
+    how: str = ""
+
+
+def changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice | Look]:
+    """Return what to change for findings, each once and in their order: an argument that two advise is one.
+
+    Of one finding stands first what the verdict says, then what wins most.
+    """
+    by_text: dict[str, Advice | Look] = {}
+    for finding in findings:
+        steps = list(finding.advice)
+        if not RULES[finding.rule].ending and not analysis.is_inference:  # whose order is that of what to do
+            steps.sort(key=partial(_place, analysis))
+        for each in _with_look(finding, steps, analysis):
+            by_text.setdefault(f"{each.text} {typed(each) if isinstance(each, Advice) else ''}", each)
+    return list(by_text.values())
+
+
+def _place(analysis: Analysis, advice: Advice) -> tuple[bool, float]:
+    return all(each.advice != advice for each in analysis.verdict.sentences), -_wins(advice)
+
+
+def _with_look(finding: Finding, advice: Iterable[Advice], analysis: Analysis) -> Iterator[Advice | Look]:
+    """Yield advice, and the function of the user's that the verdict names: before the advice that it says later."""
+    look = next((each for each in analysis.verdict.sentences if each.names_own and finding.id in each.findings), None)
+    yields_first = [each for each in advice if look is None or _is_said_before(each, look, analysis)]
+    yield from yields_first
+    if look is not None:
+        yield Look(look.text, own_step(finding, analysis))
+    yield from (each for each in advice if each not in yields_first)
+
+
+def _is_said_before(advice: Advice, look: Sentence, analysis: Analysis) -> bool:
+    sentences = analysis.verdict.sentences
+    return any(each.advice == advice for each in sentences[: sentences.index(look)])
+
+
+def typed(advice: Advice) -> str:
+    """Return an argument as it is typed, empty of advice without one."""
+    return f"{advice.argument}={advice.to_value}" if advice.argument and advice.to_value is not None else ""
+
+
+def _wins(advice: Advice) -> float:
+    """Return the share of training time that it is likely to win, or a little less than it wins at most; 0 unknown."""
+    if advice.gain_estimate is not None:
+        return advice.gain_estimate
+    return UNSURE * (advice.gain_at_most or 0.0)

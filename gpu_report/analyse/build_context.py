@@ -22,9 +22,7 @@ from gpu_report.analyse.timeline.timeline import Timeline, find_timeline
 from gpu_report.analyse.timeline.trainings import away, begun_later
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, gpu_series
 from gpu_report.analyse.timeseries.intervals import Span, as_array
-from gpu_report.model import STARVED_PCT, Interval, Options, Phase, Run
-
-AT_EPOCH_END = frozenset({"validation", "checkpoint"})
+from gpu_report.model import AT_EPOCH_END, STARVED_PCT, Interval, Options, Phase, Run
 
 
 def build_context(run: Run, options: Options) -> Context:

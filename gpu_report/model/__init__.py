@@ -93,6 +93,7 @@ from gpu_report.model.job import (
 from gpu_report.model.job_part import ClockState, JobPart, Rank
 from gpu_report.model.nccl import Collective, Nccl, NcclProcess, NcclWarning, RankTrace, TracedGroup
 from gpu_report.model.recorded import (
+    AT_EPOCH_END,
     NAN_GRADIENT,
     OF_EPOCHS,
     VALIDATION_PARTS,

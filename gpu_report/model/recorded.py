@@ -185,6 +185,7 @@ class YoloRun:
 
 PhaseName = Literal["startup", "train", "validation", "checkpoint", "final evaluation", "idle", "predict", "export"]
 OF_EPOCHS: frozenset[PhaseName] = frozenset({"train", "validation", "checkpoint"})  # the phases of an epoch
+AT_EPOCH_END: frozenset[PhaseName] = OF_EPOCHS - {"train"}
 
 
 ValidationPart = Literal[

@@ -17,9 +17,10 @@ from gpu_report.analyse.signals.steady_signals import SteadySignals
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.phases import final_evaluations, usual_validations
-from gpu_report.analyse.timeline.throughput import throughput_of
+from gpu_report.analyse.timeline.thresholds import WARM_UP_S
+from gpu_report.analyse.timeline.throughput import Throughput, throughput_of
 from gpu_report.analyse.timeline.timeline import Timeline, find_timeline
-from gpu_report.analyse.timeline.trainings import away, begun_later
+from gpu_report.analyse.timeline.trainings import Training, away, begun_later
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, gpu_series
 from gpu_report.analyse.timeseries.intervals import Span, as_array
 from gpu_report.model import AT_EPOCH_END, STARVED_PCT, Interval, Options, Phase, Run
@@ -32,13 +33,15 @@ def build_context(run: Run, options: Options) -> Context:
     read = _read(run, series, timeline)
     found = read.drops(options)
     others = tuple(other for each in series for other in other_processes_on(run, each))
+    throughput = throughput_of(run)
     disturbed = (
+        *_slow_to_warm_up(timeline.trainings, throughput),
         *(wait.span for wait in read.waits),
         *(span for span in timeline.too_coarse if _is_busy_at_times(series, span)),
         *(other.span for other in working_on(others, timeline.activity)),
         *_profiled(run),
     )
-    steady = SteadySignals(run, series, timeline, others, throughput_of(run), disturbed)
+    steady = SteadySignals(run, series, timeline, others, throughput, disturbed)
     all_apart = steady.but_for([drop.span for drop in found])
     signals = all_apart.index()
     bursts = drops_between_bursts(found, timeline.trainings, signals) | read.by_chance(found, options)
@@ -60,7 +63,7 @@ def build_context(run: Run, options: Options) -> Context:
         throttles=_throttles(run, series, timeline),
         undisturbed=all_apart.undisturbed(signals),
         signals=signals,
-        throughput=steady.throughput,
+        throughput=throughput,
         _steady=all_apart,
     )
 
@@ -108,6 +111,15 @@ def _read(run: Run, series: tuple[GpuSeries, ...], timeline: Timeline) -> _Read:
     waits = busy_waits_of(series, waiting, activity.used_gpus, on_other_nodes=run.job.is_of_several_nodes)
     trains = tuple(use & _trains(each, timeline.phases, waits) for each, use in zip(series, usable, strict=True))
     return _Read(series, timeline, usable, trains, waits)
+
+
+def _slow_to_warm_up(trainings: Sequence[Training], throughput: Throughput | None) -> list[Span]:
+    """Return the beginnings of trainings that warmed up for longer than others do: each size of images costs once."""
+    if throughput is None:
+        return []
+    firsts = [training.train_spans[0] for training in trainings if training.train_spans]
+    warming = [(first[0], throughput.warm_at_s(first)) for first in firsts]
+    return [span for span in warming if span[1] - span[0] > WARM_UP_S]
 
 
 def _profiled(run: Run) -> list[Span]:

@@ -41,7 +41,10 @@ def _as_later_ones(context: Context, training: Training, epoch: EpochSummary) ->
 def epoch_as_it_went(context: Context, training: Training) -> EpochSummary | None:
     """Return the epoch that its batches come to at the speed of all its training, but for the warm-up; else None."""
     spans = training.train_spans
-    return _of_batches(context, training, minus(spans, [(spans[0][0], spans[0][0] + WARM_UP_S)])) if spans else None
+    if not spans:
+        return None
+    warm_s = context.throughput.warm_at_s(spans[0]) if context.throughput else 0.0
+    return _of_batches(context, training, minus(spans, [(spans[0][0], max(spans[0][0] + WARM_UP_S, warm_s))]))
 
 
 def _of_batches(context: Context, training: Training, spans: Sequence[Span]) -> EpochSummary | None:

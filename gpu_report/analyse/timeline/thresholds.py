@@ -72,6 +72,9 @@ STEADY_CALLBACK_EDGE_S = 1.0  # ... to an edge that callbacks reported, which is
 # The first epoch of a process warms up: workers start, kernels are tuned; 5 to 20 s on 36 labelled runs. Its last batch
 # is of another size and tuned for anew: 3 to 4 s.
 WARM_UP_S = 20.0
+# No unit. Batches of a first epoch that compute so many times as long as most of it are warming up, beside their waits
+# for data: the first 5 to 24 s of 90 recordings, 57 s of one whose images vary in size, each size tuned for anew.
+WARMING_UP_TIMES = 2.0
 WARM_UP_SHARE = 0.3  # of the first epoch at either end, where there is no other to judge by: 4 s of the 13 s it takes
 LAST_BATCH_S = 5.0
 

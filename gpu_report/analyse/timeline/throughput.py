@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpu_report.analyse.timeline.ranks import rank_groups
-from gpu_report.analyse.timeline.thresholds import STRETCH_BATCHES
+from gpu_report.analyse.timeline.thresholds import STRETCH_BATCHES, WARMING_UP_TIMES
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
@@ -79,6 +79,17 @@ class Throughput:
         longer_s = float(seconds[last] - seconds[before] - (batches[last] - batches[before]) * step_s)
         return longer_s if longer_s >= ODD_BATCH_STEPS * step_s else 0.0
 
+    def warm_at_s(self, span: Span) -> float:
+        """Return when the batches of a first epoch began to take what most of it took, beside waits for data."""
+        rows = np.flatnonzero((self.t_s >= span[0] - TOUCHED_S) & (self.t_s <= span[1] + TOUCHED_S))
+        rows = rows[np.concatenate([[True], np.diff(self.batches[rows]) > 0])[: len(rows)]]
+        if len(rows) < LEAST_REPORTS:
+            return span[0]
+        batches = np.diff(self.batches[rows])
+        each_s = np.diff((self.trained_s - self.waited_s)[rows]) / batches
+        slow = each_s >= WARMING_UP_TIMES * _weighted_median(each_s, batches)
+        return float(self.t_s[rows[np.argmin(slow)]])
+
     def data_wait_share(self, spans: Sequence[Span]) -> float | None:
         """Return the share of training within spans that waited for data, 0 to 1, None where nothing was trained.
 
@@ -117,6 +128,12 @@ class Throughput:
         before, after = np.interp(np.array(spans, dtype=float).reshape(-1, 2).T, self.t_s, values)
         grown: list[float] = (after - before).tolist()
         return sum(grown)
+
+
+def _weighted_median(values: Floats, weights: Floats) -> float:
+    order = np.argsort(values)
+    grown = np.cumsum(weights[order])
+    return float(values[order[np.searchsorted(grown, grown[-1] / 2)]])
 
 
 def throughput_of(run: Run) -> Throughput | None:

@@ -99,7 +99,8 @@ def _why(context: Context, util: float, findings: Sequence[Finding]) -> _Why:
         return _Why("", "", ids, "", "")
     which = which_training(context, [finding for finding in findings if finding.id in ids])
     steady_pct = _steady_pct(findings)
-    steady = f"Without drops it was {steady_pct:.0f} %" if steady_words(util, steady_pct) else ""
+    when = "Without drops" if context.drops else "Undisturbed,"  # as by others on the GPU, or a long warm-up
+    steady = f"{when} it was {steady_pct:.0f} %" if steady_words(util, steady_pct) else ""
     return _Why(sure, cause, ids, which, steady)
 
 

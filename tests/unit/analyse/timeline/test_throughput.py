@@ -147,3 +147,25 @@ def test_the_pace_of_a_batch_is_that_of_the_fastest_stretch():
     assert throughput.least_batch_s([(16.0, 28.0)]) == pytest.approx(3.1 / 17)
     assert throughput.least_batch_s([(20.0, 28.0)]) == pytest.approx(9.7 / 11)
     assert throughput.least_batch_s([(1.0, 15.0)]) is None  # of one batch
+
+
+@pytest.mark.parametrize(
+    ("reported", "warm_s"),
+    [
+        (((14.0, 1), (18.0, 2), (22.0, 4), (24.0, 24), (26.0, 44), (28.0, 64)), 22.0),  # each new size is tuned for
+        (((14.0, 20), (18.0, 40), (22.0, 60), (26.0, 80)), 10.0),
+        (((14.0, 20), (18.0, 21), (22.0, 41), (26.0, 61)), 10.0),  # slow in the middle: that is no warming up
+        (((28.0, 90),), 10.0),  # too few reports to tell
+        ((), 10.0),
+    ],
+)
+def test_a_first_epoch_is_warm_once_its_batches_take_what_most_of_them_take(reported, warm_s):
+    assert throughput_of(run_of(*reported)).warm_at_s((10.0, 30.0)) == warm_s
+
+
+def test_waiting_for_the_first_data_is_no_warming_up():
+    waits = ((14.0, 1, 3.8), (18.0, 21, 3.8), (22.0, 41, 3.8), (26.0, 61, 3.8))
+    told = tuple(Progress(t_s, done, waited_s) for t_s, done, waited_s in waits)
+    inside = InsideRun(1, 0, 41, "train", {}, PHASES, EPOCHS[:1], progress=told)
+    run = dataclasses.replace(make_run(readings((0, 10), (90, 60))), inside=(inside,))
+    assert throughput_of(run).warm_at_s((10.0, 30.0)) == 10.0

@@ -35,7 +35,7 @@ PHASE_ROWS = tuple(name for name, cause in CAUSES.items() if cause.phase)
 
 WAITED_SHARE = 0.5  # of a reading's idle time
 GPU_LOST = "gpu-lost"
-OTHERS = "other-process"
+OTHERS, CPU_LIMIT = "other-process", "cpu-limit"
 BUSY_WAIT = "waiting-for-peer"  # full utilisation that is no work
 WHOLE_ROWS = (*PHASE_ROWS, BUSY_WAIT)  # which take the seconds of their time whole, busy or not
 
@@ -203,7 +203,8 @@ def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], 
         rows.give_where(cause, _waited(context, series))
     sees_waits = len(context.signals.loading(series.gpu).edges_s) > 0
     for name, span in _starved_by(context, series.gpu, findings):
-        if not (sees_waits and CAUSES[name].is_input):  # else its moments are known, and others are gaps of steps
+        in_waits = CAUSES[name].is_input and name != CPU_LIMIT  # too few cores slow the main process, too
+        if not (sees_waits and in_waits):  # else its moments are known, and others are gaps of steps
             rows.give(name, [span])
     for name, spans in context.cached(_phase_spans).items():
         rows.give(name, spans)

@@ -1,0 +1,21 @@
+"""The table of where the GPU time went and the findings agree: what holds a training back has its idle time."""
+
+import pytest
+from support.samples import run_of
+
+from gpu_report.analyse.context import build_context
+from gpu_report.analyse.results.time_ledger import idle_rows
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.model import Cause, Finding, Interval, Options
+
+
+@pytest.mark.parametrize(("cause", "is_booked"), [("cpu-limit", True), ("launch-bound", True), ("input-cpu", False)])
+def test_idle_time_is_booked_under_what_holds_training_back_all_the_time(cause, is_booked):
+    context = build_context(run_of("n-cpu-quota"), Options())
+    (series,) = context.series
+    start_s, end_s = context.all_train_spans[0]
+    context.signals._loading[series.gpu] = interval_cover([(start_s, start_s + 0.1)])  # hardly a wait for the loader
+    starved = Finding("starved-1", "starved", "warning", series.gpu, start_s, end_s, "", cause=Cause(cause, 0.9, ""))
+    rows = idle_rows(context, series, [starved], [Interval(series.gpu, start_s, end_s, 5.0)])
+    middle = series.t_s.searchsorted((start_s + end_s) / 2)
+    assert (rows.names[rows.numbers[middle]] == cause) is is_booked

@@ -112,7 +112,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_throttled(findings, lead),
         *faults,
         *unknown,
-        *(() if first else _largest_loss(context, trained, findings, ledger)),
+        *(() if first else _largest_loss(context, trained, findings, ledger, lead)),
         *_unused(context, lead),
         *_of_others(context),
         *_cost(context, findings, ledger),
@@ -402,9 +402,11 @@ def _no_gpu(context: Context) -> Iterator[Sentence]:
 
 
 def _largest_loss(
-    context: Context, trained: Busy, findings: Sequence[Finding], ledger: Sequence[LedgerRow]
+    context: Context, trained: Busy, findings: Sequence[Finding], ledger: Sequence[LedgerRow], lead: Lead | None
 ) -> Iterator[Sentence]:
     """Yield where most of the time went when it did not go into work, unless the findings have said more already.
+
+    Gaps, which nobody can act on, are no loss to speak of beside what can be changed.
 
     Of a training that is healthy, at least once it is warm, only how long its start-up was.
 
@@ -416,7 +418,14 @@ def _largest_loss(
     startup = f"Start-up took {100 * lost[0].share:.0f} % of the GPU time" if lost[0].name == "startup" else ""
     most = next((row for row in lost if not CAUSES[row.name].paid_once), None)
     is_healthy = healthy_steady_pct(context, findings) is not None and not _is_marred(findings)
-    if most is None or is_healthy or not is_long(trained) or _mentioned_s(findings, lost) >= most.gpu_seconds:
+    is_idle_talk = most is not None and most.name == "short gaps" and lead is not None
+    if (
+        most is None
+        or is_healthy
+        or is_idle_talk
+        or not is_long(trained)
+        or _mentioned_s(findings, lost) >= most.gpu_seconds
+    ):
         yield from [Sentence("largest loss", f"{startup}.", about="startup")] if startup else []
         return
     words = lower_first(row_words(most.name, is_training=saw_training(context)))

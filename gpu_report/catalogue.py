@@ -19,6 +19,7 @@ ENLARGED_KEY = "enlarged_pixels"  # of evidence: how many times the pixels of th
 SLOW_IMAGES_KEY = "waited_for_images_s"  # of evidence: how long training waited for images on slow storage
 ENDS_EPOCHS_KEY = "epochs_compared"  # of evidence: how many epochs tell what their ends take
 SLOW_COST_KEY = "slow_cost_s"  # of evidence: what slow epochs took longer in all
+HUNG_KEY = "hung_s"  # of evidence: how long a training reported nothing before its end
 OCCURRED_KEY = "occurred"  # of evidence: how often something happened
 GREW_COST_KEY = "grew_cost_s"  # of evidence: what epochs took longer in all since they grew
 GROWTH_KEY = "grown_by_the_end_s"  # of evidence: what an epoch takes longer by the end than at the beginning

@@ -15,6 +15,7 @@ from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, union
 from gpu_report.catalogue import OTHER_NODE
 from gpu_report.model import Advice, Cause, Evidence, Finding, Interval
+from gpu_report.wording import length
 
 SHORT = "Find the call that not all training processes (ranks) make: `barrier`, `all_reduce`, `all_gather`"
 ADVICE = (Advice(f"{SHORT}. Each rank waits in it until all of them have come to it", short=SHORT),)
@@ -51,7 +52,7 @@ def _slow_rank(context: Context, gpu: int, waits: Sequence[Interval]) -> Iterato
             "slow-rank",
             "warning",
             span,
-            f"The training process of GPU {gpu} (its rank) was late: GPU {waiting} waited {took_s:.0f} s for it",
+            f"The training process of GPU {gpu} (its rank) was late: GPU {waiting} waited {length(took_s)} for it",
             gpu=gpu,
             evidence=explained.evidence,
             cause=explained.cause,
@@ -65,7 +66,7 @@ def _finding(context: Context, interval: Interval, late: int | None) -> Finding:
     power = signals.gpu_within("power_w")
     elsewhere = context.run.job.is_of_several_nodes
     peer = f"GPU {late}" if late is not None else OTHER_NODE if elsewhere else "another GPU"
-    seconds = f"{interval.duration_s:.0f} s"
+    seconds = length(interval.duration_s)
     waited = f"GPU {interval.gpu} waited {seconds} for {peer}"
     all_wait = late is None and not elsewhere and not context.gpus_not_waiting(interval.gpu, span)
     of_all_nodes = late is None and elsewhere

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpu_report.catalogue import CAUSES, RULES
+from gpu_report.catalogue import CAUSES, HUNG_KEY, RULES, WAITING_FOR_PEER
 from gpu_report.model import Advice, Ending, Finding, Sentence
 from gpu_report.wording import ending_words, lower_first, upper_first
 
@@ -38,6 +38,14 @@ def interrupted(findings: Sequence[Finding]) -> Iterator[Sentence]:
     if stopped is not None:
         yield Sentence("ended", f"{upper_first(stopped.summary)}.", (stopped.id,))
         yield from _resumed(stopped)
+
+
+def in_hang(findings: Sequence[Finding]) -> frozenset[str]:
+    """Return the ids of waits that were the hang in which a training ended: its end has said that, with its length."""
+    hangs = [(f.end_t_s - (f.number(HUNG_KEY) or 0.0), f.end_t_s) for f in findings if f.number(HUNG_KEY)]
+    waits = [f for f in findings if f.rule == WAITING_FOR_PEER or RULES[f.rule].drop]
+    middles = {f.id: (f.start_t_s + f.end_t_s) / 2 for f in waits}  # processes of one training end one after the other
+    return frozenset(f.id for f in waits if any(start <= f.start_t_s and middles[f.id] < end for start, end in hangs))
 
 
 def stopped_early(ending: Ending | None) -> Iterator[Sentence]:

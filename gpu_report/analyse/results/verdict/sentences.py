@@ -11,7 +11,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict.drops import MergedDrop, drop_sentences, merged_drops, waiting_sentence
-from gpu_report.analyse.results.verdict.end import ended_badly, interrupted, led_to, lost, stopped_early
+from gpu_report.analyse.results.verdict.end import ended_badly, in_hang, interrupted, led_to, lost, stopped_early
 from gpu_report.analyse.results.verdict.gpu_health import gpu_health
 from gpu_report.analyse.results.verdict.hypotheses import hypotheses
 from gpu_report.analyse.results.verdict.inference import inference_sentences, leading
@@ -70,7 +70,9 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     trained, unseen = busy_in_training(context), sum(row.share for row in ledger if row.name == "unmeasured")
     unsampled = _unsampled(context)
     foreign = [f for f in findings if f.rule == "kernel" and any(near.event.of_another for near in f.kernel_events)]
-    merged, found = merged_drops(findings), leads(context, findings, limits, projection)
+    merged = merged_drops(findings)
+    hung = in_hang(findings)
+    found = [each for each in leads(context, findings, limits, projection) if not hung.issuperset(_of(each))]
     own = [f for f in findings if f not in foreign]
     badly = [*lost(findings), *ended_badly(findings, ending)]
     if badly and not is_long(trained):  # of steps that were hardly begun nothing is foretold beside it
@@ -108,7 +110,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *stopped_early(ending),
         *_setup(findings, [*([lead.sentence] if lead else []), *second]),
         *_drops(context, merged, findings, lead, telling=_is_telling(trained, max(unseen, unsampled))),
-        *_others([f for f in findings if not _is_said(f, lead) and not _begins(f, first, lead)], merged),
+        *_others([f for f in findings if not _is_said(f, lead) and not _begins(f, first, lead, hung)], merged),
         *_throttled(findings, lead),
         *faults,
         *unknown,
@@ -300,8 +302,18 @@ def _others(findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> Iterat
             yield Sentence(rule, f"{longest.summary}{_why(longest)}.", (longest.id,))
 
 
-def _begins(finding: Finding, first: Sequence[Sentence], lead: Lead | None) -> bool:
-    """Tell whether the verdict begins with memory that grows; of GPU and host only one may lead."""
+def _of(lead: Lead) -> tuple[str, ...]:
+    """Return the findings that a lead is about; of none stands for itself."""
+    return lead.sentence.findings or ("",)
+
+
+def _begins(finding: Finding, first: Sequence[Sentence], lead: Lead | None, hung: frozenset[str]) -> bool:
+    """Tell whether the verdict begins with it: a wait that is the hang which ended the training, memory that grows.
+
+    Of memory of GPU and host only one may lead.
+    """
+    if finding.id in hung:
+        return True
     begin = [*first, *([lead.sentence] if lead is not None else [])]
     is_said = any(finding.id in sentence.findings for sentence in begin)
     return is_said and finding.rule in MEMORY_GROWS and finding.severity == "critical"

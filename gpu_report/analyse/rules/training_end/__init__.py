@@ -66,9 +66,10 @@ def _reported_crash(context: Context, training: RankGroup, culprit: InsideRun) -
     found = _crash(context, culprit)
     where = f" on rank {culprit.rank} ({_process_of(context, culprit)})" if len(training.ranks) > 1 else ""
     before = find_hang(context, training, found.end_t_s)
+    first = "" if before is None else f"{before.how} {before.where} for {length(before.seconds)}, then "
     found = replace(
         found,
-        summary=f"{found.summary}{where}{_after(before)}",
+        summary=f"The training {first}{exception_summary(culprit)}{where}",
         names_epoch=before is not None and before.names_epoch,
         epoch=training.epoch,
         phase=training.phase.name,
@@ -98,8 +99,9 @@ def _with_oom(context: Context, found: Finding, oom: OomKill, owner: MemoryOwner
 
 
 def _crash(context: Context, run: InsideRun) -> Finding:
+    """Return the finding of a training that an exception ended, whose summary is still to be made."""
     end_s = run.phases[-1].end_t_s if run.phases else context.run.duration_s
-    ended = _finding(context, end_s, exception_summary(run), exception_cause(run))
+    ended = _finding(context, end_s, "", exception_cause(run))
     held = held_at_the_end(context, end_s) if exception_kind(run) == "gpu memory" else ()
     advice = exception_advice(run, _args(context, end_s), gpu_failed=_gpu_failed(context, end_s))
     rise_mib = risen_mib(context, end_s) if run.raised.loader_worker == KILLED else None
@@ -210,8 +212,7 @@ def _left_hanging(context: Context, training: RankGroup) -> Finding | None:
     hung = find_hang(context, training, end_s)
     if hung is None:
         return None
-    how = "was paused by a signal" if hung.stopped else "hung"
-    what = f"The training {how} {hung.where}: it reported nothing for its last {length(hung.seconds)}"
+    what = f"The training {hung.how} {hung.where}: it reported nothing for its last {length(hung.seconds)}"
     found = _finding(context, end_s, what, "it hung, and the recording ended before it did")
     evidence = (*found.evidence, *hung.evidence)
     found = replace(found, names_epoch=hung.names_epoch, evidence=evidence)

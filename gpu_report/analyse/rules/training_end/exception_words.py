@@ -46,22 +46,25 @@ OF_WORKER: Mapping[str, str] = {
 
 
 def exception_summary(process: InsideRun) -> str:
-    """Return how an exception ended a training, as a sentence without its full stop."""
+    """Return how an exception ended a training, as what the training did: a sentence without its subject.
+
+    The words of a collective that timed out are numbers of NCCL, which stand in the cause.
+    """
     kind = exception_kind(process)
     if kind == "gpu memory":  # its own words are numbers of the allocator; what held memory is evidence
-        return "The training ran out of GPU memory"
-    said = exception_words(process.error, process.raised.message)
+        return "ran out of GPU memory"
+    said = exception_words(process.error, "" if kind == "communication" else process.raised.message)
     if kind in WHAT:
-        return f"The training crashed: {WHAT[kind]}{said}"
-    return f"The training crashed{said}"
+        return f"crashed: {WHAT[kind]}{said}"
+    return f"crashed{said}"
 
 
 def exception_cause(process: InsideRun) -> str:
     """Return why a training ended, as a part of a sentence."""
-    kind = exception_kind(process)
-    return (
-        WHAT[kind] if kind in WHAT else f"an exception{exception_words(process.error, process.raised.message)} ended it"
-    )
+    kind, said = exception_kind(process), exception_words(process.error, process.raised.message)
+    if kind == "communication":
+        return f"{WHAT[kind]}{said}"
+    return WHAT.get(kind, f"an exception{said} ended it")
 
 
 def exception_advice(process: InsideRun, args: Mapping[str, object], *, gpu_failed: bool) -> tuple[Advice, ...]:

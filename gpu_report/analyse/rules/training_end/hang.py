@@ -9,6 +9,7 @@ from gpu_report.analyse.evidence import evidence, stopped_processes
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.columns import column_mean
+from gpu_report.catalogue import HUNG_KEY
 from gpu_report.model import Evidence
 
 FIRST_BATCH = "first batch"
@@ -34,6 +35,11 @@ class Hang:
         """Return its length."""
         return self.end_t_s - self.start_t_s
 
+    @property
+    def how(self) -> str:
+        """Return what the training did."""
+        return "was paused by a signal" if self.stopped else "hung"
+
 
 def find_hang(context: Context, training: RankGroup, end_s: float) -> Hang | None:
     """Return a training's silence up to its end, None where it is no longer than work may be silent."""
@@ -49,7 +55,7 @@ def find_hang(context: Context, training: RankGroup, end_s: float) -> Hang | Non
         training.phase.name != "startup",
         stopped is not None and stopped >= STOPPED,
         evidence(
-            ("it reported nothing for", end_s - training.last_message_t_s, "s"),
+            Evidence("it reported nothing for", end_s - training.last_message_t_s, "s", key=HUNG_KEY),
             *((f"utilisation of GPU {series.gpu} meanwhile", series.mean_util_pct(*span), "%") for series in used),
             ("CPU of the trainer meanwhile", column_mean(context.run.host, "main_cpu_pct", [span]), "% of a core"),
             stopped_processes(stopped or None),

@@ -13,10 +13,13 @@ from gpu_report.analyse.compare import compare
 from gpu_report.analyse.compare.comparability import cut_short
 from gpu_report.analyse.compare.finding_changes import compare_findings
 from gpu_report.analyse.compare.gate_syntax import default_gates
+from gpu_report.analyse.results.verdict.end import in_hang
 from gpu_report.analyse.rules.training_end.exit_signal import WHO_ASKED, WHO_KILLED
-from gpu_report.catalogue import RULES
+from gpu_report.catalogue import HUNG_KEY, RULES
 from gpu_report.model import (
     NAN_GRADIENT,
+    Evidence,
+    Finding,
     Frame,
     Gpu,
     InsideEpoch,
@@ -597,9 +600,27 @@ def test_a_training_that_a_signal_had_stopped_did_not_hang_by_itself():
 def test_an_exception_after_a_long_silence_was_a_hang():
     (finding,) = ends(recorded(rank(ended="exception", error="DistBackendError", end=280.0, heard=70.0), **HUNG))
     assert (
-        finding.summary == "The training crashed: communication between its processes failed (DistBackendError), "
-        "after it had hung in epoch 5 for 3 min 30 s"
+        finding.summary == "The training hung in epoch 5 for 3 min 30 s, then crashed: communication between its "
+        "processes failed (DistBackendError)"
     )
+
+
+def test_what_nccl_said_of_a_timeout_is_proof_and_no_headline():
+    said = "WorkNCCL(SeqNum=81233, Timeout(ms)=600000) ran for 600021 milliseconds"
+    died = rank(ended="exception", error="DistBackendError", end=280.0, heard=70.0)
+    died = dataclasses.replace(died, raised=Raised(bases=("DistError",), message=said))
+    (finding,) = ends(recorded(died, **HUNG))
+    assert said not in finding.summary
+    assert said in finding.cause.explanation
+
+
+def test_a_hang_that_ended_a_training_has_one_length_in_the_verdict():
+    ended = Finding("ended-1", "run-ended", "critical", None, 280.0, 280.0, "It hung, then crashed.")
+    ended = dataclasses.replace(ended, evidence=(Evidence("it reported nothing for", 210.0, "s", key=HUNG_KEY),))
+    wait = Finding("waiting-1", "waiting-for-peer", "critical", 0, 82.0, 281.0, "All waited.")
+    before = dataclasses.replace(wait, id="waiting-2", start_t_s=20.0, end_t_s=60.0)
+    assert in_hang([ended, wait, before]) == {"waiting-1"}
+    assert in_hang([wait, before]) == frozenset()
 
 
 @pytest.mark.parametrize(

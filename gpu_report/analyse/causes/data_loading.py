@@ -20,6 +20,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.kernel_events import cache_dropped
 from gpu_report.analyse.signals.thresholds import IDLE_SHARE, STOOD_SHARE
 from gpu_report.model import Advice, Evidence, KernelEvent
+from gpu_report.wording import counted
 
 LOOK_AT_WORKERS = Advice(
     "Watch the data-loader workers in `top`. Near 100 % of a core each they lack CPU, well under it images come late",
@@ -100,7 +101,7 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
         return None
     if _asks_one(signals, there):
         return None
-    is_full, busy = busiest >= th.WORKER_FULL_PCT, max(min(round(total / max(busiest, 1.0)), round(there)), 1)
+    is_full = busiest >= th.WORKER_FULL_PCT
     are_full = total >= th.WORKERS_FULL_PCT * min(there, signals.usable_cores or signals.cores or there)
     if not (is_full or (waited and there)) or not (are_full or (waited and is_full)):
         return None
@@ -109,9 +110,15 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU of all workers", total, "% of a core"),
         ("CPU, all cores", signals.within("cpu_pct"), "%"),
     )
-    noun = "data-loader worker" if busy == 1 else "data-loader workers"
-    text = f"{busy} {noun} could not keep up" if are_full else "one data-loader worker at a time was full"
+    text = f"{_workers(signals, there)} could not keep up" if are_full else "one data-loader worker at a time was full"
     return Candidate("input-cpu", SUPPORTED if are_full else LIKELY, text, numbers, _slow_images(signals))
+
+
+def _workers(signals: IntervalSignals, there: float) -> str:
+    """Return how many workers loaded, those of all ranks, and how many that is for each where there are several."""
+    number = max(round(there), 1)
+    each = f" ({number // signals.ranks} per GPU)" if signals.ranks > 1 and number % signals.ranks == 0 else ""
+    return f"{counted(number, 'data-loader worker')}{each}"
 
 
 def loader_in_main(signals: IntervalSignals) -> Candidate | None:

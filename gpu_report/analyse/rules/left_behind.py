@@ -36,7 +36,8 @@ def _finding(context: Context, event: RecordedEvent) -> Finding:
     held = f", and held GPU{'s' if len(gpus) > 1 else ''} {_listed(gpus)}" if gpus else ""
     named = [str(pid) for pid in pids[:PIDS_NAMED]]
     which = f" (pid {', '.join(named)})" if len(pids) <= PIDS_SAID else ""
-    short = f"Stop what still runs{on} (`ps -p {','.join(named)}` shows it)"
+    shown = "it" if len(named) == len(pids) else f"the first {len(named)} of {len(pids)} processes"
+    short = f"Stop what still runs{on} (`ps -p {','.join(named)}` shows {shown})"
     return context.finding(
         "left-behind",
         "warning" if gpus else "info",

@@ -43,7 +43,7 @@ class IntervalSignals:
     `waits` that its host rows are only those of an interval in which the trainer waited.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
     (`usable_cores`), the share of its training that waited for data, the seconds of a training step, and how many
-    workers load for training.
+    workers load for training, over all its `ranks` (processes that train together).
     """
 
     gpu: int
@@ -60,6 +60,7 @@ class IntervalSignals:
     data_wait_share: float | None = None
     step_s: float | None = None
     loader_workers: int | None = None
+    ranks: int = 1
     phases: Mapping[str, float] = field(default_factory=dict)
     in_first_epoch: bool = False
     is_lasting: bool = False

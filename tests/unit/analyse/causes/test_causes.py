@@ -751,3 +751,11 @@ def test_a_rank_on_few_cores_is_given_more_and_the_line_that_binds_it_is_named()
     assert explained.cause.explanation == "one rank may use only 2 of 32 CPU cores"
     short = "Give the rank that may use only 2 CPU cores more of them (binding.py:14)"
     assert [each.short for each in explained.advice] == [short]
+
+
+def test_workers_of_several_ranks_are_counted_once_and_for_each_gpu():
+    crowd = {**TOO_FEW, "workers_cpu_pct": 420, "workers": 6}
+    given = signals(crowd, data_wait_share=0.8, loader_workers=6)
+    of_two = dataclasses.replace(given, ranks=2)
+    assert explain(given).cause.explanation == "6 data-loader workers could not keep up"
+    assert explain(of_two).cause.explanation == "6 data-loader workers (3 per GPU) could not keep up"

@@ -19,6 +19,12 @@ def test_ranks_that_go_on_are_a_warning_and_how_to_end_them_is_said():
     assert finding.advice[0].short == "Stop what still runs on GPUs 0 and 1 (`ps -p 9749,9750` shows it)"
 
 
+def test_a_command_that_names_some_of_them_says_so():
+    (finding,) = found(pids=list(range(100, 112)), gpus=[0])
+    assert finding.summary.startswith("12 processes kept running")
+    assert finding.advice[0].short.endswith("107` shows the first 8 of 12 processes)")
+
+
 def test_one_on_no_gpu_is_a_note():
     (finding,) = found(pids=[7], gpus=[])
     assert (finding.severity, finding.advice) == ("info", ())

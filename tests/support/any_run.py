@@ -55,6 +55,7 @@ SETTINGS |= {
     "data_mib": 100,
     "npy_mib": 700,
     "image_px": 4000,
+    "scaled_down": [0.3, 4000, 0.05],
     "image_boxes": [12.5, 2500],
     "omp_num_threads": 64,
     "nccl_disabled": ["p2p", "shm"],

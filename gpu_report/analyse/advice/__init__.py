@@ -14,6 +14,8 @@ from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.catalogue import LAUNCH_BOUND
 from gpu_report.model import Advice, EpochSummary, Finding, SpeedupLimit
 
+OF_MOMENTS = frozenset({"drop", "sustained-low", "slowdown"})  # rules, of what does not go on all the time
+
 
 def advise(
     context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding], limits: Sequence[SpeedupLimit]
@@ -46,7 +48,21 @@ def advise(
     advised = [
         replace(f, advice=(*f.advice, *added[f.cause.name])) if f in held_back and f.cause else f for f in findings
     ]
+    advised = [_with_smaller_images(context, training, finding) for finding in advised]
     return advised, tuple(_with_estimate(limit, offered.get(limit.cause)) for limit in limits)
+
+
+def _with_smaller_images(context: Context, training: Training, finding: Finding) -> Finding:
+    """Return a finding of a moment at which the loader was at its limit; first of its advice is to resize large images.
+
+    That some images take longer than others is then explained: training uses few of the pixels that they have.
+    """
+    momentary = finding.rule in OF_MOMENTS and finding.cause is not None and finding.cause.name == "input-cpu"
+    if not momentary or finding.gpu is None or finding.gpu not in training.gpus:
+        return finding
+    signals = context.signals.of(finding.gpu, *finding.span)
+    found = resize_images(run_settings_of(context, training), "input-cpu", None, signals)
+    return finding if found is None or signals.loader is None else replace(finding, advice=(found, *finding.advice))
 
 
 def _can_change(finding: Finding) -> bool:

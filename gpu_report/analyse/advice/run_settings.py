@@ -1,7 +1,7 @@
 """How a training was set up and what its machine had: what advice is computed from."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -13,14 +13,28 @@ from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.model import Recording
 
+ABSURD_PX = 1_000_000  # of a side: no image format of ultralytics has more
 BYTES_PER_PIXEL = 3  # an image in ultralytics' cache: 8 bits of each of three colours
+
+
+@dataclass(frozen=True)
+class ScaledDown:
+    """The images that are larger than imgsz: their share (0 to 1) and the median of their longer sides (px).
+
+    `pixels_used` is the share of all images' pixels, 0 to 1, that is left once these are scaled to imgsz.
+    """
+
+    share: float
+    px: int
+    pixels_used: float
 
 
 @dataclass(frozen=True)
 class RunSettings:
     """One training: its arguments as asked for (`args`), and what was in effect; None where it is not known.
 
-    `image_px` is the median of the longer side of the images on disk, `image_mib` the mean of what one takes there.
+    `image_px` is the median of the longer side of the images on disk, `image_mib` the mean of what one takes there,
+    `scaled_down` is of those that are larger than imgsz.
     `workers` and `batch` are those in effect, `workers` of each rank, `batch` of all. `cores_free` are cores that
     neither other processes nor a core or two for the rest of the training take, for each rank; `workers_most` are the
     workers to which ultralytics cuts any larger number. `memory_free_mib` is the least host memory that was available,
@@ -33,6 +47,7 @@ class RunSettings:
     images: int | None
     imgsz: int | None
     image_px: int | None
+    scaled_down: ScaledDown | None
     image_mib: float | None
     cached: bool
     ranks: int
@@ -67,6 +82,7 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         images=whole(said.get("images")),
         imgsz=whole(said.get("imgsz")),
         image_px=whole(said.get("image_px")),
+        scaled_down=_scaled_down(said),
         image_mib=_image_mib(training),
         cached=str(said.get("cache") or False) not in {"None", "False"},
         ranks=training.ranks,
@@ -77,6 +93,16 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         gpu_peak_mib=None if fullest is None else peaks[fullest],
         gpu_total_mib=None if fullest is None else context.run.gpu(fullest).memory_total_mib,
     )
+
+
+def _scaled_down(said: Mapping[str, object]) -> ScaledDown | None:
+    """Return what is known of the images larger than imgsz; in older recordings, that most of them are of one size."""
+    told = said.get("scaled_down")
+    if isinstance(told, list):
+        known = [float(each) for each in told if isinstance(each, int | float) and 0 < each < ABSURD_PX]
+        return ScaledDown(known[0], int(known[1]), known[2]) if len(known) == len(fields(ScaledDown)) else None
+    imgsz, px = whole(said.get("imgsz")), whole(said.get("image_px"))
+    return ScaledDown(1.0, px, (imgsz / px) ** 2) if imgsz and px and px > imgsz else None
 
 
 def _image_mib(training: Training) -> float | None:

@@ -20,21 +20,22 @@ def resize_images(
 
     YOLO scales the longer side of each image to imgsz before anything else, so that the rest of its pixels is lost.
     """
-    imgsz, image_px, loader = settings.imgsz, settings.image_px, signals.loader
-    if image_px is None:
+    imgsz, larger, loader = settings.imgsz, settings.scaled_down, signals.loader
+    if settings.image_px is None:
         return _by_bytes(settings, cause, signals)
-    if not imgsz or image_px < th.OVERSIZED_FROM * imgsz or settings.cached:
+    if not imgsz or larger is None or larger.pixels_used > th.OVERSIZED_FROM**-2 or settings.cached:
         return None
     if cause not in BY_READING if loader is None else not CAUSES[cause].is_input or loader.reading < th.READING_SHARE:
         return None
-    times = (image_px / imgsz) ** 2
-    expected_s = None if limit is None else _expected_s(limit, signals, 1 / times)
+    expected_s = None if limit is None else _expected_s(limit, signals, larger.pixels_used)
     share = None if loader is None else f"{100 * loader.reading:.0f} % of the workers' time"
     reading = "" if share is None else f". Reading and decoding takes {share}"
-    short = f"Resize the images once to {imgsz} px (now {image_px:,})"
+    short = f"Resize the images once to {imgsz} px (now {larger.px:,})"
+    if larger.share < th.ALIKE_SHARE:
+        short = f"Resize images of over {imgsz} px once ({100 * larger.share:.0f} % of them, mostly {larger.px:,} px)"
     labels = "YOLO's labels are relative and stay as they are"
     return Advice(
-        f"{short}: training uses one of {times:.0f} pixels{reading}. {labels}",
+        f"{short}: training uses one of {1 / larger.pixels_used:.0f} pixels{reading}. {labels}",
         gain_at_most=None if limit is None else 1 - limit.epoch_s_at_best / limit.epoch_s_now,
         gain_estimate=None if limit is None or expected_s is None else 1 - expected_s / limit.epoch_s_now,
         short=short,

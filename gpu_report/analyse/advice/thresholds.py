@@ -39,6 +39,7 @@ REACHES_MORE = 0.8
 # Times imgsz, by the longer side of the images on disk: of four times the pixels three quarters of decoding could go.
 # Under it some margin for a larger imgsz is worth having.
 OVERSIZED_FROM = 2.0
+ALIKE_SHARE = 0.95  # of images that are too large: of so many the others are not worth a word
 READING_SHARE = 0.5  # of what workers do while they are waited for: with less of it a cache takes little away
 READING_WITH_CROPS = 0.25  # likewise, where crops of classification take the rest: they work on all pixels, too
 WORTH_ANEW = 0.8  # of the time that resuming takes: a new start throws away what was trained, for less of a win

@@ -217,12 +217,27 @@ def test_how_large_the_images_are_and_how_many_boxes_they_have(folder, monkeypat
     trainer.train_loader.dataset = Images(labels=labelled(99))
     told = facts.read(facts.TRAINING, trainer)
     assert (told["image_px"], told["image_boxes"]) == (960, [pytest.approx(3 + 4 * 2497 / 99, abs=0.01), 2500])
+    assert told["scaled_down"] == [
+        1.0,
+        960,
+        pytest.approx(64**2 * (3 / 4) / (480 * 640 * 49 + 960 * 720 * 50) * 99, abs=2e-4),
+    ]
     for dataset in (Images(samples=[("a.jpg", 0)]), Images(labels=[])):  # of classification, and an empty one
         trainer.train_loader.dataset = dataset
         assert not {"image_px", "image_boxes"} & facts.read(facts.TRAINING, trainer).keys()
     trainer.train_loader.dataset = Images(labels=labelled(99))
     monkeypatch.setattr(facts, "rank", lambda: 1)
     assert facts.read(facts.TRAINING, trainer)["image_px"] is None
+
+
+def test_which_images_training_scales_down(folder):
+    trainer = Trainer(folder)
+    shapes = [(48, 64), (64, 48), (32, 32), (640, 480)]
+    trainer.train_loader.dataset = Images(labels=[{"shape": shape, "bboxes": ()} for shape in shapes])
+    used = (3 * 64 * 48 + 32 * 32) / (2 * 64 * 48 + 32 * 32 + 640 * 480)
+    assert facts.read(facts.TRAINING, trainer)["scaled_down"] == [0.25, 640, pytest.approx(used, abs=1e-4)]
+    trainer.train_loader.dataset.labels.pop()
+    assert facts.read(facts.TRAINING, trainer)["scaled_down"] == [0.0, 64, 1.0]
 
 
 def test_of_many_labels_some_are_looked_at_evenly_spread(folder):
@@ -237,7 +252,7 @@ def test_of_many_labels_some_are_looked_at_evenly_spread(folder):
     trainer.train_loader.dataset = Images(labels=[Label(label) for label in labelled(25_003)])
     mean, most = facts.read(facts.TRAINING, trainer)["image_boxes"]
     assert (mean, most) == (pytest.approx(3 + 2497 / 25, rel=0.01), 2500)
-    assert 0 < Label.looked <= 2 * facts.LABELS_ASKED
+    assert 0 < Label.looked <= 3 * facts.LABELS_ASKED
 
 
 def test_labels_that_do_not_lie_in_memory_are_not_read(folder):

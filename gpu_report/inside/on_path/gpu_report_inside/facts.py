@@ -99,6 +99,7 @@ TRAINING: Mapping[str, Reader] = {
     "data_mib": lambda t: _mib_of_images(t.train_loader.dataset) if rank() == 0 else None,
     "npy_mib": lambda t: _mib_of_npy(t.train_loader.dataset) if rank() == 0 else None,
     "image_px": lambda t: _longer_side_px(_labels(t.train_loader.dataset)) if rank() == 0 else None,
+    "scaled_down": lambda t: _scaled_down(_labels(t.train_loader.dataset), t.args.imgsz) if rank() == 0 else None,
     "image_boxes": lambda t: _mean_and_most_boxes(_labels(t.train_loader.dataset)) if rank() == 0 else None,
     "batches": lambda t: len(t.train_loader),
     "val_images": lambda t: len(t.test_loader.dataset),
@@ -271,6 +272,19 @@ def _longer_side_px(labels: list[dict[str, Any]]) -> int:
     """Return the median of the longer sides of images as they lie on disk; ultralytics' `shape` is height and width."""
     sides = sorted(max(label["shape"]) for label in _evenly_spread(labels))
     return int(sides[len(sides) // 2])
+
+
+def _scaled_down(labels: list[dict[str, Any]], imgsz: int) -> list[float]:
+    """Return which share of the images is larger than imgsz, the median of their longer sides, and what training uses.
+
+    That is the share of all images' pixels which is left once the larger ones are scaled to imgsz.
+    """
+    shapes = [label["shape"] for label in _evenly_spread(labels)]
+    larger = sorted(max(shape) for shape in shapes if max(shape) > imgsz)
+    pixels = sum(height * width for height, width in shapes)
+    used = sum(height * width * min(imgsz / max(height, width), 1.0) ** 2 for height, width in shapes)
+    middle = int(larger[len(larger) // 2]) if larger else imgsz
+    return [round(len(larger) / len(shapes), 3), middle, round(used / pixels, 4)]
 
 
 def _mean_and_most_boxes(labels: list[dict[str, Any]]) -> list[float]:

@@ -156,7 +156,7 @@ RESIZE = "Resize the images once to 640 px (now 4,000)"
 
 
 def resizing(run):
-    return [a for finding in analyse(run).findings for a in finding.advice if a.short.startswith("Resize the images")]
+    return [a for finding in analyse(run).findings for a in finding.advice if a.short.startswith("Resize ")]
 
 
 def test_images_far_larger_than_training_uses_are_resized_once():
@@ -192,6 +192,31 @@ def test_resizing_leads_where_it_reaches_far_more_than_an_argument():
 )
 def test_which_images_are_resized(run, offered):
     assert len(resizing(run)) == offered
+
+
+@pytest.mark.parametrize(
+    ("told", "short"),
+    [
+        ([0.3, 4000, 0.1], "Resize images of over 640 px once (30 % of them, mostly 4,000 px)"),
+        ([1.0, 4000, 0.025], RESIZE),
+        ([0.3, 4000, 0.26], None),  # most of the pixels are of images that fit
+        ([0.0, 640, 1.0], None),
+        ([0.3, "4000"], None),
+        (["x", None, []], None),
+    ],
+)
+def test_of_images_of_many_sizes_the_larger_ones_are_resized(told, short):
+    assert [each.short for each in resizing(oversized(640, scaled_down=told))] == ([short] if short else [])
+
+
+def test_images_that_took_longer_for_a_while_are_resized_where_training_uses_few_of_their_pixels():
+    run = oversized(640, scaled_down=[0.3, 4000, 0.1])
+    busy = readings((0, STARTS_S), (90, 60), (10, sum(EPOCHS) - 60))
+    samples = make_run(busy, rows=[(n + 1, row.row_t_s) for n, row in enumerate(run.epoch_rows)])
+    momentary = dataclasses.replace(run, samples=samples.samples)
+    (drop,) = [finding for finding in analyse(momentary).findings if finding.rule in {"drop", "sustained-low"}]
+    assert drop.cause.name == "input-cpu"
+    assert drop.advice[0].short == "Resize images of over 640 px once (30 % of them, mostly 4,000 px)"
 
 
 IN_MIB = 640 * 640 * 3 * 2**2 / 2**20  # of 1,280 px without any compression

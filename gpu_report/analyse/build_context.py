@@ -14,6 +14,7 @@ from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
 from gpu_report.analyse.signals.loader_bursts import drops_between_bursts
 from gpu_report.analyse.signals.other_processes import other_processes_on
 from gpu_report.analyse.signals.steady_signals import SteadySignals
+from gpu_report.analyse.signals.thresholds import CHANCE_READINGS
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.phases import final_evaluations, usual_validations
@@ -93,10 +94,13 @@ class _Read:
 
     def by_chance(self, found: Sequence[Drop], options: Options) -> set[Drop]:
         """Return the drops that are no events: low readings, far apart, that follow each other by chance."""
+        readings = sum(int(np.count_nonzero(train)) for train in self.trains)
+        stretches = max(readings / (2 * CHANCE_READINGS), 1.0)
         return {
             drop
             for each, train in zip(self.series, self.trains, strict=True)
-            for drop in drops_by_chance(each, train, [one for one in found if one.gpu == each.gpu], options.line_share)
+            for mine in [[one for one in found if one.gpu == each.gpu]]
+            for drop in drops_by_chance(each, train, mine, options.line_share, stretches)
         }
 
 

@@ -16,10 +16,13 @@ from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Indices
 
 
-def drops_by_chance(series: GpuSeries, trains: Bools, drops: Sequence[Drop], line_share: float) -> set[Drop]:
+def drops_by_chance(
+    series: GpuSeries, trains: Bools, drops: Sequence[Drop], line_share: float, stretches: float = 1.0
+) -> set[Drop]:
     """Return the drops of one GPU of which chance makes as many, by the readings of training around each.
 
-    `line_share` (0 to 1) of the level is the line of a drop. None where readings follow each other without a gap.
+    `line_share` (0 to 1) of the level is the line of a drop, `stretches` how many such parts of readings all GPUs have:
+    what is rare in one of them is not in a thousand. None where readings follow each other without a gap.
     """
     if series.interval_s < th.SPARSE_S or not drops:
         return set()
@@ -31,7 +34,7 @@ def drops_by_chance(series: GpuSeries, trains: Bools, drops: Sequence[Drop], lin
         near = rows[max(middle - th.CHANCE_READINGS, 0) : middle + th.CHANCE_READINGS]
         alike = int(np.sum((np.abs(at - middle) <= th.CHANCE_READINGS) & (lows >= low)))
         expected = _expected(series, near, line_share * drop.level_pct, low)
-        if _at_least(alike, expected) >= th.CHANCE_LEAST:
+        if _at_least(alike, expected) >= th.CHANCE_LEAST / stretches:
             found.add(drop)
     return found
 

@@ -4,7 +4,9 @@
 # must be seen, too.
 LATE_LOOK_TICKS = 2.5
 
-LEVEL_OVER_S = 60.0  # the level is the median over up to this much of readings, and at least LEVEL_AT_LEAST_S
+# The level is the median over up to this much of readings, and at least LEVEL_AT_LEAST_S; of LOW_READINGS, where they
+# are further apart.
+LEVEL_OVER_S = 60.0
 STRAY_SHARE = 0.25  # of a stretch: readings above its line (STRAY_S) that make up more mean busy, off and on
 # Drops are the way of a training where there are so many, in so much of it, and in each of so many parts of it half of
 # what there are on average: 36 % and 45 % with 2 and 3 workers whose batches took 20 s (n-starved and ab-s-workers-3,
@@ -17,7 +19,7 @@ BURSTS_WAITED_SHARE = 0.4  # of them: by reports as far apart as a burst and a d
 # Readings so far apart leave gaps: the driver's sampling period is 1/6 to 1 s (reference/nvml.md).
 SPARSE_S = 2.0
 CHANCE_READINGS = 100  # of training on either side: enough to say how often one is low, and near enough
-CHANCE_LEAST = 0.01  # a drop that chance makes in one of a hundred such stretches of readings is no event
+CHANCE_LEAST = 0.05  # a drop that chance makes in one of twenty such runs is no event
 # In them the workers use so much of their typical CPU, and the machine at most so many points more of all its cores.
 WENT_ON_SHARE = 0.75
 OTHERS_CAME_PCT = 5.0

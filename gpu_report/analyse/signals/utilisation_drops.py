@@ -125,7 +125,7 @@ class _Search:
     def __init__(self, series: GpuSeries, usable: Bools, trains: Bools, share: float, at_least_s: float) -> None:
         self.series, self.share, self.at_least_s = series, share, at_least_s
         self.usable = usable
-        self.window = max(round(th.LEVEL_OVER_S / series.interval_s), 1)
+        self.window = max(round(th.LEVEL_OVER_S / series.interval_s), th.LOW_READINGS)
         self.at_least = max(round(LEVEL_AT_LEAST_S / series.interval_s), 1)
         # readings that the level is made of: of training (without enough of it, of any work), and in no drop
         self.kept = trains.copy() if trains.sum() >= self.at_least else usable.copy()
@@ -236,7 +236,7 @@ class _Search:
         return (int(rows[found]), float(levels[found])) if found < len(rows) and rows[found] < last else None
 
     def _level(self, i: int) -> float:
-        """Return the median of the last LEVEL_OVER_S of kept readings before `i`; -1 where it cannot be judged."""
+        """Return the median of the last `window` of kept readings before `i`; -1 where it cannot be judged."""
         for reach in (8 * self.window, i):  # nearly always the nearby past holds enough
             start = max(i - reach, 0)
             recent = start + np.flatnonzero(self.kept[start:i])[-self.window :]

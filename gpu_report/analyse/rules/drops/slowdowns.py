@@ -16,12 +16,14 @@ from gpu_report.analyse.signals.thresholds import LOW_READINGS
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.trainings import begun_later
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, intersect, length_s, union
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, intersect, length_s, minus, union
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
-from gpu_report.catalogue import CAUSES
+from gpu_report.catalogue import CAUSES, RULES
 from gpu_report.model import Advice, Cause, Finding, Options
 from gpu_report.wording import fall_words, length
 
+MEANS_OF = 12  # readings, at least: a driver reads 0 or 100 % of a GPU that waits for seconds, and four are no mean
+PIECES_SHARE = 0.67  # of a fall: drops that make up more of it are the event
 MEANS_S = 20.0  # three of them are a minute, and a GPU that waits for data has had dozens of batches in each
 SCATTERS_OVER_S = 300.0  # of means before a fall: fewer do not say how far they scatter
 LASTING = frozenset({"starved", "slow-epoch", "data-wait-growing"})
@@ -32,9 +34,12 @@ def slowdowns(context: Context) -> list[Finding]:
     """Report where utilisation fell by SLOWED_PERCENT or more, for as long as a drop, with a cause beyond doubt.
 
     Cores that others take leave a training half of its throughput, and so no drop. Without a cause beside it,
-    utilisation that is a third lower is what a change of work looks like, too.
+    utilisation that is a third lower is what a change of work looks like, too. One that holds drops is told anyway:
+    they are pieces of it (`without_parts`).
     """
-    return [finding for fall in context.cached(_falls) if (finding := _finding(context, fall)) is not None]
+    beside = (_finding(context, fall, th.SLOWED_CONFIDENCE) for fall in context.cached(_falls))
+    around = (_finding(context, fall, 0.0) for fall in context.cached(_around_drops))
+    return [finding for finding in (*beside, *around) if finding is not None]
 
 
 def beside_slow_loading(context: Context) -> Context:
@@ -49,9 +54,30 @@ def beside_slow_loading(context: Context) -> Context:
 
 
 def without_parts(found: Sequence[Finding]) -> list[Finding]:
-    """Return what was found without falls for what holds back all of a training, or some of its epochs."""
+    """Return what was found without falls for what holds back all of a training, or some of its epochs.
+
+    Nor with drops that are pieces of a fall; one without a cause is told for its pieces alone.
+    """
     lasting = [each for each in found if each.rule in LASTING]
-    return [each for each in found if each.rule != "slowdown" or not any(_is_part(each, of) for of in lasting)]
+    kept = [each for each in found if each.rule != "slowdown" or not any(_is_part(each, of) for of in lasting)]
+    pieces = {id(f): [d for d in kept if RULES[d.rule].drop and _is_piece(d, f)] for f in kept if f.rule == "slowdown"}
+    left_out = {id(drop) for mine in pieces.values() for drop in mine}
+    left_out |= {id(f) for f in kept if f.rule == "slowdown" and not pieces[id(f)] and not _is_explained(f)}
+    return [each for each in kept if id(each) not in left_out]
+
+
+def _is_piece(drop: Finding, fall: Finding) -> bool:
+    """Tell whether a drop lies in a fall, and has its cause or none."""
+    inside_s = length_s(intersect([drop.span], [fall.span]))
+    is_in = drop.gpu == fall.gpu and inside_s > drop.duration_s / 2
+    return is_in and (
+        not _is_explained(drop)
+        or (fall.cause is not None and drop.cause is not None and drop.cause.name == fall.cause.name)
+    )
+
+
+def _is_explained(finding: Finding) -> bool:
+    return finding.cause is not None and finding.cause.confidence > 0
 
 
 def _is_part(slowed: Finding, lasting: Finding) -> bool:
@@ -74,15 +100,60 @@ def _falls(context: Context) -> list[Drop]:
     is one of means: a GPU that waits between batches is busy off and on. They are over a third of what a drop lasts,
     and over MEANS_S: what scatters from one of the former to the next may last for an hour.
     """
-    options = replace(context.options, drop_percent=th.SLOWED_PERCENT)
+    options = _options(context)
     if context.options.drop_percent <= options.drop_percent:
         return []
     fine_s = options.drop_seconds / LOW_READINGS
     long, short = (_beside_drops(context, options, each_s) for each_s in (max(MEANS_S, fine_s), fine_s))
     own = [*long, *(fall for fall in short if not any(_meet(fall, each) for each in long))]
-    return [
-        part.drop for part in drop_parts(context, own, options.line_share, options.drop_seconds) if not part.explained
-    ]
+    own += [fall for fall in context.cached(_of_many_readings) if not any(_meet(fall, each) for each in own)]
+    return _unexplained(context, own)
+
+
+def _around_drops(context: Context) -> list[Drop]:
+    """Return the falls in which drops lie, and between these utilisation was low as well: they are one event.
+
+    Where no epochs are known it may be a validation.
+    """
+    seconds = max(_many_readings_s(context), MEANS_S)
+    falls = _unexplained(context, _falls_of_means(context, _options(context), seconds))
+    return [fall for fall in falls if _trains(context, fall) and _goes_beyond_drops(context, fall)]
+
+
+def _trains(context: Context, fall: Drop) -> bool:
+    return length_s(intersect([fall.span], context.all_train_spans)) > fall.duration_s / 2
+
+
+def _goes_beyond_drops(context: Context, fall: Drop) -> bool:
+    """Tell whether a fall has drops, and is one without them as well, for longer than they took."""
+    series = context.series_of(fall.gpu)
+    rest = minus([fall.span], union([drop.span for drop in context.drops if _meet(fall, drop)]))
+    rest_s = length_s(rest)
+    if rest_s == fall.duration_s or rest_s < fall.duration_s * (1 - PIECES_SHARE):
+        return False
+    mean_pct = sum((end - start) * series.mean_util_pct(start, end) for start, end in rest) / rest_s
+    return mean_pct < _options(context).line_share * fall.level_pct
+
+
+def _options(context: Context) -> Options:
+    return replace(context.options, drop_percent=th.SLOWED_PERCENT)
+
+
+def _unexplained(context: Context, falls: Sequence[Drop]) -> list[Drop]:
+    """Return falls without the validations and checkpoints at their edges, and without those that are such."""
+    options = _options(context)
+    parts = drop_parts(context, falls, options.line_share, options.drop_seconds)
+    return [part.drop for part in parts if not part.explained]
+
+
+def _of_many_readings(context: Context) -> list[Drop]:
+    """Return the falls of means over MEANS_OF readings, where MEANS_S have fewer."""
+    seconds = _many_readings_s(context)
+    return _beside_drops(context, _options(context), seconds) if seconds > MEANS_S else []
+
+
+def _many_readings_s(context: Context) -> float:
+    return MEANS_OF * max((series.interval_s for series in context.series), default=0.0)
 
 
 def _beside_drops(context: Context, options: Options, seconds: float) -> list[Drop]:
@@ -155,10 +226,11 @@ def _meet(fall: Drop, drop: Drop) -> bool:
     return fall.gpu == drop.gpu and fall.start_t_s < drop.end_t_s and drop.start_t_s < fall.end_t_s
 
 
-def _finding(context: Context, fall: Drop) -> Finding | None:
+def _finding(context: Context, fall: Drop, least_confidence: float) -> Finding | None:
+    """Return what a fall came to, None where its cause is not as sure as asked for."""
     signals = context.signals.of(fall.gpu, *fall.span)
     explained = explain(signals, fell=True)
-    if explained.cause.confidence < th.SLOWED_CONFIDENCE:
+    if explained.cause.confidence < least_confidence:
         return None
     return context.finding(
         "slowdown",

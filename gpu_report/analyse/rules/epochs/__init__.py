@@ -6,13 +6,14 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, trained_epochs
 from gpu_report.analyse.rules.epochs.data_wait import data_wait_growing
 from gpu_report.analyse.rules.epochs.long_epoch_ends import long_epoch_ends
+from gpu_report.analyse.rules.epochs.longer_ends import ends_slowing
 from gpu_report.analyse.rules.epochs.slow_epochs import epochs_slowing, slow_epochs, slow_first_epochs
 from gpu_report.analyse.rules.epochs.validation_code import validation_code
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.catalogue import RULES
 from gpu_report.model import Finding
 
-EPOCH_RULES = (slow_first_epochs, slow_epochs, epochs_slowing, data_wait_growing)
+EPOCH_RULES = (slow_first_epochs, slow_epochs, epochs_slowing, ends_slowing, data_wait_growing)
 
 
 def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:

@@ -60,13 +60,20 @@ def evidence_of_growth(
     context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, what: str, lost_s: float
 ) -> tuple[Evidence, ...]:
     """Return the numbers of a rise: `what` rose, what it cost in all, and what else changed."""
+    return (
+        *numbers_of_growth(grown, what, lost_s),
+        *changed(context, *thirds(epochs, grown), ("at first", "at last"), reference="first of next"),
+    )
+
+
+def numbers_of_growth(grown: Trend, what: str, lost_s: float) -> tuple[Evidence, ...]:
+    """Return by how much `what` rose and what that cost in all."""
     first, last = ("the first third", "in the last third") if grown.step is None else ("those before", "since then")
     return (
         Evidence(f"{what}, {'in ' * (grown.step is None)}{first}", grown.first, "s", what, "first of next"),
         Evidence(f"{what}, {last}", grown.last, "s", what),
         Evidence(f"lost, compared with {first}", lost_s, "s", key=GREW_COST_KEY),
         Evidence("longer in the last epoch than in the first", grown.by_the_end, "s", key=GROWTH_KEY),
-        *changed(context, *thirds(epochs, grown), ("at first", "at last"), reference="first of next"),
     )
 
 

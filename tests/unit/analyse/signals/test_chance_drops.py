@@ -16,15 +16,19 @@ def drops(low, interval_s):
     return [each for finding in analyse(run).findings if finding.rule == "drop" for each in finding.each]
 
 
-def waiting(share, seed=7):
+def waiting(share, seed=7, count=READINGS):
     """Return which readings are low of a GPU that waits between batches for such a share of its time."""
-    return np.random.default_rng(seed).random(READINGS) < share
+    return np.random.default_rng(seed).random(count) < share
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3])
 @pytest.mark.parametrize("interval_s", [5.0, 15.0])
 def test_a_gpu_that_waits_between_batches_has_no_drops(share, interval_s):
     assert drops(waiting(share), interval_s) == []
+
+
+def test_what_is_rare_in_one_stretch_of_readings_is_not_in_those_of_a_day():
+    assert drops(waiting(0.34, seed=3, count=17_280), 5.0) == []
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3])

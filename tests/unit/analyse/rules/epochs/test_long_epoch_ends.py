@@ -336,3 +336,21 @@ def test_boxes_beyond_the_defaults_are_offered_where_conf_is_high():
     (finding,) = ends(trained(6.0, 95.0, count=1, args=args, parts={"postprocess": 95.0}))
     offered = {advice.argument: (advice.from_value, advice.to_value) for advice in finding.advice}
     assert offered == {"iou": ("0.95", "0.7"), "max_det": ("3000", "300")}
+
+
+def slowing(run):
+    return [finding for finding in analyse(run).findings if finding.rule == "epochs-slowing"]
+
+
+def test_validations_that_get_longer_make_epochs_slower():
+    (finding,) = slowing(trained(60.0, [10.0 + 5 * number for number in range(12)]))
+    assert finding.cause.name == "validation"
+    assert finding.summary == "Epochs got slower: validation went from 20.0 s to 60 s an epoch"
+    assert finding.advice[0].short == "Find what makes validation longer"
+
+
+@pytest.mark.parametrize(
+    "validations", [[10.0 + number for number in range(12)], [40.0 - number for number in range(12)]]
+)
+def test_validations_that_get_hardly_longer_or_shorter_are_none(validations):
+    assert slowing(trained(60.0, validations)) == []

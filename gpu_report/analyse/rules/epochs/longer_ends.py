@@ -1,0 +1,68 @@
+"""Rule: epochs that get slower because what comes after their training takes longer: validation and saving."""
+
+from collections.abc import Sequence
+from statistics import median
+
+from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
+from gpu_report.analyse.rules.epochs.growth import lost_gpu_s, numbers_of_growth, risen_since, thirds
+from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
+from gpu_report.model import Advice, Cause, Finding
+from gpu_report.wording import brief_length
+
+
+def ends_slowing(context: Context, epochs: Sequence[TrainedEpoch], _: HeldUp) -> list[Finding]:
+    """Report ends of epochs that take longer and longer, by a share of the whole epoch that a person would notice."""
+    found = []
+    for siblings in groups(epochs):
+        ended = [each for each in siblings if _end_s(each)]
+        grown = mann_kendall_rise([_end_s(each) for each in ended])
+        if grown is not None and _matters(ended, grown):
+            found.append(_finding(context, ended, grown))
+    return found
+
+
+def _end_s(epoch: TrainedEpoch) -> float:
+    return epoch.validation_s + epoch.checkpoint_s
+
+
+def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
+    """Tell whether it made epochs longer by SLOWING_SHARE, as for their training, and cost SLOW_AT_LEAST_S."""
+    first, _ = thirds(epochs, grown)
+    whole_s = median(each.train_s + _end_s(each) for each in first)
+    return grown.grown >= th.SLOWING_SHARE * whole_s and _lost_s(epochs, grown) >= th.SLOW_AT_LEAST_S
+
+
+def _lost_s(epochs: Sequence[TrainedEpoch], grown: Trend) -> float:
+    return sum(_end_s(each) - grown.first for each in epochs)
+
+
+def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
+    lost_s, name = _lost_s(epochs, grown), _grown_part(epochs, grown)
+    since = risen_since(epochs, [_end_s(each) for each in epochs], grown)
+    from_to = f"from {brief_length(grown.first)} to {brief_length(grown.last)} an epoch"
+    short = f"Find what makes {name} longer"
+    return context.finding(
+        "epochs-slowing",
+        "warning",
+        (since.span[0], epochs[-1].span[1] + _end_s(epochs[-1])),
+        f"Epochs got slower{'' if since is epochs[0] else f' from epoch {since.epoch} on'}: {name} went {from_to}",
+        evidence=numbers_of_growth(grown, f"{name} of an epoch", lost_s),
+        cause=Cause(name, LIKELY, f"{name} went {from_to}"),
+        advice=(Advice(f"{short}: more boxes, plots, or a callback that keeps or reads more each time", short=short),),
+        epoch=None,
+        phase=None,
+        lost_gpu_s=lost_gpu_s(context, epochs, lost_s),
+    )
+
+
+def _grown_part(epochs: Sequence[TrainedEpoch], grown: Trend) -> str:
+    """Return which part of the ends grew by more."""
+    first, last = thirds(epochs, grown)
+    validation_s, checkpoint_s = (
+        median(getattr(each, part) for each in last) - median(getattr(each, part) for each in first)
+        for part in ("validation_s", "checkpoint_s")
+    )
+    return "validation" if validation_s >= checkpoint_s else "checkpoint"

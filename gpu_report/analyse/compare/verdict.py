@@ -70,7 +70,8 @@ def verdict_of(
         only_short = all(obstacle.kind == "too little data" for obstacle in obstacles)
         why = ". ".join(obstacle.text for obstacle in obstacles)
         if baselines and only_short and (way := _although_short(metrics)):
-            return f"{way}: {obstacles[0].particulars}."
+            changed = settings_words([each for each in reasons.unlike if each.name not in SAME_EPOCH], likely=False)
+            return f"{way}: {obstacles[0].particulars}. {changed}".strip()
         return f"{'Not comparable. ' if baselines and not only_short else ''}{why}."
     if not baselines:
         return _alone(metrics)

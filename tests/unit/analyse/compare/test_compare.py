@@ -319,7 +319,8 @@ def test_of_short_epochs_there_are_few_windows_and_it_is_said_what_to_do(baselin
     )
     assert found.verdict == (
         f"Training per epoch {way}, but too few epochs to decide: 2 epochs after warm-up in the run, 2 in the "
-        f"baseline. At least 5 each are needed, or 5 windows of 2.5 s: {whose} has 2. Train at least 6 epochs."
+        f"baseline. At least 5 each are needed, or 5 windows of 2.5 s: {whose} has 2. Train at least 6 epochs. "
+        f"Changed: workers {baseline} → {run}."
     )
     # what needs no epoch is counted; nothing passes by it
     assert [gate.outcome for gate in found.gates] == ["not measured", "passed", "passed", "not measured"]

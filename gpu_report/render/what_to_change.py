@@ -22,7 +22,8 @@ class Look:
 def changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice | Look]:
     """Return what to change for findings, each once and in their order: an argument that two advise is one.
 
-    Of one finding stands first what the verdict says, then what wins most.
+    Of one finding stands first what the verdict says, then what wins most. To resume comes last: nothing else is done
+    after it.
     """
     by_text: dict[str, Advice | Look] = {}
     for finding in findings:
@@ -31,7 +32,7 @@ def changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice | Lo
             steps.sort(key=partial(_place, analysis))
         for each in _with_look(finding, steps, analysis):
             by_text.setdefault(f"{each.text} {typed(each) if isinstance(each, Advice) else ''}", each)
-    return list(by_text.values())
+    return sorted(by_text.values(), key=lambda each: isinstance(each, Advice) and bool(each.resume))
 
 
 def _place(analysis: Analysis, advice: Advice) -> tuple[bool, float]:

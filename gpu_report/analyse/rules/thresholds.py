@@ -189,6 +189,7 @@ MEMORY_FULL_PCT = 97.0  # of what there is: a machine that swaps or kills leaves
 # nothing for a minute and five such lines does none; nor does a validation or a checkpoint go on for five times the
 # typical length.
 HANG_S = 60.0
+WAITED_TO_END_S = 2.0  # stacks are noted each second: so near to the end a wait lasted until then
 HANG_LINES = 5.0
 PROGRESS_SHARE = 1 / 1800
 HANG_FIRST_S = 600.0  # the first batch may compile the model, and fill a cache

@@ -74,7 +74,10 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     hung = in_hang(findings)
     found = [each for each in leads(context, findings, limits, projection) if not hung.issuperset(_of(each))]
     own = [f for f in findings if f not in foreign]
-    badly = [*lost(findings), *ended_badly(findings, ending)]
+    bad_end = [*lost(findings), *ended_badly(findings, ending)]
+    # where nothing was said that prevents it, what leads is done before the training is resumed
+    later = [] if any(each.kind == "prevent" for each in bad_end) else [s for s in bad_end if s.kind == "resume"]
+    badly = [each for each in bad_end if each not in later]
     if badly and not is_long(trained):  # of steps that were hardly begun nothing is foretold beside it
         found = [each for each in found if each.saves_s >= URGENT_S]
     lead = found[0] if found else None
@@ -105,6 +108,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *(_guessed(context, findings) or _from_outside(context, lead, findings)),
         *_projected(projection, lead),
         *second,
+        *later,
         *_limit(limits, findings, projection, lead),
         *interrupted(findings),
         *stopped_early(ending),

@@ -15,7 +15,7 @@ from gpu_report.analyse.rules.training_end.exit_signal import STOPPED, command_e
 from gpu_report.analyse.rules.training_end.final_gpu_memory import held_at_the_end, memory_just_before
 from gpu_report.analyse.rules.training_end.full_card import full_card_gone, full_just_before
 from gpu_report.analyse.rules.training_end.gone_early import gone_early
-from gpu_report.analyse.rules.training_end.hang import Hang, find_hang
+from gpu_report.analyse.rules.training_end.hang import Hang, find_endless_wait, find_hang
 from gpu_report.analyse.rules.training_end.last_stacks import with_last_stacks
 from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host_memory, memory_was_full, oom_kill
 from gpu_report.analyse.rules.training_end.oom_owner import (
@@ -124,9 +124,9 @@ def _args(context: Context, t_s: float) -> Mapping[str, object]:
 def _interrupted(context: Context, training: RankGroup, culprit: InsideRun) -> Finding:
     """Return the note of a training that somebody stopped, who knows it; a warning where it had hung before."""
     end_s = end_of(culprit)
-    before = find_hang(context, training, end_s)
+    before = find_hang(context, training, end_s) or find_endless_wait(context, training, end_s)
     found = _finding(context, end_s, _stopped(training, before), "somebody pressed Ctrl-C")
-    if before is not None:
+    if before is not None and not before.doing:
         found = with_last_stacks(context, found, training.pids, before.start_t_s)
     return replace(
         found,
@@ -234,7 +234,7 @@ def _broken_off(context: Context) -> list[Finding]:
 def _stopped(training: RankGroup, before: Hang | None) -> str:
     """Return that somebody stopped a training, and how far it had come."""
     if before is not None:
-        return f"{STOPPED}{_after(before)}"
+        return f"The training {before.how} {before.where} for {length(before.seconds)}{before.doing}, until Ctrl-C"
     if training.epoch is None:
         return f"{STOPPED} before its first epoch"
     if training.phase.name == "final evaluation":

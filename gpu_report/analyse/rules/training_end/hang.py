@@ -20,7 +20,8 @@ class Hang:
     """How long a training reported nothing before its end, in which phase, and what the GPUs did meanwhile.
 
     `where` says in which phase, with the epoch where `names_epoch`. `stopped` says that a signal had stopped its
-    processes (SIGSTOP, Ctrl-Z), as far as that was recorded.
+    processes (SIGSTOP, Ctrl-Z), as far as that was recorded. `doing` is what it did meanwhile, where that is known, as
+    a part of a sentence after a comma.
     """
 
     start_t_s: float
@@ -29,6 +30,7 @@ class Hang:
     names_epoch: bool
     stopped: bool
     evidence: tuple[Evidence, ...]
+    doing: str = ""
 
     @property
     def seconds(self) -> float:
@@ -61,6 +63,25 @@ def find_hang(context: Context, training: RankGroup, end_s: float) -> Hang | Non
             stopped_processes(stopped or None),
         ),
     )
+
+
+def find_endless_wait(context: Context, training: RankGroup, end_s: float) -> Hang | None:
+    """Return a wait for the data loader that lasted until somebody stopped the training, by its stacks.
+
+    Callbacks report a wait once it is over: of one that never was they know nothing. It counts where it is as long as a
+    drop in utilisation, and far longer than any wait before it.
+    """
+    edges = context.signals.loading(None).edges_s
+    waits = [(float(start), float(end)) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end_s]
+    if not waits or training.phase.name != "train" or end_s - waits[-1][1] > th.WAITED_TO_END_S:
+        return None
+    start_s = max(waits[-1][0], training.phase.start_t_s)
+    longest_s = max((end - start for start, end in waits[:-1]), default=0.0)
+    if end_s - start_s < max(context.options.drop_seconds, th.HANG_LINES * longest_s):
+        return None
+    waited = evidence(Evidence("it waited for the data loader for", end_s - start_s, "s", key=HUNG_KEY))
+    doing = ", waiting for the data loader"
+    return Hang(start_s, end_s, _where(training), names_epoch=True, stopped=False, evidence=waited, doing=doing)
 
 
 def _longest_s(training: RankGroup) -> float | None:

@@ -13,8 +13,12 @@ from gpu_report.analyse.compare import compare
 from gpu_report.analyse.compare.comparability import cut_short
 from gpu_report.analyse.compare.finding_changes import compare_findings
 from gpu_report.analyse.compare.gate_syntax import default_gates
+from gpu_report.analyse.context import build_context
 from gpu_report.analyse.results.verdict.end import in_hang
+from gpu_report.analyse.rules.training_end import bad_endings
 from gpu_report.analyse.rules.training_end.exit_signal import WHO_ASKED, WHO_KILLED
+from gpu_report.analyse.rules.training_end.hang import find_endless_wait
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.catalogue import HUNG_KEY, RULES
 from gpu_report.model import (
     NAN_GRADIENT,
@@ -26,6 +30,7 @@ from gpu_report.model import (
     InsideRun,
     KernelEvent,
     KernelLog,
+    Options,
     Phase,
     Progress,
     Raised,
@@ -571,7 +576,7 @@ HUNG = {"duration": 300, "util": 100.0}
     ("events", "words"),
     [
         ((), "The training hung in epoch 5: it reported nothing for its last 3 min 30 s"),
-        ([command(280.0, signal="SIGINT")], "Stopped by Ctrl-C, after it had hung in epoch 5 for 3 min 30 s"),
+        ([command(280.0, signal="SIGINT")], "The training hung in epoch 5 for 3 min 30 s, until Ctrl-C"),
     ],
 )
 def test_a_training_that_stopped_telling_hung(events, words):
@@ -612,6 +617,27 @@ def test_what_nccl_said_of_a_timeout_is_proof_and_no_headline():
     (finding,) = ends(recorded(died, **HUNG))
     assert said not in finding.summary
     assert said in finding.cause.explanation
+
+
+@pytest.mark.parametrize(
+    ("waits", "seconds"),
+    [
+        ([(40.0, 40.5), (92.0, 110.0)], 18.0),
+        ([(40.0, 45.0), (92.0, 110.0)], None),  # under 5 times the longest before
+        ([(92.0, 104.0)], None),  # which was over before it was stopped
+        ([(101.0, 110.0)], None),  # shorter than a drop
+        ([], None),
+    ],
+)
+def test_a_wait_for_the_loader_that_never_ended_is_a_hang(waits, seconds):
+    context = build_context(recorded(rank(ended="exception", error="KeyboardInterrupt")), Options())
+    context.signals._loading[None] = interval_cover(waits or np.empty((0, 2)))
+    hung = find_endless_wait(context, context.rank_groups[0], END)
+    assert (hung and hung.seconds) == seconds
+    (ended,) = bad_endings(context)
+    said = "The training hung in epoch 5 for 18 s, waiting for the data loader, until Ctrl-C"
+    assert (ended.summary == said) is (seconds is not None)
+    assert ended.severity == ("warning" if seconds else "info")
 
 
 def test_a_hang_that_ended_a_training_has_one_length_in_the_verdict():

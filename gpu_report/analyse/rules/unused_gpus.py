@@ -7,6 +7,7 @@ import numpy as np
 
 from gpu_report.analyse.causes.confidence import STRONG, WEAK
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.signals.other_processes import other_processes_on
 from gpu_report.analyse.timeline.device_argument import known_order
 from gpu_report.analyse.timeline.steady_state import is_settled
 from gpu_report.analyse.timeline.thresholds import UNUSED_PCT
@@ -15,9 +16,11 @@ from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, mask_in_any
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
 from gpu_report.model import HEALTHY_PCT, Advice, Cause, Evidence, Finding
+from gpu_report.wording import memory_words
 
 NOT_OURS = "it did no work; the recording sees every GPU of the machine, also those that the job may not use"
 FREE = "no other process was on it, and nothing kept the training from using it"
+MOST_OF_IT = 0.5  # of a GPU's memory: what another process leaves is too little for the share of a batch
 BY_ORDER = "YOLO's device ids count the GPUs that torch sees, which here are those of the machine in their order"
 
 
@@ -68,6 +71,17 @@ def idle_gpus(context: Context) -> list[GpuSeries]:
     return [series for series in _idle_series(context, (0.0, np.inf)) if used and series.gpu not in used]
 
 
+def held_by(context: Context, series: GpuSeries, span: Span = (0.0, np.inf)) -> str:
+    """Return who held most of the memory of a GPU that did nothing in a span, as a clause; empty where nobody did."""
+    capacity_mib = context.gpu_memory(series).capacity_mib
+    stays = other_processes_on(context.run, series)
+    there = [stay for stay in stays if stay.span[0] < span[1] and span[0] < stay.span[1]]
+    most = max(there, key=lambda each: each.memory_mib or 0.0, default=None)
+    if most is None or not most.memory_mib or not capacity_mib or most.memory_mib < MOST_OF_IT * capacity_mib:
+        return ""
+    return f"{most.who} held {memory_words(most.memory_mib)} of its memory"
+
+
 def _idle_series(context: Context, span: Span) -> list[GpuSeries]:
     """Return the GPUs that were measured in a span and did nothing.
 
@@ -96,11 +110,15 @@ def _finding(context: Context, alike: Sequence[_Unused]) -> Finding:
     idle, could = alike[0].idle, alike[0].could
     names, used = _named([series.gpu for series in idle]), _named(sorted(alike[0].training.gpus))
     spans = [each.span for each in alike]
+    span = min(start for start, _ in spans), max(end for _, end in spans)
+    taken = held_by(context, idle[0], span) if len(idle) == 1 else ""
+    free = f"{'was' if len(idle) == 1 else 'were'} free while {used} trained"
+    how = f"did no work while {used} trained: {taken}" if taken else free
     return context.finding(
         "unused-gpu",
         "warning" if could else "info",
-        (min(start for start, _ in spans), max(end for _, end in spans)),
-        f"{names} {'was' if len(idle) == 1 else 'were'} free while {used} trained",
+        span,
+        f"{names} {how}",
         gpu=idle[0].gpu if len(idle) == 1 else None,
         evidence=tuple(fact for series in idle for fact in _facts(series, spans)),
         cause=Cause("unused-gpu", STRONG, FREE) if could else Cause("unused-gpu", WEAK, NOT_OURS),

@@ -26,7 +26,7 @@ from gpu_report.analyse.results.verdict.work import (
     work_sentences,
 )
 from gpu_report.analyse.rules.setup.torch import no_gpu_for_torch
-from gpu_report.analyse.rules.unused_gpus import idle_gpus
+from gpu_report.analyse.rules.unused_gpus import held_by, idle_gpus
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
 from gpu_report.catalogue import (
@@ -470,7 +470,9 @@ def _unused(context: Context, lead: Lead | None) -> Iterator[Sentence]:
     if unused and (lead is None or lead.sentence.about != "unused-gpu"):
         several = len(unused) > 1
         names = f"GPU{'s' if several else ''} {', '.join(unused)}"
-        yield Sentence("unused GPU", f"{names} {'were' if several else 'was'} never used.")
+        taken = "" if several else held_by(context, idle_gpus(context)[0])
+        though = f", though {taken}" if taken else ""
+        yield Sentence("unused GPU", f"{names} {'were' if several else 'was'} never used{though}.")
 
 
 def _of_others(context: Context) -> Iterator[Sentence]:

@@ -142,3 +142,19 @@ def test_a_batch_that_several_gpus_cannot_share_is_not_advised_onto_them(batch, 
     (advice,) = found(half_used(batch=batch))[0].advice
     assert advice.argument == ("device" if named else None)
     assert named or f"`batch={batch}`" in advice.text
+
+
+def of_80_gib(run):
+    return dataclasses.replace(run, gpus=tuple(dataclasses.replace(g, memory_total_mib=81_920.0) for g in run.gpus))
+
+
+def test_who_filled_a_gpu_that_did_nothing_is_said():
+    notebook = (13.0, 1, 77, "python3 ipykernel_launcher.py", 70_000.0, "appeared", "other", 0.0)
+    run = of_80_gib(half_used(rows=(TRAINING, notebook)))
+    (finding,) = found(run)
+    said = "python3 ipykernel_launcher.py (pid 77) held 68.4 GiB of its memory"
+    assert finding.summary == f"GPU 1 did no work while GPU 0 trained: {said}"
+    assert finding.severity == "info"
+    assert f"GPU 1 was never used, though {said}." in analyse(run).verdict.text
+    little = of_80_gib(half_used(rows=(TRAINING, (*notebook[:4], 900.0, *notebook[5:]))))
+    assert "held" not in found(little)[0].summary

@@ -1,5 +1,6 @@
 """Splitting a file that nvidia-smi wrote into tables: a header and its whole rows."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from gpu_report.imports.text_file import read_text
 from gpu_report.ordinary_file import LARGEST_HEADER
 
 _MOST_SECTIONS = 200  # of a log that was appended to, where each does not go on where the one before ended
+_TABLE = ("| NVIDIA-SMI ", "==============NVSMI LOG")  # of what it prints when nothing, or -q, is asked
+_STAMPED = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d[.\d]*,")
 _SHOWN = 80  # characters of a line that is quoted in a problem
 
 
@@ -38,7 +41,7 @@ def read_log(path: Path) -> LogFile:
     sections, strays = _sections(path, lines)
     usable = _joined([section for section in sections if set(NEEDED) <= set(section.columns)])
     if not usable:
-        raise InputError(_why_unusable(path, sections))
+        raise InputError(_why_unusable(path, sections, lines))
     problems = []
     if torn.strip():
         problems.append(f"The last row of {path} was cut short and was left out.")
@@ -90,7 +93,14 @@ def _goes_on(before: Section, after: Section) -> bool:
     return times == sorted(times)
 
 
-def _why_unusable(path: Path, sections: list[Section]) -> str:
+def _why_unusable(path: Path, sections: list[Section], lines: list[str]) -> str:
+    if not sections and any(line.startswith(_TABLE) for line in lines):
+        return f"{path} is nvidia-smi's table for people, which holds one moment: log with `{QUERY} > smi.csv`"
+    if not sections and any(_STAMPED.match(line) for line in lines):
+        return (
+            f"{path} has no header (it was written with noheader): put the names that --query-gpu was given into its "
+            f"first line, such as timestamp,index,utilization.gpu. Or log with `{QUERY} > smi.csv`"
+        )
     if not sections:
         others = ", ".join(name for name in NAMES if name != "nvidia-smi")
         return (

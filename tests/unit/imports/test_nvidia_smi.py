@@ -12,6 +12,7 @@ from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.errors import InputError, UsageError
 from gpu_report.imports.import_logs import import_logs
+from gpu_report.imports.smi_file import read_log
 from gpu_report.load import load_run
 
 TESTS = Path(__file__).parents[2]
@@ -699,3 +700,20 @@ def test_a_log_that_ends_with_a_full_card_and_nothing_on_it_says_out_of_memory(t
     imported = Imported([log(tmp_path, *rows, header=header)], tmp_path)
     ends = [each for each in analyse(load_run(imported.folder)).findings if each.rule == "run-ended"]
     assert [(each.severity, each.end_t_s) for each in ends] == [("warning", 90.0)] * found
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Fri Nov 27 10:00:00 2026\n+-----+\n| NVIDIA-SMI 570.86.15   |\n+-----+\n", "nvidia-smi's table for people"),
+        ("\n==============NVSMI LOG==============\n\nTimestamp : now\n", "nvidia-smi's table for people"),
+        ("2026/11/27 10:00:00.123, 0, 45 %\n2026/11/27 10:00:01.123, 0, 55 %\n", "put the names that --query-gpu"),
+        ("something else\n", "no header that names nvidia-smi's columns"),
+    ],
+)
+def test_what_nvidia_smi_wrote_for_people_is_known_and_how_to_log_is_said(tmp_path, text, says):
+    log = tmp_path / "smi.txt"
+    log.write_text(text)
+    with pytest.raises(InputError, match=says) as raised:
+        read_log(log)
+    assert "--format=csv -l 1" in str(raised.value)

@@ -9,6 +9,7 @@ from gpu_report.record.gpu.devices import Opened
 from gpu_report.record.gpu.nvml_thread import OpenFailed
 from gpu_report.record.options import RecordOptions
 
+COMMAND_SHOWN = 80  # characters
 UNNAMED = "GPU of unknown model"
 
 
@@ -17,12 +18,25 @@ def beginning(
 ) -> str:
     """Return what is recorded and where; `answer` is NVML's, None while it has not come.
 
-    `continues` says that the folder has an earlier recording, which this one is added to.
+    `continues` says that the folder has an earlier recording, which this one is added to, as a resumed training's.
     """
     how_long = f" for {options.duration_s:g} s" if options.duration_s is not None else ""
     stop = "" if options.command or how_long else "; Ctrl-C stops it"
-    more = ", which continues the recording there" if continues else ""
+    more = ". It is added to the recording there: one report shows both" if continues else ""
     return f"recording {_gpus(answer)}, every {options.interval_s:g} s{how_long}, into {_short(folder)}{more}{stop}"
+
+
+def other_command(earlier: object, command: Sequence[str]) -> str:
+    """Return that a folder holds another command's recording, and how to keep them apart; empty where it does not.
+
+    A training is resumed by another command than it was started by: it is recorded all the same.
+    """
+    before = [each for each in earlier if isinstance(each, str)] if isinstance(earlier, list) else []
+    if not before or not command or before == list(command):
+        return ""
+    said = shlex.join(before)
+    short = said if len(said) <= COMMAND_SHOWN else f"{said[:COMMAND_SHOWN].rstrip()} ..."
+    return f"note: that was of another command, {short}. If this is not the same training, name a new --output folder"
 
 
 def ending(folder: Path, *, lossy: bool, is_read: bool = True, own_report: bool = False) -> str:

@@ -73,6 +73,8 @@ class OpenRecording:
         gpus.go_on_from(self._earlier)
         continues = self._segment > 1
         self._say(announcement.beginning(gpus.answer, self._options, self.folder, continues=continues))
+        if other := announcement.other_command(self._earlier.get("command"), hide_in_command(self._options.command)):
+            self._say(other)
         surroundings = Surroundings(self._journal, gpus, self._yolo, None if command is None else command.pid)
         session = Session(self._options, surroundings, self._say)
         end = session.run(ending)

@@ -1,6 +1,7 @@
 """Where utilisation fell: drops against the level before them, and low intervals (docs/findings.md)."""
 
 import dataclasses
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -11,6 +12,7 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
 from gpu_report.analyse.signals import thresholds as th
+from gpu_report.analyse.signals.dips_without_drop import Dips, are_short, ends_of_dips
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.block_sums import BLOCK, BlockSums
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries, Percents
@@ -59,8 +61,10 @@ def find_drops(
 def find_low_intervals(series: GpuSeries, usable: Bools) -> tuple[Interval, ...]:
     """Return the stretches of usable readings under LOW_PCT that last LOW_AT_LEAST_S or more."""
     low = usable & (series.util_pct < LOW_PCT)
-    long = [pair for pair in low_stretches(series, low, usable) if _counts(series, pair, th.LOW_AT_LEAST_S)]
-    found = [pair for stretch in long for pair in _truly_low(series, low, stretch)]
+    begins, ends = stretch_bounds(series, low, usable, STRAY_S)
+    long = ~are_short(series, begins, ends, th.LOW_AT_LEAST_S - READING_SLACK * series.interval_s)
+    pairs = zip(begins[long].tolist(), ends[long].tolist(), strict=True)
+    found = [pair for stretch in pairs for pair in _truly_low(series, low, stretch)]
     return tuple(_interval(series, *pair) for pair in found if _counts(series, pair, th.LOW_AT_LEAST_S))
 
 
@@ -147,8 +151,9 @@ class _Search:
         for at, last in regions:
             self.region = at, last
             self._ends_of.clear()
-            while (found := self._next_start(at, last, undisturbed, disturbed_until)) is not None:
-                drop, at, disturbed = self._follow(at, *found)  # noqa: PLW2901 - the search goes on from there
+            dips = self._dips(*undisturbed)
+            while (found := self._next_start(at, last, dips, disturbed_until)) is not None:
+                drop, at, disturbed = self._follow(*found)  # noqa: PLW2901 - the search goes on from there
                 self.behind, disturbed_until = at, max(disturbed_until, disturbed)
                 if drop is not None:
                     yield drop
@@ -221,19 +226,31 @@ class _Search:
             level[rest] = medians[before[rest] - 1]
         return level
 
-    def _next_start(
-        self, at: int, last: int, undisturbed: tuple[Indices, Floats], disturbed_until: int
-    ) -> tuple[int, float] | None:
-        """Return the next reading under its line, and its level: as precomputed, but where a drop disturbs it."""
+    def _dips(self, rows: Indices, levels: Floats) -> Dips:
+        """Return the readings under their line in the stretch that is looked at, counted from its first."""
+        first, last = self.region
+        mine = slice(*np.searchsorted(rows, self.region).tolist())
+        rows, levels, usable = rows[mine] - first, levels[mine], self.usable[first:last]
+        found = ends_of_dips(_part(self.series, first, last), usable, rows, self.share * levels, self._least_s)
+        return Dips(rows.tolist(), levels.tolist(), *(each.tolist() for each in found))
+
+    def _next_start(self, at: int, last: int, dips: Dips, disturbed_until: int) -> tuple[int, int, float] | None:
+        """Return from where on was looked, the next reading under its line, and its level.
+
+        They are as precomputed, but where a drop disturbs them. Dips that are known to be no drops are passed over.
+        """
         if at < disturbed_until:
             unsettled = slice(at, min(disturbed_until, last))
             low = self.usable[unsettled] & (self.series.util_pct[unsettled] < self.share * 100)
             for i in (at + np.flatnonzero(low)).tolist():
                 if self.series.util_pct[i] < self.share * (level := self._level(i)):
-                    return int(i), level
-        rows, levels = undisturbed
-        found = int(np.searchsorted(rows, max(at, disturbed_until)))
-        return (int(rows[found]), float(levels[found])) if found < len(rows) and rows[found] < last else None
+                    return at, int(i), level
+        first = self.region[0]
+        found = bisect_left(dips.rows, max(at, disturbed_until) - first)
+        while found < len(dips.rows) and at - first >= dips.none_from[found]:
+            at = self.behind = first + dips.ends[found]
+            found = bisect_left(dips.rows, dips.ends[found], found)
+        return (at, first + dips.rows[found], dips.levels[found]) if found < len(dips.rows) else None
 
     def _level(self, i: int) -> float:
         """Return the median of the last `window` of kept readings before `i`; -1 where it cannot be judged."""

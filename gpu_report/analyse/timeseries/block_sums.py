@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.intervals import parts
 
 BLOCK = 1024  # readings: adding up so many takes about as long as to call numpy at all
 
@@ -15,8 +16,9 @@ class BlockSums:
     def __init__(self, count: int, values: Callable[[int, int], Floats]) -> None:
         """Add up each block once."""
         self._values = values
-        totals = [self._sum(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK)]
-        self._before = np.concatenate([[0.0], np.cumsum(totals)])
+        whole = parts(count // BLOCK * BLOCK)  # each of some blocks
+        totals = [values(part.start, part.stop).reshape(-1, BLOCK).sum(axis=1) for part in whole]
+        self._before = np.concatenate([[0.0], np.cumsum(np.concatenate(totals))])
 
     def between(self, first: int, end: int) -> float:
         """Return the sum over the readings [first, end)."""

@@ -235,18 +235,13 @@ def _after_gap(t_s: Floats, weight_s: Seconds) -> Bools:
     found = np.zeros(len(t_s), dtype=bool)
     found[:1] = True
     if isinstance(weight_s, Steps):
-        found[weight_s.others[:-1] + 1] = _are_apart(t_s, weight_s, weight_s.others[:-1])
+        rows = weight_s.others[:-1]
+        found[rows + 1] = t_s[rows + 1] - (t_s[rows] + weight_s[rows]) > UNSEEN_S
         return found
     for part in parts(len(t_s) - 1):
-        rows = np.arange(part.start, part.stop)
-        found[rows + 1] = _are_apart(t_s, weight_s, rows)
+        following = slice(part.start + 1, part.stop + 1)
+        found[following] = t_s[following] - (t_s[part] + weight_s[part]) > UNSEEN_S
     return found
-
-
-def _are_apart(t_s: Floats, weight_s: Seconds, rows: Indices) -> Bools:
-    """Return which of some readings do not last to the next one."""
-    apart: Bools = t_s[rows + 1] - (t_s[rows] + weight_s[rows]) > UNSEEN_S
-    return apart
 
 
 def longest_hold(tick_s: float | Floats) -> Floats:

@@ -28,9 +28,8 @@ def stretch_bounds(series: GpuSeries, low: Bools, usable: Bools, stray_s: float)
     lasts = np.flatnonzero(low & (before_gap | ~np.append(low[1:], False)))  # inclusive
     ends_s = series.t_s[lasts] + series.weight_s[lasts]
     stray = series.t_s[firsts[1:]] - ends_s[:-1] < stray_s
-    for breaks in (after_gap, ~usable):  # between one run and the next there is none
-        at = np.flatnonzero(breaks)
-        stray &= np.equal(*(np.searchsorted(at, edges, side="right") for edges in (lasts[:-1], firsts[1:])))
+    breaks = np.flatnonzero(after_gap | ~usable)  # between one run and the next there is none
+    stray &= np.equal(*(np.searchsorted(breaks, edges, side="right") for edges in (lasts[:-1], firsts[1:])))
     begins = firsts[np.concatenate([[True], ~stray])] if len(firsts) else firsts
     ends = lasts[np.append(~stray, True)] if len(lasts) else lasts
     return begins, ends + 1

@@ -153,11 +153,14 @@ def test_low_runs_hidden_among_strays_are_found_on_their_own():
 
 
 def seconds_of(rng, kind, count):
-    """Return made-up readings: plateaus, jitter, a slow swing, or bursts."""
+    """Return made-up readings: plateaus, jitter, noise around 40 %, a slow swing, or bursts."""
     if kind == "plateaus":
         return np.repeat(rng.choice([0, 5, 30, 49, 60, 90, 100, NAN], count), rng.integers(1, 40, count))[:count]
     if kind == "jitter":
         return rng.choice([0, 5, 30, 45, 60, 90, 100, NAN], count, p=[0.1, 0.1, 0.1, 0.1, 0.1, 0.3, 0.15, 0.05])
+    if kind == "noise":
+        values = np.clip(rng.normal(40, 30, count), 0, 100).round()
+        return np.where(np.arange(count) % 400 < 25, np.minimum(values, 15), values)
     if kind == "swing":
         return np.clip(np.cumsum(rng.normal(0, 6, count)) % 200 - 50, 0, 100).round()
     return np.where(rng.random(count) < 0.2, 80, rng.integers(0, 60, count)).astype(float)
@@ -176,7 +179,7 @@ def test_a_drop_before_there_is_a_level_begins_across_stray_readings(stray_s, st
 @settings(max_examples=150, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
-    kind=st.sampled_from(["plateaus", "jitter", "swing", "bursts"]),
+    kind=st.sampled_from(["plateaus", "jitter", "noise", "swing", "bursts"]),
     count=st.integers(50, 1500),
     interval_s=st.sampled_from([0.1, 0.2, 1.0, 5.0]),
     drop_percent=st.sampled_from([30.0, 50.0, 80.0]),

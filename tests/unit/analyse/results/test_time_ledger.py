@@ -3,7 +3,7 @@
 import pytest
 from support.samples import run_of
 
-from gpu_report.analyse.context import build_context
+from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.time_ledger import idle_rows
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.model import Cause, Finding, Interval, Options

@@ -9,11 +9,11 @@ from support.runs import PROCESSES, make_run, readings
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
+from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.compare import compare
 from gpu_report.analyse.compare.comparability import cut_short
 from gpu_report.analyse.compare.finding_changes import compare_findings
 from gpu_report.analyse.compare.gate_syntax import default_gates
-from gpu_report.analyse.context import build_context
 from gpu_report.analyse.results.verdict.end import in_hang
 from gpu_report.analyse.rules.training_end import bad_endings
 from gpu_report.analyse.rules.training_end.exit_signal import WHO_ASKED, WHO_KILLED

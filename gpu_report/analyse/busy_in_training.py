@@ -10,7 +10,8 @@ from gpu_report.model import HEALTHY_PCT
 from gpu_report.wording import length
 
 NEXT_TO_NOTHING_PCT = 1.0  # under it nobody asks how much it was
-STEADY_APART = 0.2  # of the idle time: so much of it has another cause than the one that lasts
+# Of the idle time, or of the work where utilisation fell: so much of it has another cause than the one that lasts.
+STEADY_APART = 0.2
 
 Busy = tuple[float, float] | None  # mean utilisation in %, and the seconds that it is of
 
@@ -62,13 +63,17 @@ def busy_words(mean_pct: float, *, by_nature: bool = False) -> str:
     return f"{'only ' if mean_pct < HEALTHY_PCT and not by_nature else ''}{mean_pct:.0f} %"
 
 
-def steady_words(mean_pct: float, steady_pct: float | None) -> str:
+def steady_words(mean_pct: float, steady_pct: float | None, *, fell: bool = False) -> str:
     """Return how busy the steady state was, where a cause that lasts is not what took most from all of training.
 
-    Drops and slow epochs took the rest, which has causes of its own; empty where that is little.
+    Drops and slow epochs took the rest, which has causes of its own; empty where that is little. Where utilisation
+    `fell` for another cause, a part of the work is enough: of a GPU that mostly waits anyway, to stand still takes
+    little more time.
     """
-    apart = steady_pct is not None and steady_pct - mean_pct >= STEADY_APART * (100 - mean_pct)
-    return f" ({steady_pct:.0f} % without drops)" if apart else ""
+    if steady_pct is None:
+        return ""
+    least_pct = STEADY_APART * (min(100 - mean_pct, steady_pct) if fell else 100 - mean_pct)
+    return f" ({steady_pct:.0f} % without drops)" if steady_pct - mean_pct >= least_pct else ""
 
 
 def of_what_time(context: Context, seconds: float) -> str:

@@ -10,7 +10,7 @@ from gpu_report.analyse.results.verdict.drops import merged_drops
 from gpu_report.analyse.results.verdict.lead import LOOK, Lead
 from gpu_report.analyse.results.verdict.places import worst_place
 from gpu_report.analyse.signals.stack_notes import WORKERS
-from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import OWN_SHARE, PHASE_EDGE_S, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, CauseRow, rule_words
 from gpu_report.model import CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
@@ -45,7 +45,7 @@ def momentary(
         saves_s = saves_s if limit is None else min(saves_s, limit.saves_at_most_s * max(epochs, 1))
         saves_s *= th.UNSURE if cause == UNEXPLAINED else 1.0
         if cause not in waited_for | lasting:
-            sentence, then = _look(cause, mine, took_s, cost_s, faster)
+            sentence, then = _look(cause, mine, f"{_last(context, mine)}{about_length(took_s)}", cost_s, faster)
             yield Lead(sentence, saves_s, then)
 
 
@@ -59,8 +59,16 @@ def _took_s(findings: Sequence[Finding]) -> float:
     return length_s(union([one.span for finding in findings for one in finding.each]))
 
 
+def _last(context: Context, findings: Sequence[Finding]) -> str:
+    """Return that the only time was the last that was seen of training, in words: it may go on so."""
+    of, *others = [one for finding in findings for one in finding.each]
+    ends_s = [span[1] for training in context.trainings for span in training.train_spans[-1:]]
+    goes_on = not others and any(abs(of.end_t_s - end_s) <= PHASE_EDGE_S for end_s in ends_s)
+    return "the last " if goes_on and RULES[findings[0].rule].fall else ""
+
+
 def _look(
-    cause: str, findings: Sequence[Finding], took_s: float, cost_s: float | None, faster: str
+    cause: str, findings: Sequence[Finding], took: str, cost_s: float | None, faster: str
 ) -> tuple[Sentence, str]:
     """Return where to look for what took time at moments: the line of code, the process, else what its cause says.
 
@@ -74,7 +82,6 @@ def _look(
     at, row = worst_place(worst, OWN_SHARE if cause == WAITING_FOR_PEER else STOOD_SHARE), CAUSES[cause]
     is_sure = worst.cause is None or worst.cause.confidence >= LIKELY
     sure = "" if is_sure and (at is None or at.dumps is None) else "probably "  # a few dumps are no measured time
-    took = about_length(took_s)
     rule = RULES[worst.rule]
     felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
     names_own = worst.waited_for != OTHER_NODE and at is not None and not at.is_yolo
@@ -93,7 +100,9 @@ def _look(
     elif cause == UNEXPLAINED or not row.once:
         text = f"{_times(worst, findings)} took {took}; the cause is unknown"
     else:
-        text = row.once.format(took=took, probably=sure, gpu=_gpus(findings), cost=about_length(cost_s or took_s))
+        text = row.once.format(
+            took=took, probably=sure, gpu=_gpus(findings), cost=about_length(cost_s) if cost_s else took
+        )
         then = _stood(at, row)
     return Sentence(LOOK, f"{text}.", ids, cause, advice, names_own), then
 

@@ -10,7 +10,14 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.costs import cost_on_the_clock_s
 from gpu_report.analyse.results.verdict.from_settings import is_setting
 from gpu_report.analyse.results.verdict.larger_batch import no_larger_batch
-from gpu_report.analyse.results.verdict.lead import LOOK, OUTGROWS_S, Lead, epoch_count, seconds_trained, sentence_of
+from gpu_report.analyse.results.verdict.lead import (
+    LOOK,
+    OUTGROWS_S,
+    Lead,
+    epochs_held_back,
+    seconds_trained,
+    sentence_of,
+)
 from gpu_report.analyse.results.verdict.places import function_of, worst_place
 from gpu_report.analyse.signals.stack_notes import THREAD, WORKERS
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
@@ -44,7 +51,8 @@ def lasting(
         if projection is not None and cause.name == projection.cause and own is None:
             continue
         limit = next((limit for limit in limits if limit.cause == cause.name and not limit.at_epoch_ends), None)
-        at_most_s = limit.saves_at_most_s * max(epoch_count(context), 1) if limit else _waited_s(context, finding)
+        epochs = epochs_held_back(context, findings, limit.epoch_s_now + limit.rest_s) if limit else 0.0
+        at_most_s = limit.saves_at_most_s * epochs if limit else _waited_s(context, finding)
         do = next((each.short for each in finding.advice if each.short and not is_setting(each)), "")
         looks = own is not None and (
             own.is_most or not do

@@ -1,10 +1,12 @@
 """A sentence that may begin the verdict, and what it would save."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.timeseries.intervals import length_s, union
-from gpu_report.model import Advice, Finding, Sentence
+from gpu_report.analyse.timeseries.intervals import length_s, minus, union
+from gpu_report.catalogue import RULES
+from gpu_report.model import OF_EPOCHS, Advice, Finding, Sentence
 from gpu_report.wording import upper_first
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
@@ -30,6 +32,18 @@ def seconds_trained(context: Context) -> float:
     """Return the seconds of training that were recorded; of what never trained, all."""
     trained = length_s(union(context.all_train_spans))
     return trained or context.run.duration_s
+
+
+def epochs_held_back(context: Context, findings: Sequence[Finding], epoch_s: float) -> float:
+    """Return how many epochs of that many seconds were trained with what holds steps up all the time.
+
+    Of the only epoch of a long training a part was recorded; and what utilisation fell for has another cause.
+    """
+    fell = [f.span for f in findings if RULES[f.rule].fall and not f.expected and f.severity != "info"]
+    held_back_s = length_s(
+        minus(union([phase.span for phase in context.phases if phase.name in OF_EPOCHS]), union(fell))
+    )
+    return min(float(max(epoch_count(context), 1)), held_back_s / epoch_s) if epoch_s > 0 else 0.0
 
 
 def epoch_count(context: Context) -> int:

@@ -100,7 +100,9 @@ def _why(context: Context, util: float, findings: Sequence[Finding]) -> _Why:
     which = which_training(context, [finding for finding in findings if finding.id in ids])
     steady_pct = _steady_pct(findings)
     when = "Without drops" if context.drops else "Undisturbed,"  # as by others on the GPU, or a long warm-up
-    steady = f"{when} it was {steady_pct:.0f} %" if steady_words(util, steady_pct) else ""
+    lasting = {each.cause.name for each in findings if each.rule == "starved" and each.cause}
+    fell = any(RULES[f.rule].drop and not f.expected and f.cause and f.cause.name not in lasting for f in findings)
+    steady = f"{when} it was {steady_pct:.0f} %" if steady_words(util, steady_pct, fell=fell) else ""
     return _Why(sure, cause, ids, which, steady)
 
 

@@ -9,7 +9,9 @@ from support.samples import SAMPLES, analysis_of, run_of
 from gpu_report.analyse import analyse
 from gpu_report.analyse.advice.way_on import NEXT_TIME
 from gpu_report.analyse.build_context import build_context
+from gpu_report.analyse.results.verdict.from_moments import momentary
 from gpu_report.analyse.results.verdict.from_starts import slow_starts
+from gpu_report.analyse.results.verdict.lead import epochs_held_back
 from gpu_report.analyse.results.verdict.leads import leads
 from gpu_report.catalogue import ENDS_SHARE_KEY
 from gpu_report.load import load_run
@@ -198,3 +200,22 @@ def test_a_clock_that_is_lower_for_hours_leads_by_what_it_costs():
     slowed = finding_of("slowdown", taken, (3000.0, 3900.0), 400.0)
     found = leads(build_context(run, Options()), [hot, slowed], [], None)
     assert [(one.sentence.about, one.saves_s) for one in found] == [("input-cpu", 400.0), ("thermal", 200.0)]
+
+
+def test_of_the_only_epoch_counts_what_was_recorded_and_fell_for_nothing():
+    """Of an epoch of minutes, a third of which was recorded, an argument saves a third: less than a fall may take."""
+    context = build_context(make_run(readings((0, 10), (40, 60), (5, 40)), rows=[(1, 110)]), Options())
+    fell = finding_of("drop", Cause("input-cpu", 0.9, "Images came late"), (70, 110), 30)
+    assert epochs_held_back(context, [], 400.0) == pytest.approx(100 / 400)
+    assert epochs_held_back(context, [fell], 400.0) == pytest.approx(60 / 400)
+    assert epochs_held_back(context, [fell], 10.0) == 1  # never more than there were
+
+
+@pytest.mark.parametrize(("ends_s", "words"), [(110, "for the last 40 s there"), (100, "for 30 s there")])
+def test_a_drop_that_lasts_to_the_end_of_what_was_seen_is_said_to_go_on(ends_s, words):
+    context = build_context(make_run(readings((0, 10), (80, 60), (8, 40)), rows=[]), Options())
+    assert context.trainings[0].train_spans[-1][1] == pytest.approx(110, abs=1)
+    fell = finding_of("drop", Cause("input-cpu", 0.9, "Images came late"), (70, ends_s), 30)
+    where = CodeLocation("workers", "bend", "/work/own.py", 10, 0.9)
+    (said,) = momentary(context, [dataclasses.replace(fell, where=(where,))], (), 1)
+    assert said.sentence.text == f"Look at `bend` (own.py:10): the GPU was idle {words}."

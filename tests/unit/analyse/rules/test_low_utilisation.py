@@ -107,6 +107,12 @@ def test_the_steady_state_is_told_where_drops_took_much_of_the_idle_time(mean_pc
     assert steady_words(mean_pct, steady_pct) == words
 
 
+def test_of_a_gpu_that_mostly_waits_anyway_a_drop_that_took_much_of_the_work_is_told():
+    assert steady_words(26.0, 39.0) == ""
+    assert steady_words(26.0, 39.0, fell=True) == " (39 % without drops)"
+    assert steady_words(33.0, 39.0, fell=True) == ""
+
+
 def test_why_a_loader_does_not_keep_up_is_asked_of_the_loader_alone():
     waiting = signals(700.0)
     full = {**waiting.host.columns, "main_cpu_pct": np.full(60, 100.0), "busiest_worker_cpu_pct": np.full(60, 95.0)}

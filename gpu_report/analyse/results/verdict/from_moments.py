@@ -62,9 +62,10 @@ def _took_s(findings: Sequence[Finding]) -> float:
 def _last(context: Context, findings: Sequence[Finding]) -> str:
     """Return that the only time was the last that was seen of training, in words: it may go on so."""
     of, *others = [one for finding in findings for one in finding.each]
-    ends_s = [span[1] for training in context.trainings for span in training.train_spans[-1:]]
+    ends_s = [span[1] for each in context.trainings for span in (*each.train_spans[-1:], each.span)]
     goes_on = not others and any(abs(of.end_t_s - end_s) <= PHASE_EDGE_S for end_s in ends_s)
-    return "the last " if goes_on and RULES[findings[0].rule].fall else ""
+    rule = RULES[findings[0].rule]
+    return "the last " if goes_on and (rule.fall or rule.at_epoch_ends) else ""
 
 
 def _look(

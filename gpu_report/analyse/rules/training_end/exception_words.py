@@ -24,7 +24,7 @@ ADVICE: Mapping[ExceptionKind, str] = {
     "cuda": AGAIN,
     "communication": "Find the training process (rank) that stopped first: its output says why, `NCCL_DEBUG=INFO` more",
     "loader worker": "Train with `workers=0` once: the error then comes with its own traceback",
-    "nan": "Lower the learning rate (`lr0`), or train with `amp=False`; look for broken labels",
+    "nan": "Lower the learning rate (`lr0`), or train with `amp=False`; look for broken labels and divisions by zero",
     "data set": "Check the paths in the data set's YAML file, and the image or label that the message names",
 }
 # ... and where its code says more.

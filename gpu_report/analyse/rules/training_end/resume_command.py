@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
@@ -50,12 +51,13 @@ def _saved_epoch(context: Context, training: Training, end_s: float) -> int | No
     """Return the last epoch whose checkpoint was seen to be written before an end, or was reported to be over by then.
 
     None where training was over: it was the last one that was asked for, or the final evaluation had begun, before
-    which ultralytics takes from last.pt what a resume needs (`strip_optimizer`).
+    which ultralytics takes from last.pt what a resume needs (`strip_optimizer`). An epoch that is begun anew after its
+    validation was not saved: its loss was NaN.
     """
     rows = [row for row in context.run.epoch_rows if row.run == training.number]
     saved = {row.epoch for row in rows if row.saved_t_s is not None and row.saved_t_s <= end_s}
     phases = training.rank_group.main.phases if training.rank_group else ()
-    reported = [phase for phase in phases if phase.name == "checkpoint" and phase.end_t_s < phases[-1].end_t_s]
+    reported = [phase for phase, after in pairwise(phases) if phase.name == "checkpoint" and phase.epoch != after.epoch]
     saved |= {phase.epoch for phase in reported if phase.epoch is not None}
     last = max(saved, default=None)
     asked = whole(training.settings.get("epochs")) or whole(training.args.get("epochs"))

@@ -26,6 +26,13 @@ def told(*, ended=None, last="train", epochs=30):
     return InsideRun(1, 0, 41, "train", {"epochs": epochs}, tuple(phases), done, ended)
 
 
+def begun_anew():
+    """Return that training with its third epoch over, not saved, for its loss was NaN, and begun once more."""
+    training = told()
+    again = [("validation", 110.0, 112.0), ("checkpoint", 112.0, 113.0), ("train", 113.0, 114.0)]
+    return replace(training, phases=(*training.phases, *(Phase(name, 3, a, b, "inside") for name, a, b in again)))
+
+
 def cut_short(*inside, path=FOLDER, saved=(None, None), args=None, rows=((1, 45.0), (2, 85.0)), events=(KILL,)):
     run = make_run(readings((0, 10), (90, 110)), rows=rows, events=events)
     placed = [replace(row, saved_t_s=t_s) for row, t_s in zip(run.epoch_rows, saved, strict=False)]
@@ -50,6 +57,7 @@ def go_on(epoch, task="detect", model=f"model={FOLDER}/weights/last.pt"):
         (cut_short(saved=(46.0, 86.0)), go_on(2)),  # by the files' times
         (cut_short(saved=(46.0, None)), go_on(1)),
         (cut_short(told(last="checkpoint")), go_on(2)),  # the third was not whole yet
+        (cut_short(begun_anew()), go_on(2)),
         (cut_short(told(), args={"task": "segment"}), go_on(2, "segment")),
         (cut_short(told(), args={"task": "rm -rf /"}), go_on(2)),
         (cut_short(told(), args={"task": []}), go_on(2)),

@@ -87,7 +87,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     unknown = (*_recorder_gone(context), *_unmeasured(trained, unseen, unsampled), *_no_gpu(context))
     if is_inference(context):
         return Verdict((*first, *_of_inference(context, findings, merged), *faults, *unknown))
-    second = tuple(_second(found, findings))
+    second = tuple(beside_lead(found, findings))
     is_lead = not first and lead is None and max(unseen, unsampled) <= 1 - WELL_COVERED  # of a part nothing is said
     sentences = (
         *first,
@@ -106,9 +106,13 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         ),
         *_unnamed(context, lead, findings),
         *(_guessed(context, findings) or _from_outside(context, lead, findings)),
-        *_projected(projection, lead),
+        *projected(projection, lead, [lead.sentence] if lead else []),
         *second,
+<<<<<<< HEAD
         *later,
+=======
+        *projected(projection, lead, second),
+>>>>>>> 4f14d0a2 (Verdict: epochs left stand behind their setting)
         *_limit(limits, findings, projection, lead),
         *interrupted(findings),
         *stopped_early(ending),
@@ -220,11 +224,11 @@ def _from_outside(context: Context, lead: Lead | None, findings: Sequence[Findin
         yield Sentence("record", text, tuple(f.id for f in unknown), UNEXPLAINED)
 
 
-def _projected(projection: Projection | None, lead: Lead | None) -> Iterator[Sentence]:
-    """Yield what the fix comes to for all epochs, or those that were left, where it leads."""
+def projected(projection: Projection | None, lead: Lead | None, said: Sequence[Sentence]) -> Iterator[Sentence]:
+    """Yield what the fix comes to for all epochs, or those that were left, where its cause leads and `said` has it."""
     if projection is None or lead is None or lead.sentence.about != projection.cause or projection.seconds is None:
         return
-    if (projection.epochs or 0) < SEVERAL:
+    if (projection.epochs or 0) < SEVERAL or all(each.kind != FIX or each.about != projection.cause for each in said):
         return
     now_s, expected_s = projection.seconds
     which = f"The {projection.epochs:,} epochs left" if projection.left else f"All {projection.epochs:,} epochs"
@@ -233,11 +237,14 @@ def _projected(projection: Projection | None, lead: Lead | None) -> Iterator[Sen
     yield Sentence("projection", text, about=projection.cause)
 
 
-def _second(found: Sequence[Lead], findings: Sequence[Finding]) -> Iterator[Sentence]:
-    """Yield the argument to set, and functions of the user's, where something else leads: they are worth it, too."""
+def beside_lead(found: Sequence[Lead], findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield the argument to set, and functions of the user's, where something else leads: they are worth it, too.
+
+    What holds back several ranks alike is said once.
+    """
     lasting = {f.id for f in findings if f.rule == "starved"}
-    said = {each.sentence.about for each in found[:1]}
-    for sentence in (each.sentence for each in found[1:]):
+    said, every = {each.sentence.about for each in found[:1]}, {each.sentence.text: each.sentence for each in found}
+    for sentence in list(every.values())[1:]:
         of_another_gpu = sentence.about not in said and lasting.intersection(sentence.findings)
         if sentence.kind == FIX or sentence.names_own or of_another_gpu:
             yield sentence

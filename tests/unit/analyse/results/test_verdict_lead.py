@@ -11,11 +11,12 @@ from gpu_report.analyse.advice.way_on import NEXT_TIME
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict.from_moments import momentary
 from gpu_report.analyse.results.verdict.from_starts import slow_starts
-from gpu_report.analyse.results.verdict.lead import epochs_held_back
+from gpu_report.analyse.results.verdict.lead import LOOK, Lead, epochs_held_back
 from gpu_report.analyse.results.verdict.leads import leads
+from gpu_report.analyse.results.verdict.sentences import beside_lead, projected
 from gpu_report.catalogue import ENDS_SHARE_KEY
 from gpu_report.load import load_run
-from gpu_report.model import Advice, Cause, CodeLocation, Evidence, Finding, Options
+from gpu_report.model import Advice, Cause, CodeLocation, Evidence, Finding, Options, Sentence
 
 
 def finding_of(rule, cause, span, lost_gpu_s):
@@ -219,3 +220,19 @@ def test_a_drop_that_lasts_to_the_end_of_what_was_seen_is_said_to_go_on(ends_s, 
     where = CodeLocation("workers", "bend", "/work/own.py", 10, 0.9)
     (said,) = momentary(context, [dataclasses.replace(fell, where=(where,))], (), 1)
     assert said.sentence.text == f"Look at `bend` (own.py:10): the GPU was idle {words}."
+
+
+def test_what_all_epochs_come_to_stands_behind_the_setting_that_it_is_of():
+    """A function of the user's that leads would win far more than the setting beside it."""
+    found = analysis_of("n-starved")
+    fix = found.verdict.sentences[0]
+    led = Lead(Sentence(LOOK, "Look at `note`.", fix.findings, fix.about, names_own=True), 90.0)
+    assert list(projected(found.projection, led, [led.sentence])) == []
+    assert [each.kind for each in projected(found.projection, led, [fix])] == ["projection"]
+    elsewhere = Lead(dataclasses.replace(led.sentence, about="main-process"), 90.0)
+    assert list(projected(found.projection, elsewhere, [fix])) == []
+
+
+def test_what_holds_back_several_ranks_alike_is_said_once():
+    same = [Lead(Sentence(LOOK, "Look at `exchange`.", (name,), "main-process", names_own=True), 9.0) for name in "abc"]
+    assert list(beside_lead(same, [])) == []

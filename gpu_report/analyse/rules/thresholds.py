@@ -41,6 +41,7 @@ ENDS_NAMED_S = 0.05  # each epoch: a validation or a checkpoint of less is not w
 LONG_ENDS_LEAST = 5  # epochs that say so, without the first: a warm validation takes as long every time
 # ... or two whose ends take so long each (a warm validation differs by tenths of a second, H100), and agree
 LONG_END_S = 2.0
+LONG_END_ALONE_S = 60.0  # beside it a start of workers (10 s) is within what may differ
 ENDS_AGREE = 1.25  # times the shorter one
 # ... or any epochs whose validation takes so long, and longer than to train a whole one: what the first one needs to
 # start its workers (4.4 s of 24 workers, YOLO11m, H200) changes little about it.

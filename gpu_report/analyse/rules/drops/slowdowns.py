@@ -10,7 +10,7 @@ from gpu_report.analyse.causes.slower_storage import advice_on_storage
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops import fall_evidence
-from gpu_report.analyse.rules.drops.at_epoch_end import drop_parts
+from gpu_report.analyse.rules.drops.at_epoch_end import SEVERAL, drop_parts
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import LOW_READINGS
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
@@ -125,11 +125,12 @@ def _trains(context: Context, fall: Drop) -> bool:
 
 
 def _goes_beyond_drops(context: Context, fall: Drop) -> bool:
-    """Tell whether a fall has drops, and is one without them as well, for longer than they took."""
+    """Tell whether a fall has several drops, and is one without them as well, for longer than they took."""
     series = context.series_of(fall.gpu)
-    rest = minus([fall.span], union([drop.span for drop in context.drops if _meet(fall, drop)]))
+    pieces = [drop.span for drop in context.drops if _meet(fall, drop)]
+    rest = minus([fall.span], union(pieces))
     rest_s = length_s(rest)
-    if rest_s == fall.duration_s or rest_s < fall.duration_s * (1 - PIECES_SHARE):
+    if len(pieces) < SEVERAL or rest_s < fall.duration_s * (1 - PIECES_SHARE):
         return False
     mean_pct = sum((end - start) * series.mean_util_pct(start, end) for start, end in rest) / rest_s
     return mean_pct < _options(context).line_share * fall.level_pct

@@ -401,7 +401,7 @@ def test_what_scatters_is_slowed_for_as_long_as_its_means_over_a_while_are_low()
 def test_drops_between_which_utilisation_is_low_as_well_are_one_slowdown_though_its_cause_is_unknown():
     """One reading each 5 s of a GPU that waits for seconds is 0 or 100 %: some low ones follow each other."""
     waits = [70.0, 50.0] * 94
-    waits[90:90] = [5.0] * 12
+    waits[130:130] = waits[90:90] = [5.0] * 12
     steady = readings((92, 3600), interval_s=5.0)
     rows = [(number, 20 + 700 * number) for number in range(1, 12)]
     run = make_run([*readings((0, 20), interval_s=5.0), *steady, *waits, *steady], interval_s=5.0, rows=rows)

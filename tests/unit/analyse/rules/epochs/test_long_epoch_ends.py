@@ -354,3 +354,8 @@ def test_validations_that_get_longer_make_epochs_slower():
 )
 def test_validations_that_get_hardly_longer_or_shorter_are_none(validations):
     assert slowing(trained(60.0, validations)) == []
+
+
+@pytest.mark.parametrize(("validations", "told"), [([130.0, 125.0], 1), ([20.0, 125.0], 0), ([30.0, 25.0], 0)])
+def test_two_long_ends_that_agree_are_enough_also_shorter_than_training(validations, told):
+    assert len(ends(trained(200.0, validations))) == told

@@ -1,15 +1,19 @@
 """Rule: utilisation fell under half of its level and stayed there, with what happened beside it."""
 
 from gpu_report.analyse.causes import explain
+from gpu_report.analyse.causes.confidence import POSSIBLE
 from gpu_report.analyse.causes.late_first_batches import with_late_first_batch
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import DropPart, drop_parts
 from gpu_report.analyse.rules.drops.cause_at_epoch_end import EpochEndCause, epoch_end_cause
+from gpu_report.analyse.rules.drops.regular import regular_drops
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.signals.utilisation_drops import Drop
-from gpu_report.model import Advice, Evidence, Finding
+from gpu_report.model import Advice, Cause, Evidence, Finding
 from gpu_report.wording import fall_words, length
+
+COMES_ROUND = Cause("validation", POSSIBLE, "it comes round as the validations of epochs do; no epochs are known here")
 
 
 def drops(context: Context) -> list[Finding]:
@@ -29,12 +33,13 @@ def _finding(context: Context, part: DropPart) -> Finding:
     at_end = epoch_end_cause(context, drop) if part.explained else None
     signals = context.signals.of(drop.gpu, *drop.span)
     kernel_was_read = context.run.kernel.status == "read"
-    expects = at_end.cause if at_end else None
+    regular = drop in context.cached(regular_drops)
+    expects = at_end.cause if at_end else COMES_ROUND if regular else None
     explained = explain(signals, fell=True, expected=expects, kernel_was_read=kernel_was_read)
     explained = with_late_first_batch(context, drop, explained)
     cause = explained.cause
     expected = (
-        at_end is not None and cause == at_end.cause
+        expects is not None and cause == expects
     ) or cause.name == "startup"  # which comes once, and to every training
     return context.finding(
         "sustained-low" if drop.sustained else "drop",

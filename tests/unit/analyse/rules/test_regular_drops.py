@@ -1,0 +1,25 @@
+"""Drops of a log without a run folder that come round as validations do."""
+
+import pytest
+from support.runs import make_run, readings
+
+from gpu_report.analyse import analyse
+
+
+def drops(low_pct, lengths, rows=()):
+    """Return the drops of a training that fell to `low_pct` for 60 s after each of so many seconds."""
+    parts = [part for length_s in lengths for part in ((92, length_s), (low_pct, 60))]
+    run = make_run(readings((0, 20), *parts, (92, 300)), rows=rows)
+    return [f for f in analyse(run).findings if f.rule == "drop" and not f.expected]
+
+
+def test_what_comes_round_and_works_may_be_validation_and_is_no_warning():
+    assert drops(30, [600, 604, 598, 601, 599]) == []
+
+
+@pytest.mark.parametrize(
+    ("low_pct", "lengths"), [(1, [600] * 5), (30, [600, 200, 900, 350, 1200])], ids=["an idle GPU", "at any time"]
+)
+def test_what_is_idle_or_comes_at_any_time_is_a_warning(low_pct, lengths):
+    (found,) = drops(low_pct, lengths)
+    assert (found.severity != "info", len(found.occurrences)) == (True, 5)

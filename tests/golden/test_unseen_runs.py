@@ -25,7 +25,7 @@ BEGINS = {
     "drone_inspection": "Set `cache=ram` (now False): epochs drop from 4 min 27 s to about 1 min 43 s",
     "fp32_obb": "Set `amp=True` (up to 7\u00d7 faster): the training computed in 32 bits, without tensor cores",
     "fp32_repro": "Restart with `amp=True` (up to 7\u00d7 faster): the training computed in 32 bits",
-    "hang_label_server": "The training hung in epoch 2 for 29 s, waiting for the data loader, until Ctrl-C. Look at `newest",
+    "hang_label_server": "The training hung in epoch 2 for 29 s, waiting for the data loader, until Ctrl-C. Look at",
     "healthy_small": "Nothing to fix: the GPU was busy 64 %",
     "live_dashboard2": "Look at `smooth` (dashboard.py:23): this background thread kept Python busy 53 % of the time",
     "mlflow_remote": "Look at `log_metric` (tracking.py:13)",

@@ -108,11 +108,8 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *(_guessed(context, findings) or _from_outside(context, lead, findings)),
         *projected(projection, lead, [lead.sentence] if lead else []),
         *second,
-<<<<<<< HEAD
-        *later,
-=======
         *projected(projection, lead, second),
->>>>>>> 4f14d0a2 (Verdict: epochs left stand behind their setting)
+        *later,
         *_limit(limits, findings, projection, lead),
         *interrupted(findings),
         *stopped_early(ending),

@@ -5,6 +5,7 @@ from collections.abc import Hashable
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.setup.batch import batch_too_large
 from gpu_report.analyse.rules.setup.check import Check, SetupIssue
+from gpu_report.analyse.rules.setup.clocks import application_clocks
 from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
 from gpu_report.analyse.rules.setup.images import enlarged
 from gpu_report.analyse.rules.setup.nccl import transport_off
@@ -37,6 +38,7 @@ CHECKS: tuple[Check, ...] = (
     enlarged,
     transport_off,
     pcie_link,
+    application_clocks,
     shared_memory,
     threads,
     cores,

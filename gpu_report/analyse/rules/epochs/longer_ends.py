@@ -12,6 +12,8 @@ from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.model import Advice, Cause, Finding
 from gpu_report.wording import brief_length
 
+SAID = {"validation": "validation", "checkpoint": "saving"}
+
 
 def ends_slowing(context: Context, epochs: Sequence[TrainedEpoch], _: HeldUp) -> list[Finding]:
     """Report ends of epochs that take longer and longer, by a share of the whole epoch that a person would notice."""
@@ -40,7 +42,8 @@ def _lost_s(epochs: Sequence[TrainedEpoch], grown: Trend) -> float:
 
 
 def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
-    lost_s, name = _lost_s(epochs, grown), _grown_part(epochs, grown)
+    lost_s, part = _lost_s(epochs, grown), _grown_part(epochs, grown)
+    name = SAID[part]
     since = risen_since(epochs, [_end_s(each) for each in epochs], grown)
     from_to = f"from {brief_length(grown.first)} to {brief_length(grown.last)} an epoch"
     short = f"Find what makes {name} longer"
@@ -50,7 +53,7 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         (since.span[0], epochs[-1].span[1] + _end_s(epochs[-1])),
         f"Epochs got slower{'' if since is epochs[0] else f' from epoch {since.epoch} on'}: {name} went {from_to}",
         evidence=numbers_of_growth(grown, f"{name} of an epoch", lost_s),
-        cause=Cause(name, LIKELY, f"{name} went {from_to}"),
+        cause=Cause(part, LIKELY, f"{name} went {from_to}"),
         advice=(Advice(f"{short}: more boxes, plots, or a callback that keeps or reads more each time", short=short),),
         epoch=None,
         phase=None,

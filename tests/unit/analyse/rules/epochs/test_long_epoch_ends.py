@@ -359,3 +359,23 @@ def test_validations_that_get_hardly_longer_or_shorter_are_none(validations):
 @pytest.mark.parametrize(("validations", "told"), [([130.0, 125.0], 1), ([20.0, 125.0], 0), ([30.0, 25.0], 0)])
 def test_two_long_ends_that_agree_are_enough_also_shorter_than_training(validations, told):
     assert len(ends(trained(200.0, validations))) == told
+
+
+def test_saving_that_gets_longer_is_said_so():
+    """Each epoch saves for as long as its number says, twice."""
+    run = trained(40.0, [4.0] * 12, 0.0)
+    (process,) = run.inside
+    phases, t_s = [], 10.0
+    for number in range(1, 13):
+        for name, length_s in (("train", 40.0), ("validation", 4.0), ("checkpoint", 2.0 * number)):
+            phases.append(Phase(name, number, t_s, t_s + length_s, "inside"))
+            t_s += length_s
+    starts = {phase.epoch: phase for phase in phases if phase.name == "train"}
+    epochs = tuple(
+        dataclasses.replace(each, start_t_s=starts[each.epoch].start_t_s, end_t_s=starts[each.epoch].end_t_s)
+        for each in process.epochs
+    )
+    inside = dataclasses.replace(process, phases=(process.phases[0], *phases), epochs=epochs)
+    longer = dataclasses.replace(make_run([0.0] * 10 + [50.0] * round(t_s - 10)), inside=(inside,))
+    (finding,) = slowing(longer)
+    assert (finding.cause.name, finding.advice[0].short) == ("checkpoint", "Find what makes saving longer")

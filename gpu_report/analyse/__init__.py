@@ -50,7 +50,7 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
     counted = findings
     ledger, epochs = build_ledger(context, findings, low), summarise_epochs(context, findings)
     findings, limits = advise(context, epochs, findings, find_speedup_limits(context, epochs, findings))
-    projection = project(context, training_of_limits(context, epochs), limits, ending)
+    projection = project(context, training_of_limits(context, epochs), limits, ending, findings)
     findings = one_way_on(context, findings, ending, projection)
     together = groups_of(groups, findings)
     ids = ids_of(together)

@@ -186,7 +186,8 @@ class Advice:
 
     `gain_at_most` is the share of the time of training (0 to 1) that can be won at all, `gain_estimate` what this
     change is likely to win of it; None where that cannot be worked out. `short` is the same in a few words, empty where
-    the text is no longer than that; `resume` is the command that it says to resume the training with.
+    the text is no longer than that; `resume` is the command that it says to resume the training with, after which epoch
+    `resume_after`.
     """
 
     text: str
@@ -197,6 +198,7 @@ class Advice:
     gain_estimate: float | None = None
     short: str = ""
     resume: str = ""
+    resume_after: int | None = None
 
 
 @dataclass(frozen=True)
@@ -282,9 +284,9 @@ class EpochNow:
 class Projection:
     """What one fix is likely to do to a whole epoch, and to all epochs that are projected, in seconds.
 
-    `epochs` are those that were left when the training ended or the recording did (`left`), else all that were asked
-    for. Start-up and final evaluation are not in it. `price_per_s` is that of all GPUs of the training, None without a
-    price.
+    `epochs` are those that were left when the training ended or the recording did (`left`), from where it can be
+    resumed, else all that were asked for. Start-up and final evaluation are not in it. `price_per_s` is that of all
+    GPUs of the training, None without a price.
     """
 
     fix: str

@@ -4,19 +4,24 @@ from collections.abc import Sequence
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.model import Ending, Projection, SpeedupLimit, epoch_now_s
+from gpu_report.model import Ending, Finding, Projection, SpeedupLimit, epoch_now_s
 
 OVER = frozenset({"finished", "early stop"})  # no epoch is left of a training that ended so
 SECONDS_PER_HOUR = 3600
 
 
 def project(
-    context: Context, training: Training | None, limits: Sequence[SpeedupLimit], ending: Ending | None
+    context: Context,
+    training: Training | None,
+    limits: Sequence[SpeedupLimit],
+    ending: Ending | None,
+    findings: Sequence[Finding] = (),
 ) -> Projection | None:
     """Return what the fix that saves most does, None where none can be estimated.
 
-    The epochs are those that were asked for; of a training that was cut short, or goes on, those that are left. One
-    that ends after a time (`time`) makes more epochs with the fix, and takes as long: then no number is known.
+    The epochs are those that were asked for; of a training that was cut short, or goes on, those that are left, from
+    where it can be resumed. One that ends after a time (`time`) makes more epochs with the fix, and takes as long: then
+    no number is known.
     """
     estimated = [limit for limit in limits if limit.saves_s]
     best = max(estimated, key=lambda limit: limit.saves_s or 0.0, default=None)
@@ -24,7 +29,7 @@ def project(
     if best is None or now_s is None:
         return None
     is_timed = training is not None and bool(training.settings.get("time") or training.args.get("time"))
-    epochs, left = (None, False) if is_timed else _epochs(ending)
+    epochs, left = (None, False) if is_timed else _epochs(ending, _resumed_after(findings))
     price, gpus = context.options.price_per_hour, len(training.gpus) if training and training.gpus else 1
     return Projection(
         fix=best.fix,
@@ -37,11 +42,17 @@ def project(
     )
 
 
-def _epochs(ending: Ending | None) -> tuple[int | None, bool]:
-    """Return how many epochs are projected, and whether they are those that were left when the training ended."""
+def _resumed_after(findings: Sequence[Finding]) -> int | None:
+    """Return after which epoch the training can be resumed: others that it did are done again; None where it cannot."""
+    return next((a.resume_after for finding in findings for a in finding.advice if a.resume), None)
+
+
+def _epochs(ending: Ending | None, resumed_after: int | None) -> tuple[int | None, bool]:
+    """Return how many epochs are projected, and whether they are those that are left to do."""
     if ending is None:
         return None, False
     if ending.name in OVER or ending.epoch is None or ending.epochs is None:
         return (ending.epoch if ending.name == "early stop" else ending.epochs), False
     done = ending.epoch if ending.whole_epochs else ending.epoch - 1
+    done = done if resumed_after is None else min(done, resumed_after)
     return max(ending.epochs - done, 0) or None, True

@@ -44,7 +44,7 @@ def _with_resume_command(context: Context, finding: Finding, *, leaked: bool) ->
         f"in {script}, " if (script := _script(context.run.recording.command)) and command.startswith(CALLED) else ""
     )
     text = f"Resume after epoch {epoch}, the last with saved weights: {where}`{command}`"
-    return replace(finding, advice=(*finding.advice, Advice(text, resume=command)))
+    return replace(finding, advice=(*finding.advice, Advice(text, resume=command, resume_after=epoch)))
 
 
 def _saved_epoch(context: Context, training: Training, end_s: float) -> int | None:

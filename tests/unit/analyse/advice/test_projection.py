@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from gpu_report.analyse.advice.projection import project
-from gpu_report.model import Ending, Options, SpeedupLimit, epoch_now_s
+from gpu_report.model import Advice, Ending, Finding, Options, SpeedupLimit, epoch_now_s
 
 NOW = SpeedupLimit("input-cpu", 12.0, 2.0, "", epoch_s_estimate=3.0, fix="workers=8", rest_s=1.5)
 OTHER = SpeedupLimit("trainer-blocked", 14.0, 10.0, "", rest_s=1.5)
@@ -55,6 +55,15 @@ def test_without_an_estimate_there_is_none():
 def test_the_epochs_are_those_left_or_all(ending, epochs, left):
     found = projected(NOW, ending=ending)
     assert (found.epochs, found.left) == (epochs, left)
+
+
+@pytest.mark.parametrize(("after", "epochs"), [(1, 39), (5, 35), (None, 34)])
+def test_epochs_after_the_last_saved_weights_are_left_too(after, epochs):
+    resume = Advice("Resume", resume="yolo train resume", resume_after=after)
+    ended = Finding("ended-1", "run-ended", "info", None, 9.0, 9.0, "Stopped", advice=(resume,))
+    training = SimpleNamespace(gpus=(0,), settings={}, args={})
+    ending = Ending("interrupted", 9.0, epoch=7, epochs=40)
+    assert project(SimpleNamespace(options=Options()), training, (NOW,), ending, [ended]).epochs == epochs
 
 
 def test_money_is_that_of_all_gpus():

@@ -43,8 +43,8 @@ def others_on_cpu(context: Context) -> Iterator[Lead]:
         yield Lead(Sentence(LOOK, text), others / cores * seconds_trained(context))
 
 
-def on_cpu(context: Context) -> Iterator[Sentence]:
-    """Yield how many cores a training on the CPU used, and who used the others, unless that leads."""
+def on_cpu(context: Context, *, others_said: bool) -> Iterator[Sentence]:
+    """Yield how many cores a training on the CPU used, and who used the others, unless what leads has said that."""
     recording, used = context.run.recording, _cores_used(context)
     cores = recording.usable_cores
     if used is None or not cores:
@@ -53,7 +53,7 @@ def on_cpu(context: Context) -> Iterator[Sentence]:
     yield Sentence("work", f"The training ran on the CPU: it used {ours:.1f} of {cores:g} cores.")
     online = recording.cores_online or cores
     felt = others >= online - cores + th.OTHERS_CORES_SHARE * cores  # on more than those that the training may not use
-    if felt and not list(others_on_cpu(context)):
+    if felt and not others_said:
         yield Sentence("work", f"Other programs used {others:.1f} cores meanwhile.")
 
 

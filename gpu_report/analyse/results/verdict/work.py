@@ -56,12 +56,22 @@ def _says_enough(finding: Finding) -> bool:
 
 
 def work_sentences(  # noqa: PLR0913 - what it is judged by
-    context: Context, trained: Busy, unseen: float, findings: Sequence[Finding], *, is_lead: bool, marred: bool
+    context: Context,
+    trained: Busy,
+    unseen: float,
+    findings: Sequence[Finding],
+    *,
+    is_lead: bool,
+    marred: bool,
+    others_said: bool = False,
 ) -> Iterator[Sentence]:
-    """Yield how busy the GPUs were in training, with the cause where one lasts; as the lead, what to think of it."""
+    """Yield how busy the GPUs were in training, with the cause where one lasts; as the lead, what to think of it.
+
+    `others_said` says that who used the cores of a training on the CPU stands before it.
+    """
     judged = is_lead and not context.too_coarse
     if trained is None:
-        yield from on_cpu(context)
+        yield from on_cpu(context, others_said=others_said)
         if said := _reported_work(context) or _no_work(context, unseen):
             yield Sentence("work", said)
     elif not is_judged(trained, findings):

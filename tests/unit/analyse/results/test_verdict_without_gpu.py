@@ -82,3 +82,12 @@ def test_others_that_took_most_of_the_cores_lead(every_pct, leads):
     said = analyse(on_cpu(main_pct=60.0, every_pct=every_pct)).verdict.sentences
     assert (said[0].text == "Keep other programs off the CPU: they used 3.3 of 4 cores.") is leads
     assert sum("Other programs" in each.text for each in said) <= 1
+
+
+def test_others_on_the_cores_are_said_where_a_function_leads_and_they_could():
+    said = [each.text for each in analyse(on_cpu(logs_share=0.95, main_pct=60.0, every_pct=99.0)).verdict.sentences]
+    assert said[0].startswith("Look at `log_images`")
+    assert "Other programs used 3.4 cores meanwhile." in said
+    led = [each.text for each in analyse(on_cpu(logs_share=0.0, main_pct=60.0, every_pct=99.0)).verdict.sentences]
+    assert led[0] == "Keep other programs off the CPU: they used 3.4 of 4 cores."
+    assert "Other programs used 3.4 cores meanwhile." not in led

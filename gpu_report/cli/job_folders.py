@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from gpu_report import schema
@@ -129,6 +127,8 @@ def read_nodes(
     tasks = [(folder, options) for folder in folders]
     processes = _worth(folders)
     if redaction is None and processes > 1:
+        from concurrent.futures import ProcessPoolExecutor
+
         with ProcessPoolExecutor(processes, mp_context=_processes()) as pool:
             found = _followed(pool.map(_node, tasks), folders, progress)
     else:
@@ -162,6 +162,8 @@ def _worth(folders: Sequence[Path]) -> int:
 
 def _processes() -> BaseContext:
     """Return how processes are started: pandas is imported once for all of them, where they can be forked so."""
+    import multiprocessing
+
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

@@ -21,6 +21,7 @@ from gpu_report.cli.help_text import examples
 from gpu_report.cli.job_folders import begin_processes, nodes_of, read_nodes
 from gpu_report.cli.output_files import OutputFile, refuse_twice, write
 from gpu_report.cli.report_files import write_report
+from gpu_report.few_collections import few_collections
 from gpu_report.terminal import ProgressLine, with_command_lines, without_commands
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 @click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
 @option_to_redact
 @options_of_analysis
+@few_collections()
 def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     output: Path,
     runs: tuple[Path, ...],

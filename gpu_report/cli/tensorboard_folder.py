@@ -16,7 +16,6 @@ from typing import Final
 from gpu_report import schema
 from gpu_report.errors import InputError, UsageError
 from gpu_report.ordinary_file import open_ordinary
-from gpu_report.tfevents.files import event_files
 
 EVENT_FILE: Final = "events.out.tfevents.gpu-report"
 WRITTEN_BY_YOLO: Final = (schema.YOLO_ARGS, schema.YOLO_WEIGHTS, "weights/best.pt")
@@ -32,6 +31,8 @@ ADVICE: Final = "name a folder of its own, such as tensorboard/run1"
 
 def file_in(folder: Path) -> Path:
     """Return the event file to write in a folder; UsageError for a folder that is in use by something else."""
+    from gpu_report.tfevents.files import event_files
+
     folder = folder.expanduser()
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file: {ADVICE}")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpu_report import __version__
 from gpu_report.errors import GpuReportError, InputError, UsageError
+from gpu_report.few_collections import few_collections
 from gpu_report.fleet.cells import Cell, Rows, row
 from gpu_report.fleet.places import Place
 from gpu_report.fleet.remote import fetch, is_url
@@ -38,19 +37,8 @@ def read_runs(places: Sequence[Place]) -> list[ReadRun]:
     import pandas as pd  # noqa: PLC0415 - a worker loads it, not who asks for it
 
     # With pyarrow beside it pandas keeps texts as Arrow does, which takes a quarter longer for tables of a few rows.
-    with pd.option_context("mode.string_storage", "python"), _few_collections():
+    with pd.option_context("mode.string_storage", "python"), few_collections():
         return [read_one(place) for place in places]
-
-
-@contextmanager
-def _few_collections() -> Iterator[None]:
-    """Look for garbage in cycles less often: there is little, and looking takes a tenth of a short run's analysis."""
-    before = gc.get_threshold()
-    gc.set_threshold(100 * before[0], *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def read_one(place: Place) -> ReadRun:

@@ -19,7 +19,6 @@ from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.drops import drops
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.tensor_share import nearly_empty
 from gpu_report.analyse.timeline.trainings import Training
@@ -119,7 +118,7 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
         "starved",
         severity,
         span,
-        f"{_how_busy(context, busy, low, cause, by_nature=by_nature)}: {cause.explanation}",
+        f"{_how_busy(context, busy, low, by_nature=by_nature)}: {cause.explanation}",
         gpu=signals.gpu,
         evidence=(
             *numbers,
@@ -155,19 +154,13 @@ def _of_its_call(context: Context, training: Training, signals: IntervalSignals,
     return of_growth(context.signals.call_growth(signals.gpu, stood.call, training)) if is_why else ()
 
 
-def _fell(context: Context, gpu: int, cause: Cause) -> bool:
-    """Tell whether utilisation of a GPU fell for another cause than the one that lasts."""
-    fell = (drop for drop in context.cached(drops) if drop.gpu == gpu and not drop.expected)
-    return any(drop.cause is not None and drop.cause.name != cause.name for drop in fell)
-
-
-def _how_busy(context: Context, busy: Busy, low: _Low, cause: Cause, *, by_nature: bool) -> str:
+def _how_busy(context: Context, busy: Busy, low: _Low, *, by_nature: bool) -> str:
     gpu = low.signals.gpu
     if busy is None:
         waited_pct = 100 * (low.waited or 0.0)
         return f"The training on GPU {gpu} waited for data {waited_pct:.0f} % of the time in steady state"
     mean_pct, seconds = busy
-    steady = steady_words(mean_pct, low.mean_pct, fell=_fell(context, gpu, cause))
+    steady = steady_words(mean_pct, low.mean_pct)
     words = busy_words(mean_pct, by_nature=by_nature)
     sm_pct = low.signals.gpu_within("sm_active_pct")
     sms = f", its SMs {sm_pct:.0f} %" if mean_pct >= HEALTHY_PCT and sm_pct is not None and by_nature else ""

@@ -25,6 +25,7 @@ from gpu_report.wording import fall_words, length
 MEANS_OF = 12  # readings, at least: a driver reads 0 or 100 % of a GPU that waits for seconds, and four are no mean
 PIECES_SHARE = 0.67  # of a fall: drops that make up more of it are the event
 MEANS_S = 20.0  # three of them are a minute, and a GPU that waits for data has had dozens of batches in each
+HALF = 0.5  # of training: a fall for its loader that came and went is less
 SCATTERS_OVER_S = 300.0  # of means before a fall: fewer do not say how far they scatter
 LASTING = frozenset({"starved", "slow-epoch", "data-wait-growing"})
 ARRIVES_SLOWLY = frozenset({"input-latency", "input-stalled"})
@@ -46,11 +47,15 @@ def beside_slow_loading(context: Context) -> Context:
     """Return a run without falls for its loader in its steady state, where they are less than half of a training.
 
     What it waits for all the time is another matter: a short training would be judged by the one that came and went.
+    One that lasts to the end may be more of it: what was before is then what the training can do.
     """
     spans = union([f.span for f in context.cached(slowdowns) if f.cause is not None and CAUSES[f.cause.name].is_input])
     trained = union([span for training in context.trainings for span in training.train_spans])
-    few = 2 * length_s(intersect(trained, spans)) < length_s(trained)
-    return context.without(spans) if spans and few else context
+    if not spans or not trained:
+        return context
+    goes_on = spans[-1][1] >= trained[-1][1] - th.ABUTS_S
+    most = th.FALL_THAT_GOES_ON_SHARE if goes_on else HALF
+    return context.without(spans) if length_s(intersect(trained, spans)) < most * length_s(trained) else context
 
 
 def without_parts(found: Sequence[Finding]) -> list[Finding]:

@@ -11,7 +11,7 @@ from support.runs import PROCESSES, make_run, readings
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
-from gpu_report.analyse.rules.drops.slowdowns import beside_slow_loading
+from gpu_report.analyse.rules.drops.slowdowns import beside_slow_loading, slowdowns
 from gpu_report.analyse.timeseries.intervals import intersect, length_s
 from gpu_report.model import InsideEpoch, InsideRun, JobPart, KernelEvent, Options, Phase, RecordedEvent
 
@@ -321,12 +321,13 @@ CROWDED = {"cpu_pct": 99.0, "main_cpu_pct": 60.0, "workers_cpu_pct": 240.0, "cpu
 USUAL = {"cpu_pct": 30.0, "main_cpu_pct": 110.0, "workers_cpu_pct": 300.0, "cpu_pressure_pct": 1.0}
 
 
-def slowed_run(percent=50, seconds=20, host=True):
-    run = make_run(readings((0, 10), (90, 60), (percent, seconds), (90, 50 - seconds)), rows=[(1, 55), (2, 115)])
+def slowed_run(percent=50, seconds=20, host=True, before=60):
+    levels = (0, 10), (90, before), (percent, seconds), (90, 110 - before - seconds)
+    run = make_run(readings(*levels), rows=[(1, 55), (2, 115)])
     columns = {c.name: np.full(SECONDS, NAN) for c in schema.HOST_QUANTITIES}
     for name in CROWDED if host else ():
         columns[name] = np.full(SECONDS, USUAL[name])
-        columns[name][70 : 70 + seconds] = CROWDED[name]
+        columns[name][10 + before : 10 + before + seconds] = CROWDED[name]
     table = pd.DataFrame({"t_s": np.arange(SECONDS, dtype=float), **columns})
     return dataclasses.replace(run, host=table, recording=dataclasses.replace(run.recording, cores=16))
 
@@ -354,6 +355,16 @@ def test_what_slows_the_loader_for_a_while_is_no_part_of_the_steady_state():
     assert length_s(beside.signals.steady) > 30
     without_cause = build_context(slowed_run(host=False), Options())
     assert beside_slow_loading(without_cause) is without_cause
+
+
+@pytest.mark.parametrize(("before", "seconds", "is_beside"), [(45, 65, True), (45, 57, False), (25, 85, False)])
+def test_a_fall_for_the_loader_that_lasts_to_the_end_is_beside_what_the_training_could_do_before(
+    before, seconds, is_beside
+):
+    """Not where it came and went, nor where so little was before it that the loader's first batches may be it."""
+    context = build_context(slowed_run(seconds=seconds, before=before), Options())
+    assert context.cached(slowdowns)
+    assert (beside_slow_loading(context) is not context) == is_beside
 
 
 @pytest.mark.parametrize("run", [slowed_run(host=False), slowed_run(percent=65), slowed_run(seconds=9)])

@@ -273,3 +273,7 @@ LARGER_BATCH_FROM = 20  # batches of an epoch: of twice the size 10 are left, an
 # Of the highest: V100s come with application clocks of 0.86 of it, and the last tenth is hardly reached under load.
 SET_CLOCK_SHARE = 0.8
 SET_CLOCK_OF_WORK = 0.9  # of the readings at work, with no other reason beside it
+
+# Of another model's share of its power limit: steps as heavy take GPUs of one generation to like shares (0.8 to 1), and
+# one that spins half of the time draws 0.6 of what it would.
+UNLIKE_POWER_SHARE = 0.75

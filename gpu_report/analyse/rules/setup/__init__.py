@@ -22,6 +22,7 @@ from gpu_report.analyse.rules.setup.torch import (
     torch_too_new,
     torch_without_cuda,
 )
+from gpu_report.analyse.rules.setup.unlike_gpus import unlike_gpus
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Finding
 
@@ -39,6 +40,7 @@ CHECKS: tuple[Check, ...] = (
     transport_off,
     pcie_link,
     application_clocks,
+    unlike_gpus,
     shared_memory,
     threads,
     cores,

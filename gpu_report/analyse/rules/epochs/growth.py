@@ -83,10 +83,12 @@ def lost_gpu_s(context: Context, epochs: Sequence[TrainedEpoch], lost_s: float) 
     return lost_s * max(len(training.gpus) if training is not None else 0, 1)
 
 
-def advice_on_growth(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, otherwise: str) -> Advice:
+def advice_on_growth(
+    context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, otherwise: str, where: str = "between epochs"
+) -> Advice:
     """Return where to look for what grew: the function that made most of it, where lines were noted, else `otherwise`.
 
-    What changed once, at one epoch, is no growth: then it is to look at what changed there.
+    What changed once, at one epoch, is no growth: then it is to look at what changed, and `where`.
     """
     found = _grown_most(context, epochs, grown)
     if found is not None:
@@ -95,7 +97,7 @@ def advice_on_growth(context: Context, epochs: Sequence[TrainedEpoch], grown: Tr
         waits = f"the GPU waited {epoch_length(first_s)} an epoch for it at first, {epoch_length(last_s)} at last"
         return Advice(f"{short}: {waits}", short=short)
     if not grown.is_gradual:
-        return _short("Find what changed between epochs")
+        return _short(f"Find what changed {where}")
     why = "a list that is kept, a file that is read again, memory that is not given back"
     return Advice(f"{otherwise}: {why}", short=otherwise)
 

@@ -274,6 +274,9 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
     on_gpu = advice_on_clock(context, first, last, slower=grown.first / grown.last)
     on_gpu = on_gpu or advice_on_full_memory(context, first, last)
     since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
+    why = None if on_gpu else _held_up(context, last, first)
+    is_main = why is not None and why.cause.name == "main-process"
+    where = "in the main process from then on" if is_main else "between epochs"
     return context.finding(
         "epochs-slowing",
         "warning",
@@ -281,7 +284,8 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         f"Epochs got slower{'' if since is epochs[0] else f' from epoch {since.epoch} on'}: training went from "
         f"{brief_length(grown.first)} to {brief_length(grown.last)} an epoch",
         evidence=evidence_of_growth(context, epochs, grown, "training of an epoch", lost_s),
-        advice=(on_gpu or advice_on_growth(context, epochs, grown, _look(context, epochs, grown)),),
+        cause=why.cause if why is not None else None,
+        advice=(on_gpu or advice_on_growth(context, epochs, grown, _look(context, epochs, grown), where),),
         kernel_events=() if since is epochs[0] else _kernel(context, since),
         epoch=None,
         phase=None,

@@ -467,6 +467,18 @@ def test_what_changed_once_is_no_growth():
     assert "Find what grows" not in text
 
 
+def test_a_full_main_process_is_why_a_gpu_that_waits_for_no_data_works_less_from_an_epoch_on():
+    lengths = [20.0] * 6 + [36.0] * 9
+    starts = [start_of(n, lengths) for n in range(1, len(lengths) + 1)]
+    busy = [(start, start + length, 1800 / length) for start, length in zip(starts, lengths, strict=True)]
+    count = round(sum(lengths) + VALIDATION_S * len(lengths) + 10) + 5
+    columns = {"main_cpu_pct": [100.0] * count, "workers_cpu_pct": [40.0] * count, "cpu_pct": [12.0] * count}
+    columns |= {"busiest_worker_cpu_pct": [5.0] * count, "workers": [8.0] * count}
+    (finding,) = findings(trained(lengths, [0.0] * 15, busy=busy, host=columns), "epochs-slowing")
+    assert finding.cause.name == "main-process"
+    assert finding.advice[0].short == "Find what changed in the main process from then on"
+
+
 def began_without(lengths, first_s):
     """Return a run whose epochs, but the first, each begin with seconds without data, in which its workers compute."""
     starts = [start_of(number, lengths) for number in range(1, len(lengths) + 1)]

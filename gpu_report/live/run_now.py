@@ -46,7 +46,7 @@ class RunNow:
         self._facts_read_s = float("-inf")
         self.devices: dict[int, Device] = {}
         self._inode: int | None = None
-        self._size, self._looked_s = -1, float("-inf")
+        self._size, self._host_size, self._looked_s = -1, 0, float("-inf")
         self.is_recorded = self.is_there = False
 
     def look(self) -> bool:
@@ -63,7 +63,7 @@ class RunNow:
         self.samples.interval_s = self.interval_s
         if not self._may_be_new():
             return False
-        came = self.samples.look()
+        came = self.samples.look() or self._host_came()
         self.events.look()
         self._processes.look()
         self.is_recorded = is_recorded(str(self.folder))
@@ -77,6 +77,11 @@ class RunNow:
             return False
         self._size, self._looked_s = size, time.monotonic()
         return True
+
+    def _host_came(self) -> bool:
+        """Tell whether there is a newer row of the host, on a machine of whose GPUs there are none."""
+        before, self._host_size = self._host_size, _size(self.folder / schema.HOST_CSV)
+        return not self.samples.gpus and self._host_size > before
 
     def _read_facts(self) -> None:
         now_s = time.monotonic()
@@ -136,8 +141,12 @@ class RunNow:
 
     def is_of_now(self, gpu: GpuReadings, now_s: float) -> bool:
         """Tell whether a GPU's newest reading may be shown as what it does now."""
-        fresh_s = max(STALE_S, ALIVE_INTERVALS * self.interval_s)
-        return self.state(now_s) == "recording" and -fresh_s <= now_s - gpu.at_s <= fresh_s
+        return self.state(now_s) == "recording" and -self.fresh_s <= now_s - gpu.at_s <= self.fresh_s
+
+    @property
+    def fresh_s(self) -> float:
+        """Return how old a reading may be that is shown as one of now."""
+        return max(STALE_S, ALIVE_INTERVALS * self.interval_s)
 
 
 def _size(path: Path) -> int:

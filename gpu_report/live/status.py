@@ -7,6 +7,7 @@ from gpu_report import schema
 from gpu_report.iso_time import iso_utc
 from gpu_report.live.alarms import Alarm, idle
 from gpu_report.live.gpu_readings import GpuReadings
+from gpu_report.live.last_minute import calls_now, host_now
 from gpu_report.live.report_so_far import SoFar
 from gpu_report.live.run_now import RunNow
 from gpu_report.live.training import Training
@@ -21,6 +22,8 @@ def status(
 ) -> dict[str, Any]:
     """Return the state of a run. Whatever is not known of now is None: no reading outlives its recorder."""
     state, training, rest = run.state(now_s), run.training, idle(run, now_s)
+    host = host_now(run.folder, now_s, run.fresh_s) if state == "recording" else None
+    mono_s = None if host is None else host.pop("mono_s")
     return {
         "schema_version": SCHEMA_VERSION,
         "time": iso_utc(now_s),
@@ -30,6 +33,8 @@ def status(
         "gpus": [_gpu(run, gpu, now_s) for gpu in run.gpus],
         "idle_s": None if rest is None else round(max(rest.lasts_s, 0.0), 1),
         "training": None if training is None else _training(training, now_s, is_live=state == "recording"),
+        "host": host,
+        "calls": None if mono_s is None else calls_now(run.folder, mono_s),
         "spent": _spent(run, price_per_hour),
         "alarms": [_alarm(alarm, run.last_s or now_s) for alarm in alarms],
         "so_far": None if so_far is None else so_far.as_json(),

@@ -52,6 +52,39 @@ function showTraining(status) {
   say("wait-note", share === null ? "known after the first epoch" : "of the last epoch's training time");
 }
 
+// Of a program that calls a model: how many calls a second, and how long each took, in place of epochs.
+function showCalls(calls) {
+  say("epoch-title", "Calls a second");
+  say("epoch", quantity(calls.per_s, "", 1));
+  say("epoch-note", `${calls.calls.toLocaleString("en-US")} in the last minute`);
+  say("wait-title", "Latency");
+  say("wait", `${milliseconds(calls.median_ms)}`);
+  say("wait-note", `median of the last minute; 95 % within ${milliseconds(calls.p95_ms)}`);
+}
+
+function milliseconds(ms) {
+  return `${ms >= 100 ? ms.toFixed(0) : ms.toFixed(1)} ms`;
+}
+
+// Of a machine without a GPU: its cores and memory.
+function showHost(host) {
+  say("busy-title", "CPU busy");
+  say("busy", host.cpu_pct === null ? MISSING : quantity(host.cpu_pct, "%"));
+  const main = host.main_cpu_pct === null ? "" : `, main process ${quantity(host.main_cpu_pct, "%")} of a core`;
+  say("busy-note", `all cores${main}; host memory ${memory(host.memory_used_mib, host.memory_total_mib)}`);
+}
+
+function showRest(status) {
+  if (status.calls) showCalls(status.calls);
+  const hasNoGpu = Boolean(status.host) && !status.gpus.length;
+  if (hasNoGpu) showHost(status.host);
+  // what there is nothing of takes no room
+  for (const id of ["chart", "gpus"]) at(id).closest("section").hidden = hasNoGpu;
+  at("spent").closest(".fact").hidden = hasNoGpu;
+  at("left").closest(".fact").hidden = !status.training && (hasNoGpu || Boolean(status.calls));
+  for (const id of ["epoch", "wait"]) at(id).closest(".fact").hidden = hasNoGpu && !status.training && !status.calls;
+}
+
 function endWords(training) {
   const words = { finished: "finished", "early stop": "stopped early", exception: `failed: ${training.error ?? "exception"}` };
   return words[training.ended] ?? training.ended;
@@ -140,7 +173,7 @@ function show(status) {
   }
   const parts = [status.run.host, status.training?.model, status.run.start ? `since ${new Date(status.run.start).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}` : null];
   at("subtitle").replaceChildren(...parts.filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: text })));
-  for (const part of [showState, showTraining, showGpus, showSpent, showAlarms, showSoFar]) part(status);
+  for (const part of [showState, showTraining, showGpus, showRest, showSpent, showAlarms, showSoFar]) part(status);
   say("chart-note", status.is_behind ? "The earlier part of the run is still being read." : " ");
   chart.draw();
 }

@@ -3,7 +3,7 @@
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.context import build_context
+from gpu_report.analyse.build_context import build_context
 from gpu_report.model import Options
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.imports.clock import put_on_wall, typical_interval_s
-from gpu_report.imports.readings import Device, Failure, Floats, Found, ImportedEvent, Readings
+from gpu_report.imports.readings import EVERYTHING, Device, Failure, Floats, Found, ImportedEvent, Readings
 from gpu_report.imports.times import zone_name
 
 DEFAULT_INTERVAL_S: Final = 1.0  # what most tools are asked for; taken where a log has too few rows to tell
@@ -110,13 +110,12 @@ def _step(frame: pd.DataFrame, row: int, seconds: float) -> ImportedEvent:
 def _unread(frame: pd.DataFrame, failure: Failure, tool: str) -> list[ImportedEvent]:
     """Return when a GPU's quantity first could not be read, and when it could again."""
     fields = {"gpu": failure.gpu, "quantity": failure.quantity}
-    happenings = [
-        ImportedEvent(
-            "nvml_error", *_at(frame, int(failure.rows[0])), {**fields, "reason": f"{tool} wrote {failure.reason}"}
-        )
-    ]
-    values = frame[failure.quantity].to_numpy()
-    read = np.flatnonzero((frame["gpu"].to_numpy() == failure.gpu) & ~np.isnan(values))
+    is_gone = failure.quantity == EVERYTHING
+    reason = failure.reason if is_gone else f"{tool} wrote {failure.reason}"
+    happenings = [ImportedEvent("nvml_error", *_at(frame, int(failure.rows[0])), {**fields, "reason": reason})]
+    every = [column.name for column in schema.GPU_QUANTITIES if column.name in frame]
+    is_read = ~np.isnan(frame[every if is_gone else [failure.quantity]].to_numpy()).all(axis=1)
+    read = np.flatnonzero((frame["gpu"].to_numpy() == failure.gpu) & is_read)
     again = read[read > failure.rows[-1]]
     if again.size:
         happenings.append(ImportedEvent("nvml_recovered", *_at(frame, int(again[0])), fields))

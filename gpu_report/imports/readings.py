@@ -33,9 +33,15 @@ class ImportedEvent:
     fields: Mapping[str, object]
 
 
+EVERYTHING = "all"  # in place of a quantity: the GPU was gone
+
+
 @dataclass(frozen=True)
 class Failure:
-    """Cells of one quantity of one GPU that hold no number: why, and the rows (of the table) they stand in."""
+    """Cells of one quantity of one GPU that hold no number: why, and the rows (of the table) they stand in.
+
+    Of EVERYTHING it is the row behind which, or the rows in which, nothing of the GPU could be read.
+    """
 
     gpu: int
     quantity: str

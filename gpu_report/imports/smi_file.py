@@ -8,21 +8,27 @@ from gpu_report.errors import InputError
 from gpu_report.imports.format_names import NAMES
 from gpu_report.imports.smi_columns import NEEDED, QUERY, column_name
 from gpu_report.imports.text_file import read_text
-from gpu_report.ordinary_file import LARGEST_HEADER
+from gpu_report.ordinary_file import LARGEST_HEADER, MOST_GPUS
 
 _MOST_SECTIONS = 200  # of a log that was appended to, where each does not go on where the one before ended
 _TABLE = ("| NVIDIA-SMI ", "==============NVSMI LOG")  # of what it prints when nothing, or -q, is asked
 _STAMPED = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d[.\d]*,")
+# What it prints in place of a row where the driver has lost a GPU, or all of them.
+_NO_GPU = ("Unable to determine the device handle for", "No devices were found")
 _SHOWN = 80  # characters of a line that is quoted in a problem
 
 
 @dataclass
 class Section:
-    """The rows under one header; a log that was appended to has several."""
+    """The rows under one header; a log that was appended to has several.
+
+    `lost` is what was printed in place of a row, where a GPU was gone, each with the number of the row before it.
+    """
 
     path: Path
     columns: tuple[str, ...]
     rows: list[str] = field(default_factory=list)
+    lost: list[tuple[int, str]] = field(default_factory=list)
 
 
 @dataclass
@@ -72,7 +78,16 @@ def _sections(path: Path, lines: list[str]) -> tuple[list[Section], list[str]]:
             sections[-1].rows.append(line)
         elif line.strip():
             strays.append(line)
+            if sections and sections[-1].rows and line.startswith(_NO_GPU):
+                _note_loss(sections[-1], line)
     return sections, strays
+
+
+def _note_loss(section: Section, line: str) -> None:
+    """Note that a GPU was gone after a section's last row: once, however often that was printed."""
+    lost = (len(section.rows) - 1, line.strip()[:_SHOWN])
+    if lost not in section.lost[-MOST_GPUS:]:
+        section.lost.append(lost)
 
 
 def _joined(sections: list[Section]) -> list[Section]:
@@ -80,6 +95,7 @@ def _joined(sections: list[Section]) -> list[Section]:
     joined: list[Section] = []
     for section in sections:
         if joined and joined[-1].columns == section.columns and _goes_on(joined[-1], section):
+            joined[-1].lost += [(row + len(joined[-1].rows), line) for row, line in section.lost]
             joined[-1].rows += section.rows
         else:
             joined.append(section)

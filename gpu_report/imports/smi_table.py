@@ -2,8 +2,9 @@
 
 import csv
 import io
-from collections.abc import Callable, Sequence
-from functools import partial
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.errors import InputError
-from gpu_report.imports.readings import Failure, Floats, Readings
+from gpu_report.imports.readings import EVERYTHING, Failure, Floats, Readings
 from gpu_report.imports.smi_columns import (
     DEVICE_NUMBERS,
     DEVICE_TEXTS,
@@ -31,6 +32,10 @@ _TICK_PERCENTILE: Final = 95  # of the steps between rows: of 16 GPUs one step i
 _STAMP_FORMATS: Final = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
 _MOST_REASONS: Final = 1000  # why cells hold no number: N/A, ERR!, Unknown Error ... on each of many GPUs
 _LONGEST_REASON: Final = 200  # characters
+# What nvidia-smi writes into a cell for NVML's errors of a whole GPU.
+_GONE: Final = frozenset({"GPU is lost", "GPU requires reset", "GPU requires restart", "Unknown Error", "ERR!"})
+_PCI: Final = re.compile(r"GPU ?([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9])")
+_PCI_DIGITS: Final = len("0000:00:00.0")
 _MICROSECONDS: Final = 1e6  # of a second
 
 
@@ -75,12 +80,14 @@ def read_section(section: Section, power_column: str | None, numbering: Numberin
         if column is not None:
             quantities[quantity] = numbers(quantity, cells[column])
             failures += _failures(quantity, cells[column], quantities[quantity], indices)
+    devices = _devices(cells, indices)
+    failures += [*_gone(failures, len(quantities)), *_printed_losses(section, keep, devices)]
     return Readings(
         stamp_s=local_s[keep],
         gpu=indices,
         quantities=quantities,
         failures=tuple(failures),
-        devices=_devices(cells, indices),
+        devices=devices,
         dropped=int((~keep).sum()),
         names_gpus="index" in cells or _keys(cells) is not None,
     )
@@ -225,6 +232,44 @@ def _failures(quantity: str, column: pd.Series, values: Floats, gpu: npt.NDArray
         )
         for index, code in pairs
     ]
+
+
+def _gone(failures: Sequence[Failure], quantities: int) -> list[Failure]:
+    """Return where a driver's error stood in all cells of a GPU: then it was gone."""
+    alike: dict[tuple[int, str], list[Failure]] = {}
+    for failure in failures:
+        if failure.reason in _GONE:
+            alike.setdefault((failure.gpu, failure.reason), []).append(failure)
+    found = []
+    for (gpu, reason), mine in alike.items():
+        rows = reduce(np.intersect1d, [failure.rows for failure in mine])
+        if len(mine) == quantities and len(rows):
+            found.append(Failure(gpu, EVERYTHING, _lost(reason), rows))
+    return found
+
+
+def _printed_losses(
+    section: Section, keep: npt.NDArray[np.bool_], devices: Mapping[int, Mapping[str, str | float | None]]
+) -> list[Failure]:
+    """Return the losses that were printed in place of rows: of the GPU that is named, of an only one, or of all."""
+    found: dict[tuple[int, int], Failure] = {}
+    for row, line in section.lost:
+        before = int(keep[: row + 1].sum()) - 1
+        named = _PCI.search(line)
+        mine = [gpu for gpu, device in devices.items() if named and _is_at(device.get("pci_bus_id"), named[1])]
+        if before >= 0 and (mine or len(devices) == 1 or not named):
+            for gpu in mine or devices:
+                found.setdefault((gpu, before), Failure(gpu, EVERYTHING, _lost(line), np.array([before])))
+    return list(found.values())
+
+
+def _lost(said: str) -> str:
+    return "GPU is lost" if said == "GPU is lost" else f"GPU is lost: nvidia-smi wrote {said}"
+
+
+def _is_at(address: object, other: str) -> bool:
+    """Tell whether two PCI addresses are the same, whose domains are of four or eight digits."""
+    return isinstance(address, str) and address.lower()[-_PCI_DIGITS:] == other.lower()[-_PCI_DIGITS:]
 
 
 def _devices(cells: pd.DataFrame, gpu: npt.NDArray[np.int64]) -> dict[int, dict[str, str | float | None]]:

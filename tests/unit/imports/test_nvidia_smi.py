@@ -240,6 +240,34 @@ def test_a_reading_that_is_none_is_an_empty_cell_and_said_once(tmp_path, cell):
     assert (again["gpu"], again["quantity"], again["mono_s"]) == (0, "gpu_util_pct", 3.0)
 
 
+@pytest.mark.parametrize("cell", ["[GPU is lost]", "[Unknown Error]", "ERR!"])
+def test_a_gpu_of_which_every_cell_is_the_drivers_error_was_lost(tmp_path, cell):
+    gone = [f"2026/11/21 01:00:{second:02d}.000, 0, {cell}, {cell}, {cell}" for second in range(5, 9)]
+    folder = Imported([log(tmp_path, *(row(second) for second in range(5)), *gone)], tmp_path).folder
+    (lost,) = [finding for finding in analyse(load_run(folder)).findings if finding.rule == "gpu-lost"]
+    assert (lost.gpu, lost.start_t_s, lost.severity) == (0, 5.0, "critical")
+
+
+@pytest.mark.parametrize(
+    ("line", "lost"),
+    [
+        ("Unable to determine the device handle for GPU0000:01:00.0: Unknown Error", {0: 4.0}),
+        ("Unable to determine the device handle for GPU 00000000:41:00.0: GPU is lost.", {1: 4.0}),
+        ("Unable to determine the device handle for GPU0000:99:00.0: Unknown Error", {}),  # of none that was logged
+        ("No devices were found", {0: 4.0, 1: 4.0}),
+        ("Failed to write the log", {}),
+    ],
+)
+def test_what_is_printed_in_place_of_rows_tells_which_gpu_was_lost(tmp_path, line, lost):
+    buses = ("00000000:01:00.0", "00000000:41:00.0")
+    rows = [f"{row(second, gpu)}, {bus}" for second in range(5) for gpu, bus in enumerate(buses)]
+    run = Imported([log(tmp_path, *rows, *([line] * 60), header=f"{HEADER}, pci.bus_id")], tmp_path)
+    assert {event["gpu"]: event["mono_s"] for event in run.of_kind("nvml_error")} == lost
+    assert "60 lines" in " ".join(run.problems)
+    found = analyse(load_run(run.folder)).findings
+    assert sorted(finding.gpu for finding in found if finding.rule == "gpu-lost") == sorted(lost)
+
+
 def test_power_of_two_meanings_is_never_mixed(tmp_path):
     average = log(
         tmp_path,

@@ -127,7 +127,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *faults,
         *unknown,
         *(() if first else _largest_loss(context, trained, findings, ledger, lead)),
-        *_unused(context, lead),
+        *_unused(context, findings, lead),
         *_of_others(context),
         *_cost(context, findings, ledger),
     )
@@ -481,15 +481,16 @@ def _mentioned_s(findings: Sequence[Finding], lost: Sequence[LedgerRow]) -> floa
     return sum(row.gpu_seconds for row in lost if row.name in causes)
 
 
-def _unused(context: Context, lead: Lead | None) -> Iterator[Sentence]:
+def _unused(context: Context, findings: Sequence[Finding], lead: Lead | None) -> Iterator[Sentence]:
     """Yield which GPUs did nothing in all of the recording, unless that leads."""
     unused = [str(series.gpu) for series in idle_gpus(context)]
     if unused and (lead is None or lead.sentence.about != "unused-gpu"):
         several = len(unused) > 1
         names = f"GPU{'s' if several else ''} {', '.join(unused)}"
         taken = "" if several else held_by(context, idle_gpus(context)[0])
+        ids = tuple(finding.id for finding in findings if finding.rule == "unused-gpu")
         though = f", though {taken}" if taken else ""
-        yield Sentence("unused GPU", f"{names} {'were' if several else 'was'} never used{though}.")
+        yield Sentence("unused GPU", f"{names} {'were' if several else 'was'} never used{though}.", ids)
 
 
 def _of_others(context: Context) -> Iterator[Sentence]:

@@ -155,6 +155,7 @@ def test_who_filled_a_gpu_that_did_nothing_is_said():
     said = "python3 ipykernel_launcher.py (pid 77) held 68.4 GiB of its memory"
     assert finding.summary == f"GPU 1 did no work while GPU 0 trained: {said}"
     assert finding.severity == "info"
-    assert f"GPU 1 was never used, though {said}." in analyse(run).verdict.text
+    (sentence,) = [each for each in analyse(run).verdict.sentences if each.kind == "unused GPU"]
+    assert (sentence.text, sentence.findings) == (f"GPU 1 was never used, though {said}.", (finding.id,))
     little = of_80_gib(half_used(rows=(TRAINING, (*notebook[:4], 900.0, *notebook[5:]))))
     assert "held" not in found(little)[0].summary

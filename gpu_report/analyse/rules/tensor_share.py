@@ -44,7 +44,7 @@ def _hardly_filled(context: Context, training: Training, gpu: int) -> Finding | 
         context,
         training,
         gpu,
-        f"GPU {gpu} was busy {known.util_pct:.0f} %, with kernels that use hardly any of it",
+        f"Kernels kept GPU {gpu} busy, and used hardly any of it",
         (
             ("utilisation", known.util_pct, "%"),
             ("SM activity", known.active_pct, "%"),

@@ -89,7 +89,6 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     if is_inference(context):
         return Verdict((*first, *_of_inference(context, findings, merged), *faults, *unknown))
     second = tuple(beside_lead(found, findings))
-    busy_said = lead is not None and _says_busy(context, lead, findings)
     is_lead = not first and lead is None and max(unseen, unsampled) <= 1 - WELL_COVERED  # of a part nothing is said
     sentences = (
         *first,
@@ -98,18 +97,14 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         *_which(context, lead, findings),
         *_against(lead),
         *_of_all_nodes(findings),
-        *(
-            ()
-            if busy_said
-            else work_sentences(
-                context,
-                trained,
-                unseen,
-                () if first else _without_lasting(findings, lead),
-                is_lead=is_lead,
-                marred=_is_marred([f for f in findings if f.rule != "starved" or not is_launch_bound(f)]),
-                others_said=lead is not None and lead.sentence in [each.sentence for each in others_on_cpu(context)],
-            )
+        *work_sentences(
+            context,
+            trained,
+            unseen,
+            () if first else _without_lasting(findings, lead),
+            is_lead=is_lead,
+            marred=_is_marred([f for f in findings if f.rule != "starved" or not is_launch_bound(f)]),
+            others_said=lead is not None and lead.sentence in [each.sentence for each in others_on_cpu(context)],
         ),
         *_unnamed(context, lead, findings),
         *(_guessed(context, findings) or _from_outside(context, lead, findings)),
@@ -155,12 +150,6 @@ def _then(lead: Lead | None) -> Iterator[Sentence]:
 def _is_vague(lead: Lead) -> bool:
     """Tell whether a lead only says to try a larger batch: nothing for somebody whose training crashed."""
     return lead.sentence.about == LAUNCH_BOUND and lead.sentence.kind == LOOK
-
-
-def _says_busy(context: Context, lead: Lead, findings: Sequence[Finding]) -> bool:
-    """Tell whether what leads has said how busy the only GPU of a training was: another number would confuse."""
-    led = [finding for finding in findings if finding.id in lead.sentence.findings]
-    return len(context.activity.used_gpus) == 1 and any(f.rule == "other-gpu-work" for f in led) and bool(lead.then)
 
 
 def _which(context: Context, lead: Lead | None, findings: Sequence[Finding]) -> Iterator[Sentence]:

@@ -41,7 +41,6 @@ def test_a_share_of_a_third_of_the_usual_is_other_work(healthy):
     said = analyse(with_tensor_activity(healthy, 0.35)).verdict.sentences
     assert said[0].findings == (finding.id,)
     assert not any("Nothing to fix" in sentence.text for sentence in said)
-    assert sum(" busy" in sentence.text for sentence in said) == 1
 
 
 @pytest.mark.parametrize(
@@ -106,6 +105,7 @@ def test_a_busy_gpu_of_which_next_to_nothing_works_is_no_well_used_one(healthy, 
     """A loss that one block of threads sums up: 1.7 s a step at 100 % utilisation (YOLO26m-sem, H200, 2026-11-27)."""
     run = with_steps(replace(healthy, samples=healthy.samples.assign(**readings)), times)
     found = [finding for finding in found_in(run) if "hardly any" in finding.summary]
+    assert not any("%" in finding.summary for finding in found)  # the verdict says how busy it was
     assert len(found) == is_empty
     text = analyse(run).verdict.text
     assert text.startswith("Find what the GPU computes so slowly") == is_empty

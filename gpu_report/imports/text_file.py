@@ -13,9 +13,12 @@ def read_text(path: Path, tool: str) -> str:
     """Return a log's text with line feeds alone; InputError where it cannot be read."""
     refuse_special(path, LARGEST_SMI_LOG)
     try:
-        return _decoded(path.read_bytes())
+        text = _decoded(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): name a log that {tool} wrote") from error
+    if not text.strip():
+        raise InputError(f"{path} is empty: name a log that {tool} wrote")
+    return text
 
 
 def read_head(path: Path) -> str:

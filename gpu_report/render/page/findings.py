@@ -206,7 +206,8 @@ def kernel_line(event: KernelEvent, clock: WallClock, distance: str = "") -> Ker
 def nothing_found(analysis: Analysis) -> str:
     """Return what to say where no unexpected finding stands."""
     if not analysis.gpus:
-        return "No findings: most of them need readings of a GPU."
+        above = " What took the time stands in the verdict." if analysis.code_time else ""
+        return f"No findings: most of them need readings of a GPU.{above}"
     if analysis.run.samples.empty:
         return "There are no samples to judge."
     options = analysis.options

@@ -95,7 +95,12 @@ def test_a_cut_document_is_one_object(imported, written, cut):
     assert any(note.startswith("2 objects of") for note in run.notes)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"query_time": "x", "gpus": []}'])
+def test_an_empty_log_is_called_empty(imported, written):
+    with pytest.raises(InputError, match="is empty"):
+        imported(written("", "log.json"), source="gpustat")
+
+
+@pytest.mark.parametrize("text", ["[]", '{"query_time": "x", "gpus": []}'])
 def test_a_log_without_gpus_is_refused(imported, written, text):
     with pytest.raises(InputError, match="gpustat --json"):
         imported(written(text, "log.json"), source="gpustat")

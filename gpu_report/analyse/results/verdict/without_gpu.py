@@ -8,7 +8,7 @@ from gpu_report.analyse.results.verdict.lead import LOOK, Lead, seconds_trained
 from gpu_report.analyse.rules.thresholds import USER_CODE_SHARE
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
-from gpu_report.model import Sentence
+from gpu_report.model import Frame, Sentence
 from gpu_report.wording import place_words
 
 
@@ -22,13 +22,19 @@ def own_function(context: Context) -> Iterator[Lead]:
     spans = _trained(context)
     if not no_utilisation(context):
         return
-    call, seconds = context.signals.longest_call(None, spans)
-    share = seconds / length_s(spans)
+    call, share = _longest_call(context)
     if call is None or share < USER_CODE_SHARE:
         return
     at = context.signals.place_in_call(None, call, spans) or call
     text = f"Look at {place_words(at)}: it took {100 * share:.0f} % of training time."
     yield Lead(Sentence(LOOK, text, names_own=True), share * seconds_trained(context))
+
+
+def _longest_call(context: Context) -> tuple[Frame | None, float]:
+    """Return the function of the user's that took most of a training's time, and its share of it, 0 to 1."""
+    spans = _trained(context)
+    call, seconds = context.signals.longest_call(None, spans)
+    return call, seconds / length_s(spans)
 
 
 def others_on_cpu(context: Context) -> Iterator[Lead]:
@@ -40,7 +46,8 @@ def others_on_cpu(context: Context) -> Iterator[Lead]:
     ours, others = used
     if others >= th.OTHERS_MOST_CORES * cores and ours + others >= th.ALL_CORES * cores:
         text = f"Keep other programs off the CPU: they used {others:.1f} of {cores:g} cores."
-        yield Lead(Sentence(LOOK, text), others / cores * seconds_trained(context))
+        _, own = _longest_call(context)  # what is spent there is its own: it may well sleep
+        yield Lead(Sentence(LOOK, text), others / cores * (1 - own) * seconds_trained(context))
 
 
 def on_cpu(context: Context, *, others_said: bool) -> Iterator[Sentence]:

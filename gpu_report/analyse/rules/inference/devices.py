@@ -8,7 +8,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.served import served_models
-from gpu_report.analyse.rules.inference.words import active_s, of_calls, percent, severity
+from gpu_report.analyse.rules.inference.words import active_s, of_calls, severity
 from gpu_report.model import Advice, Finding, ServedModel, asked_for_cpu, fell_back_to_cpu
 
 ON_GPU = "Use the GPU: `device=0`"
@@ -88,7 +88,7 @@ def _in_pytorch(context: Context, served: ServedModel) -> Finding:
         "pytorch-on-cpu",
         severity(of_time, took_s),
         (served.start_s, served.end_s),
-        f"PyTorch runs the model on the CPU: {percent(of_time)} of the time is inference ({of_calls(served)})",
+        f"PyTorch runs the model on the CPU ({of_calls(served)})",
         evidence=evidence(
             ("inference (mean)", served.parts.inference_ms, "ms"),
             ("median of a call", served.latency.p50.value_ms, "ms"),

@@ -91,3 +91,9 @@ def test_others_on_the_cores_are_said_where_a_function_leads_and_they_could():
     led = [each.text for each in analyse(on_cpu(logs_share=0.0, main_pct=60.0, every_pct=99.0)).verdict.sentences]
     assert led[0] == "Keep other programs off the CPU: they used 3.4 of 4 cores."
     assert "Other programs used 3.4 cores meanwhile." not in led
+
+
+def test_a_function_that_sleeps_most_of_the_time_leads_before_others_on_the_cores():
+    text = analyse(on_cpu(logs_share=0.6, main_pct=10.0, every_pct=99.0)).verdict.text
+    assert text.startswith("Look at `log_images` (callbacks.py:41): it took 60 % of training time.")
+    assert "Other programs used 3.9 cores meanwhile." in text

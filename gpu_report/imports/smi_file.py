@@ -53,7 +53,10 @@ def read_log(path: Path) -> LogFile:
         problems.append(f"The last row of {path} was cut short and was left out.")
     if strays:
         shown = strays[0].strip()[:_SHOWN]
-        problems.append(f"{len(strays)} lines of {path} are no whole rows and were left out; the first: {shown!r}.")
+        which = f"A line of {path} is no whole row and was left out"
+        if len(strays) > 1:
+            which = f"{len(strays)} lines of {path} are no whole rows and were left out; the first"
+        problems.append(f"{which}: {shown!r}.")
     if len(usable) > _MOST_SECTIONS:
         problems.append(f"{path} has {len(usable):,} headers with rows of different times; {_MOST_SECTIONS} are read.")
         usable = usable[:_MOST_SECTIONS]

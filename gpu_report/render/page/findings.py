@@ -213,7 +213,7 @@ def nothing_found(analysis: Analysis) -> str:
     options = analysis.options
     unchecked = [each.reason for each in analysis.not_checked if each.rule == "drop"]
     if unchecked:
-        return f"Nothing to report. Not checked for drops: {unchecked[0]}."
+        return f"Nothing to report. {upper_first(unchecked[0])}."
     return (
         f"No unexpected drop: GPU utilisation never fell by more than {options.drop_percent:g} % for "
         f"{options.drop_seconds:g} s or longer{'' if analysis.is_inference else ', except at the end of epochs'}."

@@ -42,7 +42,8 @@ def _lost_s(epochs: Sequence[TrainedEpoch], grown: Trend) -> float:
 
 
 def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
-    lost_s, part = _lost_s(epochs, grown), _grown_part(epochs, grown)
+    lost_s = _lost_s(epochs, grown)
+    part = "validation" if _is_of_validation(epochs, grown) else "checkpoint"
     name = SAID[part]
     since = risen_since(epochs, [_end_s(each) for each in epochs], grown)
     from_to = f"from {brief_length(grown.first)} to {brief_length(grown.last)} an epoch"
@@ -61,11 +62,11 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
     )
 
 
-def _grown_part(epochs: Sequence[TrainedEpoch], grown: Trend) -> str:
-    """Return which part of the ends grew by more."""
+def _is_of_validation(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
+    """Tell whether validation grew by no less than saving."""
     first, last = thirds(epochs, grown)
     validation_s, checkpoint_s = (
         median(getattr(each, part) for each in last) - median(getattr(each, part) for each in first)
         for part in ("validation_s", "checkpoint_s")
     )
-    return "validation" if validation_s >= checkpoint_s else "checkpoint"
+    return bool(validation_s >= checkpoint_s)

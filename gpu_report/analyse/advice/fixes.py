@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import ceil, inf
 
 from gpu_report.analyse.advice import thresholds as th
+from gpu_report.analyse.advice.larger_batches import batch_worth_trying
 from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.main_process import launches_too_much
@@ -107,7 +108,8 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     """Offer a larger batch: fewer, larger kernels for the same images, which the main process launches as fast.
 
     Up to `nbs` images (64) the optimiser sees no difference, since ultralytics accumulates gradients up to there. What
-    the main process does image by image takes as long for each, and so does the GPU once its SMs are full.
+    the main process does image by image takes as long for each, and so does the GPU once its SMs are full. No batch is
+    offered that the loader could not feed.
     """
     batch, nominal = settings.batch, settings.args.get("nbs")
     full = limit.cause == "main-process"
@@ -115,16 +117,12 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
         return None
     if not batch or not settings.has("batch") or not isinstance(nominal, int) or not settings.gpu_peak_mib:
         return None
-    most = th.BATCH_MEMORY_SHARE * (settings.gpu_total_mib or 0.0) / settings.gpu_peak_mib * batch
+    by_memory = th.BATCH_MEMORY_SHARE * (settings.gpu_total_mib or 0.0) / settings.gpu_peak_mib * batch
     by_images = (settings.images or 0) / th.BATCHES_AT_LEAST
-    try_ = batch
-    while try_ * 2 <= min(nominal, most, by_images):
-        try_ *= 2
-    if try_ == batch:
+    found = batch_worth_trying(settings, limit, signals, batch, nominal, min(by_memory, by_images))
+    if found is None:
         return None
-    stays = signals.stood.by_image if signals.stood is not None else 0.0
-    of_now = stays + (1 - stays) * _of_larger_batch(batch, try_, nominal, signals)
-    expected_s = max(limit.epoch_s_now * of_now, limit.epoch_s_at_best)
+    try_, expected_s = found
     reason = (
         f"a batch of {batch} is too small for this GPU; with {try_} the optimizer still steps every {nominal} images"
     )
@@ -166,28 +164,6 @@ def find_fix(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignal
         return next(iter(found), None)
     best = min(found, key=lambda fix: fix.epoch_s or inf)
     return best if (best.epoch_s or inf) < th.REACHES_MORE * found[0].epoch_s else found[0]
-
-
-def _of_larger_batch(batch: int, larger: int, nominal: int, signals: IntervalSignals) -> float:
-    """Return the time of an image in a larger batch, against that in the present one, where launching is the limit.
-
-    A pass takes as long as its launches, or as its kernels on the GPU, if that is longer. Launches take the same time
-    whatever the batch, but for the optimiser's. Kernels take as long as before until they fill all SMs, from there on
-    longer with the images, if less than in proportion.
-    """
-    times, util_pct = larger / batch, signals.gpu_within("gpu_util_pct") or 0.0
-    active_pct = signals.gpu_within("sm_active_pct")
-    filled = th.FULL_SM_SHARE if active_pct is None or not util_pct else active_pct / util_pct
-    grown: float = max(times * filled / th.FULL_SM_SHARE, 1.0) ** th.KERNELS_GROW
-    slower = _batch_cost(larger, nominal) / _batch_cost(batch, nominal)
-    launched = (1 - th.BACKWARD_LAUNCHES) * slower, th.BACKWARD_LAUNCHES * slower
-    computed = (1 - th.BACKWARD_SHARE) * util_pct / 100 * grown, th.BACKWARD_SHARE * util_pct / 100 * grown
-    return (max(launched[0], computed[0]) + max(launched[1], computed[1])) / times
-
-
-def _batch_cost(batch: int, nominal: int) -> float:
-    """Return what launching a batch takes, in forward and backward passes: its share of an optimiser's step with it."""
-    return 1 + th.OPTIMISER_STEP / max(round(nominal / batch), 1)
 
 
 def _without_reading_s(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> float | None:

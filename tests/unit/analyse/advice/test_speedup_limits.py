@@ -256,11 +256,12 @@ def test_nothing_is_advised_against_what_no_argument_removes():
     assert changes(starved_run(host=QUIET, wait_s=0.1)) == {}
 
 
-def launch_bound_run(batch=4, quantities=None, peak_mib=2_000.0, util=28.0):
-    host = {**STARVED, "main_cpu_pct": 103.0, "workers_cpu_pct": 50.0, "busiest_worker_cpu_pct": 10.0, "workers": 8.0}
+def launch_bound_run(batch=4, quantities=None, peak_mib=2_000.0, util=28.0, workers_pct=50.0, wait_s=0.1):
+    host = {**STARVED, "main_cpu_pct": 103.0, "busiest_worker_cpu_pct": 10.0, "workers": 8.0}
+    host["workers_cpu_pct"] = workers_pct
     active = {"sm_active_pct": [7.0] * LASTS_S, "sm_occupancy_pct": [3.0] * LASTS_S}
     return starved_run(
-        wait_s=0.1,
+        wait_s=wait_s,
         util=util,
         host=host,
         args={**ARGS, "batch": batch, "workers": 8},
@@ -293,6 +294,21 @@ def test_a_batch_too_small_for_the_gpu_grows_to_what_the_optimiser_sees_anyway()
     assert dense.epoch_s_estimate == pytest.approx(20 / 16 * (0.6 * slower + backward))
     assert changes(launch_bound_run(peak_mib=15_000.0)) == {"batch": "16"}  # 60 % of 140 GiB hold 5.7 times of it
     assert changes(launch_bound_run(batch=64)) == {}
+
+
+def test_a_larger_batch_is_no_larger_than_the_loader_can_feed():
+    """Eight workers that are busy for 30 % of the time load for an epoch in 6 of its 20 s, and no faster."""
+    run = launch_bound_run(workers_pct=240.0)
+    assert changes(run) == {"batch": "16"}
+    assert bound_of(run, "launch-bound").epoch_s_estimate == pytest.approx(20 * 0.3)
+    busy = launch_bound_run(workers_pct=400.0)  # half of the time: more than a batch twice as large would leave
+    assert changes(busy) == {"batch": "8"}
+    assert changes(launch_bound_run(workers_pct=470.0, batch=32)) == {"batch": "64"}
+
+
+def test_waits_for_data_are_as_long_in_a_larger_batch():
+    plain, waits = (bound_of(launch_bound_run(wait_s=s), "launch-bound").epoch_s_estimate for s in (0.1, 2.0))
+    assert waits == pytest.approx(2.0 + 0.9 * plain)
 
 
 def test_what_the_main_process_does_image_by_image_takes_as_long_in_a_larger_batch():

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil, inf
 
 from gpu_report.analyse.advice import thresholds as th
-from gpu_report.analyse.advice.larger_batches import batch_worth_trying
+from gpu_report.analyse.advice.larger_batches import Batches
 from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.main_process import launches_too_much
@@ -119,7 +119,7 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
         return None
     by_memory = th.BATCH_MEMORY_SHARE * (settings.gpu_total_mib or 0.0) / settings.gpu_peak_mib * batch
     by_images = (settings.images or 0) / th.BATCHES_AT_LEAST
-    found = batch_worth_trying(settings, limit, signals, batch, nominal, min(by_memory, by_images))
+    found = Batches(settings, limit, signals, batch, nominal).worth_trying(min(by_memory, by_images))
     if found is None:
         return None
     try_, expected_s = found

@@ -1,5 +1,7 @@
 """How long an epoch takes with a larger batch: its launches, its kernels or its data loader, whichever is slowest."""
 
+from dataclasses import dataclass
+
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes.candidate import data_came
@@ -7,47 +9,56 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import SpeedupLimit
 
 
-def batch_worth_trying(
-    settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals, batch: int, nominal: int, most: float
-) -> tuple[int, float] | None:
-    """Return the batch to try, of `most` images at most, with the training part of an epoch (s), else None.
+@dataclass(frozen=True)
+class Batches:
+    """A training whose `batch` may be larger, its optimizer stepping every `nominal` images at least.
 
-    It is doubled as long as each time wins what is worth a person's time: no larger than its loader can feed.
+    `limit` has what an epoch takes now and at best, `signals` are of all the training.
     """
-    best_s, try_ = limit.epoch_s_now, batch
-    while try_ * 2 <= min(nominal, most):
-        epoch_s = epoch_with_batch(settings, limit, signals, batch, try_ * 2, nominal)
-        if epoch_s * th.LEAST_SPEED_UP > best_s:
-            break
-        try_, best_s = try_ * 2, epoch_s
-    return None if try_ == batch else (try_, best_s)
 
+    settings: RunSettings
+    limit: SpeedupLimit
+    signals: IntervalSignals
+    batch: int
+    nominal: int
 
-def epoch_with_batch(
-    settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals, batch: int, larger: int, nominal: int
-) -> float:
-    """Return the training part of an epoch (s) with a larger batch.
+    def worth_trying(self, most: float) -> tuple[int, float] | None:
+        """Return the batch to try, of `most` images at most, with the training part of an epoch (s), else None.
 
-    What is done image by image takes as long as now, and so do waits for the loader.
-    """
-    by_image = signals.stood.by_image if signals.stood is not None else 0.0
-    waits = 0.0 if data_came(signals) else signals.data_wait_share or 0.0
-    stays = min(by_image + waits, 1.0)
-    of_now = stays + (1 - stays) * _of_steps(batch, larger, nominal, signals)
-    return max(limit.epoch_s_now * of_now, _loader_s(settings, limit, signals, larger), limit.epoch_s_at_best)
+        It is doubled as long as each time wins what is worth a person's time: no larger than its loader can feed.
+        """
+        best_s, try_ = self.limit.epoch_s_now, self.batch
+        while try_ * 2 <= min(self.nominal, most):
+            epoch_s = self._epoch_s(try_ * 2)
+            if epoch_s * th.LEAST_SPEED_UP > best_s:
+                break
+            try_, best_s = try_ * 2, epoch_s
+        return None if try_ == self.batch else (try_, best_s)
 
+    def _epoch_s(self, larger: int) -> float:
+        """Return the training part of an epoch (s) with a larger batch.
 
-def _loader_s(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals, larger: int) -> float:
-    """Return what the loader's workers need for the training part of an epoch (s), 0 where that is not known.
+        What is done image by image takes as long as now, and so do waits for the loader.
+        """
+        signals = self.signals
+        by_image = signals.stood.by_image if signals.stood is not None else 0.0
+        waits = 0.0 if data_came(signals) else signals.data_wait_share or 0.0
+        stays = min(by_image + waits, 1.0)
+        of_now = stays + (1 - stays) * _of_steps(self.batch, larger, self.nominal, signals)
+        return max(self.limit.epoch_s_now * of_now, self._loader_s(larger), self.limit.epoch_s_at_best)
 
-    They can be busy all the time and no more; what lies ready at its start they loaded at the end of the one before.
-    """
-    cpu_pct, workers = signals.within("workers_cpu_pct"), (settings.workers or 0) * settings.ranks
-    if cpu_pct is None or not workers or not settings.images:
-        return 0.0
-    all_s = limit.epoch_s_now * min(cpu_pct / 100 / workers, 1.0)
-    ready_s = all_s * th.READY_BATCHES * workers * larger / settings.ranks / settings.images
-    return all_s - min(ready_s, limit.rest_s)
+    def _loader_s(self, larger: int) -> float:
+        """Return what the loader's workers need for the training part of an epoch (s), 0 where that is not known.
+
+        They can be busy all the time, no more; what lies ready at its start they loaded at the end of the one before.
+        """
+        settings, cpu_pct = self.settings, self.signals.within("workers_cpu_pct")
+        workers = (settings.workers or 0) * settings.ranks
+        if cpu_pct is None or not workers or not settings.images:
+            return 0.0
+        all_s = self.limit.epoch_s_now * min(cpu_pct / 100 / workers, 1.0)
+        ready_s = all_s * th.READY_BATCHES * workers * larger / settings.ranks / settings.images
+        return all_s - min(ready_s, self.limit.rest_s)
 
 
 def _of_steps(batch: int, larger: int, nominal: int, signals: IntervalSignals) -> float:

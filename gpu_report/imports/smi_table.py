@@ -33,7 +33,8 @@ _STAMP_FORMATS: Final = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
 _MOST_REASONS: Final = 1000  # why cells hold no number: N/A, ERR!, Unknown Error ... on each of many GPUs
 _LONGEST_REASON: Final = 200  # characters
 # What nvidia-smi writes into a cell for NVML's errors of a whole GPU.
-_GONE: Final = frozenset({"GPU is lost", "GPU requires reset", "GPU requires restart", "Unknown Error", "ERR!"})
+_NAMES_LOSS: Final = frozenset({"GPU is lost", "GPU requires reset", "GPU requires restart"})
+_GONE: Final = _NAMES_LOSS | {"Unknown Error", "ERR!"}
 _PCI: Final = re.compile(r"GPU ?([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9])")
 _PCI_DIGITS: Final = len("0000:00:00.0")
 _MICROSECONDS: Final = 1e6  # of a second
@@ -235,7 +236,10 @@ def _failures(quantity: str, column: pd.Series, values: Floats, gpu: npt.NDArray
 
 
 def _gone(failures: Sequence[Failure], quantities: int) -> list[Failure]:
-    """Return where a driver's error stood in all cells of a GPU: then it was gone."""
+    """Return where a driver's error stood in all cells of a GPU: then it was gone.
+
+    Of a single cell only what names the loss says so: a query that failed once is one reading less.
+    """
     alike: dict[tuple[int, str], list[Failure]] = {}
     for failure in failures:
         if failure.reason in _GONE:
@@ -243,7 +247,7 @@ def _gone(failures: Sequence[Failure], quantities: int) -> list[Failure]:
     found = []
     for (gpu, reason), mine in alike.items():
         rows = reduce(np.intersect1d, [failure.rows for failure in mine])
-        if len(mine) == quantities and len(rows):
+        if len(mine) == quantities and len(rows) and (quantities > 1 or reason in _NAMES_LOSS):
             found.append(Failure(gpu, EVERYTHING, _lost(reason), rows))
     return found
 

@@ -745,3 +745,13 @@ def test_what_nvidia_smi_wrote_for_people_is_known_and_how_to_log_is_said(tmp_pa
     with pytest.raises(InputError, match=says) as raised:
         read_log(log)
     assert "--format=csv -l 1" in str(raised.value)
+
+
+@pytest.mark.parametrize(("cell", "is_lost"), [("[Unknown Error]", False), ("[GPU is lost]", True)])
+def test_an_only_cell_that_failed_is_a_lost_gpu_where_it_says_so(tmp_path, cell, is_lost):
+    header = "timestamp, index, utilization.gpu [%]"
+    cells = ["95 %"] * 30 + [cell] + ["95 %"] * 30
+    rows = [f"2026/11/21 01:{n // 60:02d}:{n % 60:02d}.000, 0, {each}" for n, each in enumerate(cells)]
+    imported = Imported([log(tmp_path, *rows, header=header)], tmp_path)
+    rules = {each.rule for each in analyse(load_run(imported.folder)).findings}
+    assert ("gpu-lost" in rules) == is_lost

@@ -15,11 +15,14 @@ from gpu_report.wording import brief_length
 SAID = {"validation": "validation", "checkpoint": "saving"}
 
 
-def ends_slowing(context: Context, epochs: Sequence[TrainedEpoch], _: HeldUp) -> list[Finding]:
-    """Report ends of epochs that take longer and longer, by a share of the whole epoch that a person would notice."""
+def ends_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
+    """Report ends of epochs that take longer and longer, by a share of the whole epoch that a person would notice.
+
+    Of an epoch that something else held up, that is what made its end longer, too.
+    """
     found = []
     for siblings in groups(epochs):
-        ended = [each for each in siblings if _end_s(each)]
+        ended = [each for each in held_up.undisturbed(siblings, by_drops=False) if _end_s(each)]
         grown = mann_kendall_rise([_end_s(each) for each in ended])
         if grown is not None and _matters(ended, grown):
             found.append(_finding(context, ended, grown))

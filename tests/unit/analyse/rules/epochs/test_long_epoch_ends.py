@@ -6,7 +6,7 @@ import pytest
 from support.runs import make_run
 
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideEpoch, InsideRun, Phase, Validation, YoloRun
+from gpu_report.model import InsideEpoch, InsideRun, Phase, RecordedEvent, Validation, YoloRun
 
 ARGS = {"epochs": 100, "batch": 16}
 
@@ -354,6 +354,14 @@ def test_validations_that_get_longer_make_epochs_slower():
 )
 def test_validations_that_get_hardly_longer_or_shorter_are_none(validations):
     assert slowing(trained(60.0, validations)) == []
+
+
+def test_ends_of_epochs_that_were_held_up_tell_of_no_rise():
+    run = trained(60.0, [20.0] * 6 + [80.0] * 6)
+    held_up = [phase for phase in run.inside[0].phases if phase.name == "train" and phase.epoch > 6]
+    gaps = tuple(RecordedEvent(phase.start_t_s + 40, "gap", None, {"seconds": 30.0}) for phase in held_up)
+    assert len(slowing(run)) == 1
+    assert slowing(dataclasses.replace(run, events=gaps)) == []
 
 
 @pytest.mark.parametrize(("validations", "told"), [([130.0, 125.0], 1), ([20.0, 125.0], 0), ([30.0, 25.0], 0)])

@@ -17,7 +17,7 @@ def unlike_gpus(context: Context, training: Training) -> SetupIssue | None:
     gpus = sorted(training.gpus)
     names = {gpu: context.run.gpu(gpu).name for gpu in gpus}
     drawn = {gpu: share for gpu in gpus if (share := _power_share(context, training, gpu)) is not None}
-    if len(set(names.values())) == 1 or len(drawn) < len(gpus) or not drawn:
+    if len(set(names.values())) == 1 or None in names.values() or len(drawn) < len(gpus) or not drawn:
         return None
     slowest, waits = max(gpus, key=lambda gpu: drawn[gpu]), min(gpus, key=lambda gpu: drawn[gpu])
     if names[slowest] == names[waits] or drawn[waits] > th.UNLIKE_POWER_SHARE * drawn[slowest]:

@@ -23,6 +23,8 @@ def test_the_faster_of_two_models_waits_at_less_power():
     assert (finding.severity, finding.summary) == ("warning", words)
 
 
-@pytest.mark.parametrize(("watts", "names"), [((250.0, 285.0), ("A", "B")), ((170.0, 285.0), ("A", "A"))])
-def test_like_power_or_one_model_is_none(watts, names):
+@pytest.mark.parametrize(
+    ("watts", "names"), [((250.0, 285.0), ("A", "B")), ((170.0, 285.0), ("A", "A")), ((170.0, 285.0), ("A", None))]
+)
+def test_like_power_or_one_model_or_one_unknown_is_none(watts, names):
     assert found(watts, names) == []

@@ -1,12 +1,17 @@
 """How long an epoch takes with a larger batch: its launches, its kernels or its data loader, whichever is slowest."""
 
+import sys
 from dataclasses import dataclass
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes.candidate import data_came
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.timeline.trainings import whole
+from gpu_report.catalogue import LAUNCH_BOUND
 from gpu_report.model import SpeedupLimit
+
+VALIDATED_BY_BATCH = frozenset({"obb", "semantic", "depth"})  # tasks; others validate twice a batch at once
 
 
 @dataclass(frozen=True)
@@ -29,36 +34,72 @@ class Batches:
         """
         best_s, try_ = self.limit.epoch_s_now, self.batch
         while try_ * 2 <= min(self.nominal, most):
-            epoch_s = self._epoch_s(try_ * 2)
+            epoch_s = self.epoch_s(try_ * 2)
             if epoch_s * th.LEAST_SPEED_UP > best_s:
                 break
             try_, best_s = try_ * 2, epoch_s
         return None if try_ == self.batch else (try_, best_s)
 
-    def _epoch_s(self, larger: int) -> float:
-        """Return the training part of an epoch (s) with a larger batch.
+    def epoch_s(self, larger: int) -> float:
+        """Return the training part of an epoch (s) with a larger batch, and what its validation takes longer.
 
         What is done image by image takes as long as now, and so do waits for the loader.
         """
-        signals = self.signals
-        by_image = signals.stood.by_image if signals.stood is not None else 0.0
-        waits = 0.0 if data_came(signals) else signals.data_wait_share or 0.0
-        stays = min(by_image + waits, 1.0)
-        of_now = stays + (1 - stays) * _of_steps(self.batch, larger, self.nominal, signals)
-        return max(self.limit.epoch_s_now * of_now, self._loader_s(larger), self.limit.epoch_s_at_best)
+        stood, now_s = self.signals.stood, self.limit.epoch_s_now
+        waits = 0.0 if data_came(self.signals) else self.signals.data_wait_share or 0.0
+        stays = min((stood.by_image if stood is not None else 0.0) + waits, 1.0)
+        of_now = stays + (1 - stays) * _of_steps(self.batch, larger, self.nominal, self.signals)
+        train_s = max(now_s * of_now, self.loader_s(larger), self.limit.epoch_s_at_best)
+        return train_s + self.validation_s(larger)
 
-    def _loader_s(self, larger: int) -> float:
+    def loader_s(self, larger: int) -> float:
         """Return what the loader's workers need for the training part of an epoch (s), 0 where that is not known.
 
-        They can be busy all the time, no more; what lies ready at its start they loaded at the end of the one before.
+        They can be busy all the time and no more; what is ready at its start they loaded at the end of the one before.
         """
-        settings, cpu_pct = self.settings, self.signals.within("workers_cpu_pct")
-        workers = (settings.workers or 0) * settings.ranks
-        if cpu_pct is None or not workers or not settings.images:
+        settings, workers = self.settings, (self.settings.workers or 0) * self.settings.ranks
+        if not workers or not settings.images:
             return 0.0
-        all_s = self.limit.epoch_s_now * min(cpu_pct / 100 / workers, 1.0)
+        all_s = min(self._image_s * settings.images / workers, self.limit.epoch_s_now)
         ready_s = all_s * th.READY_BATCHES * workers * larger / settings.ranks / settings.images
         return all_s - min(ready_s, self.limit.rest_s)
+
+    def validation_s(self, larger: int) -> float:
+        """Return what a validation takes longer (s) whose images are a single batch then: it has no workers.
+
+        Ultralytics 8.4 loads such a one in the main process (`build_dataloader`); before, one worker did.
+        """
+        images, ranks = self.settings.val_images, self.settings.ranks
+        at_once = 1 if self.settings.args.get("task") in VALIDATED_BY_BATCH else 2
+        if not images or not at_once * self.batch < images <= at_once * larger:
+            return 0.0
+        return self._image_s * images / ranks
+
+    @property
+    def _image_s(self) -> float:
+        """Return the seconds of a core in which the workers load an image, 0 where that is not known.
+
+        One that is validated takes less, for it is not augmented: about half of it, where files are small.
+        """
+        cpu_pct, images = self.signals.within("workers_cpu_pct"), self.settings.images
+        return (cpu_pct or 0.0) / 100 * self.limit.epoch_s_now / images if images else 0.0
+
+
+def outweighed_by(settings: RunSettings, signals: IntervalSignals) -> str:
+    """Return what takes away all that twice the batch wins, in words; empty where that is worth trying.
+
+    It is told for an epoch of whatever length, without what its end adds to it.
+    """
+    nominal = whole(settings.args.get("nbs"))
+    if not settings.batch or not nominal:
+        return ""
+    epoch = SpeedupLimit(LAUNCH_BOUND, 1.0, sys.float_info.min, "")
+    batches, twice = Batches(settings, epoch, signals, settings.batch, nominal), 2 * settings.batch
+    if batches.loader_s(twice) * th.LEAST_SPEED_UP > 1:
+        return "the data-loader workers could not feed it"
+    if batches.epoch_s(twice) * th.LEAST_SPEED_UP > 1 and batches.validation_s(twice):
+        return "validation would be a single batch, which is loaded without workers"
+    return ""
 
 
 def _of_steps(batch: int, larger: int, nominal: int, signals: IntervalSignals) -> float:

@@ -34,7 +34,7 @@ class RunSettings:
     """One training: its arguments as asked for (`args`), and what was in effect; None where it is not known.
 
     `image_px` is the median of the longer side of the images on disk, `image_mib` the mean of what one takes there,
-    `scaled_down` is of those that are larger than imgsz.
+    `scaled_down` is of those that are larger than imgsz. `val_images` are validated after each epoch, None if never.
     `workers` and `batch` are those in effect, `workers` of each rank, `batch` of all. `cores_free` are cores that
     neither other processes nor a core or two for the rest of the training take, for each rank; `workers_most` are the
     workers to which ultralytics cuts any larger number. `memory_free_mib` is the least host memory that was available,
@@ -45,6 +45,7 @@ class RunSettings:
     workers: int | None
     batch: int | None
     images: int | None
+    val_images: int | None
     imgsz: int | None
     image_px: int | None
     scaled_down: ScaledDown | None
@@ -80,6 +81,7 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         workers=whole(said.get("workers")),
         batch=whole(said.get("batch")),
         images=whole(said.get("images")),
+        val_images=None if training.args.get("val") is False else whole(said.get("val_images")),
         imgsz=whole(said.get("imgsz")),
         image_px=whole(said.get("image_px")),
         scaled_down=_scaled_down(said),

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from gpu_report.analyse.advice.larger_batches import outweighed_by
+from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.thresholds import LARGER_BATCH_FROM, NEAR_LIMIT_PCT
 from gpu_report.model import Finding
@@ -10,7 +12,7 @@ from gpu_report.model import Finding
 def no_larger_batch(context: Context, finding: Finding, findings: Sequence[Finding]) -> str:
     """Return why a larger batch is not to be tried on a finding's GPU, empty where it may be.
 
-    It has to fit the card's memory, and to leave an epoch of its training batches enough.
+    It has to fit the card's memory, to leave an epoch of its training batches enough, and to win more than it costs.
     """
     of_memory = {each.rule for each in findings if each.gpu == finding.gpu}
     if "memory-near-limit" in of_memory:
@@ -21,9 +23,10 @@ def no_larger_batch(context: Context, finding: Finding, findings: Sequence[Findi
         return "twice as large may not fit into GPU memory"
     training = context.training_at(finding.start_t_s, finding.gpu)
     batches = training.quantity("batches") if training is not None else None
-    if batches is None or batches >= LARGER_BATCH_FROM:
-        return ""
-    return f"an epoch has only {batches:.0f} batches"
+    if batches is not None and batches < LARGER_BATCH_FROM:
+        return f"an epoch has only {batches:.0f} batches"
+    signals = context.signals.of_training(min(training.gpus), training) if training and training.gpus else None
+    return "" if training is None or signals is None else outweighed_by(run_settings_of(context, training), signals)
 
 
 def _fits_twice(context: Context, gpu: int | None) -> bool:

@@ -256,7 +256,7 @@ def test_nothing_is_advised_against_what_no_argument_removes():
     assert changes(starved_run(host=QUIET, wait_s=0.1)) == {}
 
 
-def launch_bound_run(batch=4, quantities=None, peak_mib=2_000.0, util=28.0, workers_pct=50.0, wait_s=0.1):
+def launch_bound_run(batch=4, quantities=None, peak_mib=2_000.0, util=28.0, workers_pct=50.0, wait_s=0.1, **settings):
     host = {**STARVED, "main_cpu_pct": 103.0, "busiest_worker_cpu_pct": 10.0, "workers": 8.0}
     host["workers_cpu_pct"] = workers_pct
     active = {"sm_active_pct": [7.0] * LASTS_S, "sm_occupancy_pct": [3.0] * LASTS_S}
@@ -265,7 +265,7 @@ def launch_bound_run(batch=4, quantities=None, peak_mib=2_000.0, util=28.0, work
         util=util,
         host=host,
         args={**ARGS, "batch": batch, "workers": 8},
-        settings={**SETTINGS, "batch": batch, "workers": 8},
+        settings={**SETTINGS, "batch": batch, "workers": 8, **settings},
         quantities={**active, "memory_used_mib": [peak_mib] * LASTS_S, **(quantities or {})},
     )
 
@@ -304,6 +304,32 @@ def test_a_larger_batch_is_no_larger_than_the_loader_can_feed():
     busy = launch_bound_run(workers_pct=400.0)  # half of the time: more than a batch twice as large would leave
     assert changes(busy) == {"batch": "8"}
     assert changes(launch_bound_run(workers_pct=470.0, batch=32)) == {"batch": "64"}
+
+
+def test_a_validation_that_is_a_single_batch_then_is_loaded_without_workers():
+    """An image takes 20 ms of a core: 4,000 of them half of the time of eight workers, in 20 s."""
+    plain = bound_of(launch_bound_run(batch=32, workers_pct=400.0), "launch-bound")
+    single = bound_of(launch_bound_run(batch=32, workers_pct=400.0, val_images=100), "launch-bound")
+    assert single.epoch_s_estimate == pytest.approx(plain.epoch_s_estimate + 100 * 4.0 * 20 / 4000)
+    assert changes(launch_bound_run(batch=32, workers_pct=400.0, val_images=128)) == {"batch": "64"}
+    for images in (50, 129, 1000):  # a single batch now, too; still more than one
+        run = launch_bound_run(batch=32, workers_pct=400.0, val_images=images)
+        assert bound_of(run, "launch-bound").epoch_s_estimate == pytest.approx(plain.epoch_s_estimate)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"workers_pct": 790.0}, "the data-loader workers could not feed it"),
+        ({"workers_pct": 400.0, "val_images": 100, "images": 480}, "validation would be a single batch"),
+    ],
+)
+def test_a_larger_batch_that_wins_nothing_is_not_asked_for(more, why):
+    run = launch_bound_run(batch=32, util=30.0, **more)
+    assert changes(run) == {}
+    told = " ".join(sentence.text for sentence in analyse(run).verdict.sentences)
+    assert why in told
+    assert "Try a larger" not in told
 
 
 def test_waits_for_data_are_as_long_in_a_larger_batch():

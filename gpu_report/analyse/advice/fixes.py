@@ -176,7 +176,7 @@ def _without_reading_s(settings: RunSettings, limit: SpeedupLimit, signals: Inte
     if cpu is None or busiest is None or not settings.workers:
         return None
     if busiest < WORKER_FULL_PCT:
-        return max(limit.epoch_s_at_best, limit.epoch_s_now * cpu / 100 / settings.workers)
+        return max(limit.epoch_s_at_best, limit.epoch_s_now * cpu / 100 / (settings.workers * settings.ranks))
     if signals.loader is None:
         return None
     return max(th.REACHED * limit.epoch_s_at_best, limit.epoch_s_now * (1 - signals.loader.reading))

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from statistics import fmean, median
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,9 @@ from support.stacks import LOGS, TRAINS, WAITS, process
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.advice import speedup_limits
+from gpu_report.analyse.advice.fixes import cache_in_memory
 from gpu_report.load import load_run
-from gpu_report.model import EpochRow, Frame, Gpu, InsideEpoch, InsideRun, Phase
+from gpu_report.model import EpochRow, Frame, Gpu, InsideEpoch, InsideRun, Phase, SpeedupLimit
 
 NAN = float("nan")
 MASKS = Frame("/venv/lib/python3.11/site-packages/ultralytics/utils/loss.py", 659, "calculate_segmentation_loss")
@@ -125,6 +127,18 @@ def test_images_are_kept_in_memory_only_where_they_fit_twice():
         assert changes(starved_run(host=host, cores=4)) == ({"cache": "ram"} if fits else {})
     assert changes(starved_run(cores=4, settings={**SETTINGS, "cache": "ram"})) == {}
     assert changes(starved_run(cores=4, settings={**SETTINGS, "images": None})) == {}
+
+
+@pytest.mark.parametrize(("ranks", "epoch_s"), [(1, 3.0), (2, 1.5)])
+def test_images_in_memory_leave_the_cpu_of_the_workers_of_all_ranks(ranks, epoch_s):
+    cpu = {"workers_cpu_pct": 60.0, "busiest_worker_cpu_pct": 20.0}
+    signals = SimpleNamespace(within=cpu.get, loader=SimpleNamespace(reading=0.9))
+    settings = SimpleNamespace(
+        args={"cache": False}, images_mib=100.0, memory_free_mib=10_000.0, cached=False, ranks=ranks, workers=4
+    )
+    settings.has = settings.args.__contains__
+    fix = cache_in_memory(settings, SpeedupLimit("input-storage", 20.0, 1.0, ""), signals)
+    assert fix.epoch_s == pytest.approx(epoch_s)
 
 
 READS = Frame("/venv/lib/python3.12/site-packages/ultralytics/utils/patches.py", 60, "imread")

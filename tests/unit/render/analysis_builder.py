@@ -415,7 +415,8 @@ def _findings(run: model.Run) -> tuple[model.Finding, ...]:
         end_t_s=580.0,
         summary="Memory in use grew by 312 MiB with each epoch.",
     )
-    return (*drops, expected, memory)
+    first, second, third = drops
+    return (second, first, third, memory, expected)  # as `analyse` orders them: what is critical first, expected last
 
 
 def _bounds() -> tuple[model.SpeedupLimit, ...]:

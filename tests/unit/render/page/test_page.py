@@ -95,7 +95,7 @@ def test_every_anchor_is_there_once_and_every_link_within_the_page_finds_one(ele
 
 def test_findings_stand_in_their_order_and_expected_ones_are_folded(html: str) -> None:
     ids = re.findall(r'<article class="finding[^"]*" id="([^"]+)"', html)
-    assert ids == ["drop-1", "drop-2", "drop-3", "memory-growth-1", "drop-4"]
+    assert ids == ["drop-2", "drop-1", "drop-3", "memory-growth-1", "drop-4"]
     assert html.index('<details class="expected">') < html.index('id="drop-4"')
 
 

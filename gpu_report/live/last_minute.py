@@ -4,6 +4,7 @@ Read anew at each look, from the ends of files: nothing else needs their rows.
 """
 
 import csv
+import os
 from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from gpu_report import schema
+from gpu_report.live.tail import Tail
 from gpu_report.ordinary_file import LARGEST_HEADER, open_ordinary
 from gpu_report.run_folder import finite
 
@@ -67,13 +69,10 @@ def _end_of(path: Path) -> Iterator[Mapping[str, str]]:
     try:
         with open_ordinary(path) as file:
             header = file.readline(LARGEST_HEADER)
-            size = file.seek(0, 2)
-            file.seek(max(size - END_BYTES, len(header)))
-            lines = file.read(END_BYTES).split(b"\n")
+            begin = max(os.fstat(file.fileno()).st_size - END_BYTES, len(header) - 1, 0)
+        whole = Tail(path, begin).lines()  # without the rest of the line that it begins in: of the header, or of a row
     except OSError:
         return
-    is_cut = size - END_BYTES > len(header)
-    whole = lines[1 if is_cut else 0 : -1]  # behind the last break a row is being written
     names = header.decode("utf-8-sig", "replace").strip().split(",")
     yield from csv.DictReader((line.decode("utf-8", "replace") for line in whole), names)
 

@@ -3,6 +3,7 @@
 import pytest
 from support.growing import START_S
 
+from gpu_report.live import last_minute
 from gpu_report.live.last_minute import calls_now, host_now
 
 HEADER = "mono_s,model,images,height,width,preprocess_ms,inference_ms,postprocess_ms,total_ms,gap_ms\n"
@@ -19,6 +20,13 @@ def test_the_calls_of_the_last_minute_are_counted_over_all_processes(growing):
     found = calls_now(growing.folder, 120.0)
     assert found == {"calls": 21, "per_s": 2.0, "median_ms": 20.0, "p95_ms": 40.0}
     assert calls_now(growing.folder, 400.0) is None  # nobody calls any more
+
+
+def test_of_a_large_file_the_end_counts_from_its_first_whole_row_on(growing, monkeypatch):
+    calls(growing.folder, [(100.0 + n, 20.0) for n in range(11)])
+    rest = "1,1,640,640,1,2,1,20.0,\n"
+    monkeypatch.setattr(last_minute, "END_BYTES", len(f"0.0,{rest}110.0,{rest}109.0,{rest}999.0,1,1,64"))
+    assert calls_now(growing.folder, 120.0)["calls"] == 2
 
 
 def test_the_host_is_that_of_its_newest_row_while_that_is_new(growing, looked_at):

@@ -39,7 +39,9 @@ def _in_step(at_s: Floats, seconds: Floats) -> bool:
     for period_s in np.exp(np.arange(np.log(shortest), np.log(longest), PERIODS_STEP)).tolist():
         turns = (at_s - first_s) / period_s
         in_step = abs(np.average(np.exp(2j * np.pi * turns), weights=seconds))
+        if in_step < least:
+            continue
         filled = len(np.unique(np.round(turns)))
-        if in_step >= least and filled >= max(PERIODS_LEAST, PERIODS_SHARE * (whole_s / period_s + 1)):
+        if filled >= max(PERIODS_LEAST, PERIODS_SHARE * (whole_s / period_s + 1)):
             return True
     return False

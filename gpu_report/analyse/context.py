@@ -148,6 +148,10 @@ class Context:
         """Return the readings of a GPU; StopIteration where it has none."""
         return next(series for series in self.series if series.gpu == gpu)
 
+    def series_if_read(self, gpu: int | None) -> GpuSeries | None:
+        """Return the readings of a GPU, None where it has none."""
+        return next((series for series in self.series if series.gpu == gpu), None)
+
     def gpu_memory(self, series: GpuSeries) -> GpuMemory:
         """Return the memory of a GPU over time, and what of it others held."""
         return self.cached(_gpu_memory, series)

@@ -40,7 +40,7 @@ def _served(context: Context, calls: ModelCalls) -> ServedModel:
     span = float(calls.start_s[warm_up]), float(calls.end_s[rows].max())
     length_s, in_calls_s = span[1] - span[0], seconds_of(call_spans(calls, rows))
     gap_s, images = max(length_s - in_calls_s, 0.0), int(calls.images[rows].sum())
-    series = next((each for each in context.series if each.gpu == calls.gpu), None)
+    series = context.series_if_read(calls.gpu)
     served = ServedModel(
         calls=calls,
         warm_up_calls=warm_up,
@@ -128,5 +128,5 @@ def _within(t_s: Floats, span: Span) -> slice:
 
 
 def _joules(context: Context, gpu: int, span: Span) -> float | None:
-    series = next((series for series in context.series if series.gpu == gpu), None)
+    series = context.series_if_read(gpu)
     return None if series is None else energy(series).between(*span)

@@ -31,7 +31,7 @@ def no_larger_batch(context: Context, finding: Finding, findings: Sequence[Findi
 
 def _fits_twice(context: Context, gpu: int | None) -> bool:
     """Tell whether a card would hold twice the memory that was in use at most; so, too, where that is not known."""
-    series = next((each for each in context.series if each.gpu == gpu), None)
+    series = context.series_if_read(gpu)
     if series is None:
         return True
     share = context.gpu_memory(series).peak_share

@@ -72,7 +72,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
 
 def _busy(context: Context, gpu: int, spans: list[Span]) -> float:
     """Return how busy a GPU was in some spans (0 to 1), 0 where nothing was read of it."""
-    series = next((each for each in context.series if each.gpu == gpu), None)
+    series = context.series_if_read(gpu)
     mean_pct, seconds = series.mean_util_in(as_array(spans)) if series is not None else (0.0, 0.0)
     return mean_pct / 100 if seconds > 0 else 0.0
 

@@ -43,7 +43,7 @@ def growing_memory_of_calls(context: Context) -> list[Finding]:
 
 
 def _of_gpu(context: Context, gpu: int, served: tuple[ServedModel, ...]) -> Iterator[Finding]:
-    series = next((each for each in context.series if each.gpu == gpu), None)
+    series = context.series_if_read(gpu)
     mine = [each for each in served if each.calls.gpu == gpu]
     if series is None:
         return

@@ -64,7 +64,7 @@ def _holder(context: Context, training: Training, until_s: float) -> OtherProces
 def _fits(context: Context, training: Training, larger: float, from_s: float, holder: OtherProcess) -> bool:
     """Tell whether a batch so many times larger has room where nobody else is on the GPU, by what the smaller took."""
     total = context.run.gpu(holder.gpu).memory_total_mib
-    series = next(each for each in context.series if each.gpu == holder.gpu)
+    series = context.series_of(holder.gpu)
     used = column_values(series.samples, "memory_used_mib", [(from_s, training.span[1])])
     own_mib = float(used.max(initial=0.0)) - (holder.memory_mib or 0.0)
     return total is not None and larger * own_mib <= total

@@ -44,7 +44,7 @@ def application_clocks(context: Context, training: Training) -> SetupIssue | Non
 
 def _held_mhz(context: Context, training: Training, gpu: int) -> float | None:
     """Return the median clock at work of a GPU that application clocks hold below SET_CLOCK_SHARE, else None."""
-    series = next((each for each in context.series if each.gpu == gpu), None)
+    series = context.series_if_read(gpu)
     highest_mhz = context.run.gpu(gpu).max_sm_clock_mhz
     if series is None or not highest_mhz:
         return None

@@ -51,7 +51,7 @@ def replays(gpu: Gpu) -> int:
 
 
 def _used(context: Context, training: Training, gpu: int) -> LinkUsed | None:
-    series = next((each for each in context.series if each.gpu == gpu), None)
+    series = context.series_if_read(gpu)
     spans = training.train_spans
     return link_used(context.run.gpu(gpu), series, spans) if series is not None and spans else None
 

@@ -36,7 +36,7 @@ def unlike_gpus(context: Context, training: Training) -> SetupIssue | None:
 
 def _power_share(context: Context, training: Training, gpu: int) -> float | None:
     """Return the mean power of a GPU in training, as a share of its limit, None where either is not known."""
-    series = next((each for each in context.series if each.gpu == gpu), None)
+    series = context.series_if_read(gpu)
     limit_w = context.run.gpu(gpu).power_limit_w
     if series is None or not limit_w:
         return None

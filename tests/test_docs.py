@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections import Counter
 from itertools import product
 from pathlib import Path
 
@@ -137,6 +138,11 @@ def test_the_version_is_that_of_the_changelog_or_one_in_development_after_it():
     assert changelog.index("## [Unreleased]") < changelog.index("## [0")
     newest, _date = re.findall(r"^## \[([\d.]+)\] - (\d{4}-\d\d-\d\d)$", changelog, re.MULTILINE)[0]
     assert __version__ == newest or (__version__.endswith(".dev0") and release(__version__) > release(newest))
+
+
+def test_no_change_stands_twice_in_the_changelog():
+    entries = re.findall(r"^- .+$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert [entry for entry, times in Counter(entries).items() if times > 1] == []  # git merges it as a union
 
 
 def release(version):

@@ -14,7 +14,7 @@ from gpu_report.errors import UsageError
 from gpu_report.imports.format_names import AUTO, NAMES
 
 if TYPE_CHECKING:
-    from gpu_report.imports.asked import Asked
+    from gpu_report.imports.selection import Selection
 
 PROFILER = "profiler"
 NO_OUTPUT = "name the run folder to create with --output, or with --run the one that traces belong to"
@@ -146,7 +146,7 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
         timezone=timezone,
         boot_time=boot_time,
         train_start=train_start,
-        asked=_asked(logs, labels, (start, end, step), timezone),
+        selection=_selection(logs, labels, (start, end, step), timezone),
     )
     say_notes(notes)
     _say_imported(output)
@@ -156,12 +156,12 @@ def _is_server(log: str) -> bool:
     return log.startswith(("http://", "https://"))
 
 
-def _asked(
+def _selection(
     logs: tuple[str, ...], labels: tuple[str, ...], span: tuple[str | None, str | None, float | None], zone: str | None
-) -> Asked:
+) -> Selection:
     """Return what is asked of Prometheus; UsageError where it cannot be."""
     from gpu_report.imports import times
-    from gpu_report.imports.asked import Asked
+    from gpu_report.imports.selection import Selection
 
     servers = [log for log in logs if _is_server(log)]
     if len(servers) > 1:
@@ -174,7 +174,7 @@ def _asked(
         for text, option in zip(span[:2], ("--start", "--end"), strict=True)
     )
     chosen = tuple((name, value) for name, _, value in pairs)
-    return Asked(chosen, servers[0] if servers else None, start_s, end_s, span[2])
+    return Selection(chosen, servers[0] if servers else None, start_s, end_s, span[2])
 
 
 def _are_traces(logs: tuple[Path, ...], source: str, run: Path | None) -> bool:

@@ -10,12 +10,12 @@ import pandas as pd
 from gpu_report.errors import InputError, UsageError
 from gpu_report.imports import run_writer, times
 from gpu_report.imports.clock import on_wall
-from gpu_report.imports.formats import AUTO, FORMATS, Asked, format_of
+from gpu_report.imports.formats import AUTO, FORMATS, Selection, format_of
 from gpu_report.imports.join import Joined, join
-from gpu_report.imports.kernel_around import kernel_happenings
+from gpu_report.imports.kernel_log.around import kernel_happenings
 from gpu_report.imports.merge import merge
+from gpu_report.imports.parsing.readings import DEVICE_FIELDS, Device, Found, ImportedEvent
 from gpu_report.imports.process_rows import process_rows
-from gpu_report.imports.readings import DEVICE_FIELDS, Device, Found, ImportedEvent
 from gpu_report.imports.yolo_files import epochs_in_tensorboard, files_of_yolo, yolo_facts
 from gpu_report.wording import first_few
 
@@ -30,11 +30,11 @@ def import_logs(  # noqa: PLR0913 (the command's options)
     timezone: str | None = None,
     boot_time: str | float | None = None,
     train_start: str | float | None = None,
-    asked: Asked | None = None,
+    selection: Selection | None = None,
 ) -> tuple[str, ...]:
     """Write `logs` as the run folder `output`; return what there is to say, in whole sentences.
 
-    `source` is the format of all logs, by AUTO that of each by its content; `asked` chooses among what a log holds.
+    `source` is the format of all logs, by AUTO that of each by its content; `selection` chooses among what a log holds.
     `timezone` names the zone of times that carry none, `boot_time` puts a kernel log with the kernel's clock on the
     wall clock, `train_start` says when training began (both: ISO 8601 or UTC epoch seconds). InputError when nothing
     can be read, UsageError for options that cannot be and for an `output` that is taken.
@@ -43,7 +43,7 @@ def import_logs(  # noqa: PLR0913 (the command's options)
     zone = times.zone(timezone)
     train_start_s = times.moment(train_start, "--train-start", zone)
     boot_time_s = times.moment(boot_time, "--boot-time", zone)
-    found, problems = _read(logs, source, asked or Asked())
+    found, problems = _read(logs, source, selection or Selection())
     if train_start is not None and any(each.trained_in for each in found):
         raise UsageError("TensorBoard's events say when training started: leave out --train-start")
     joined = join([merge(each, zone) for each in _with_rows(found)])
@@ -72,16 +72,16 @@ def import_logs(  # noqa: PLR0913 (the command's options)
     return first_few((*notes, *problems, *joined.problems, *kernel_problems, *yolo_problems, *logged_problems))
 
 
-def _read(logs: Sequence[Path], source: str, asked: Asked) -> tuple[list[Found], list[str]]:
+def _read(logs: Sequence[Path], source: str, selection: Selection) -> tuple[list[Found], list[str]]:
     """Return what each tool's logs say; those that cannot be used are problems, and an error only where none can."""
-    by_format: dict[str, list[Path]] = {"prometheus": []} if asked.server else {}
+    by_format: dict[str, list[Path]] = {"prometheus": []} if selection.server else {}
     for log in logs:
         by_format.setdefault(format_of(log) if source == AUTO else source, []).append(log)
     found: list[Found] = []
     unusable: list[str] = []
     for name, paths in by_format.items():
         try:
-            found.append(FORMATS[name](paths, asked))
+            found.append(FORMATS[name](paths, selection))
         except InputError as error:
             unusable.append(str(error))
         except OSError as error:  # the way to a log is barred, or its name is too long

@@ -9,7 +9,7 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.imports.merge import Log
-from gpu_report.imports.readings import Device, Floats, ImportedEvent
+from gpu_report.imports.parsing.readings import Device, Floats, ImportedEvent
 from gpu_report.wording import length
 
 QUANTITIES: Final = tuple(column.name for column in schema.GPU_QUANTITIES)

@@ -12,7 +12,7 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.imports.clock import put_on_wall, typical_interval_s
-from gpu_report.imports.readings import EVERYTHING, Device, Failure, Floats, Found, ImportedEvent, Readings
+from gpu_report.imports.parsing.readings import EVERYTHING, Device, Failure, Floats, Found, ImportedEvent, Readings
 from gpu_report.imports.times import zone_name
 
 DEFAULT_INTERVAL_S: Final = 1.0  # what most tools are asked for; taken where a log has too few rows to tell

@@ -10,7 +10,7 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.errors import InputError, UsageError
 from gpu_report.imports import run_writer
-from gpu_report.imports.readings import ImportedEvent
+from gpu_report.imports.parsing.readings import ImportedEvent
 from gpu_report.model import Trace, TraceDevice
 from gpu_report.ordinary_file import refuse_special
 from gpu_report.packed_trace import LARGEST_TRACE, pack_trace

@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpu_report import __version__, run_folder, schema
 from gpu_report.errors import UsageError
-from gpu_report.imports.readings import ImportedEvent
+from gpu_report.imports.parsing.readings import ImportedEvent
 from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_text
 from gpu_report.ordinary_file import LARGEST_RESULTS, refuse_special, refuse_way_out
 from gpu_report.without_secrets import event_line, safe_arguments

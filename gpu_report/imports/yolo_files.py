@@ -6,7 +6,7 @@ from typing import Any
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.imports.readings import ImportedEvent
+from gpu_report.imports.parsing.readings import ImportedEvent
 from gpu_report.tfevents import EventFile, event_files, read_event_file
 from gpu_report.tfevents.yolo_epochs import is_of_epoch, logged_trainings, moments
 

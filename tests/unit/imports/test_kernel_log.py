@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_report.imports.kernel_log import LogLine, parse_kernel_log
+from gpu_report.imports.kernel_log.lines import LogLine, parse_kernel_log
 
 DATA = Path(__file__).parents[2] / "data" / "kernel"
 NOW = datetime(2026, 11, 21, 1, 0, tzinfo=UTC).timestamp()

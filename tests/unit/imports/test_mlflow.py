@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 
 from gpu_report.errors import InputError
-from gpu_report.imports.asked import Asked
 from gpu_report.imports.formats import format_of
+from gpu_report.imports.selection import Selection
 
 from .conftest import DATA
 
@@ -62,7 +62,7 @@ def test_of_several_runs_one_is_chosen(imported, database):
     path = database("r1", "r2")
     with pytest.raises(InputError, match=r"of 2 runs: choose one with --label run=ID \(r1, r2\)"):
         imported(path)
-    assert len(imported(path, asked=Asked((("run", "r2"),))).rows) == 27
+    assert len(imported(path, selection=Selection((("run", "r2"),))).rows) == 27
 
 
 def test_a_saved_answer_of_the_rest_api(imported, written):
@@ -75,7 +75,7 @@ def test_a_saved_answer_of_the_rest_api(imported, written):
 def test_a_node_stands_in_the_name(imported, written):
     found = [{"key": f"system/node_{n}/gpu_0_utilization_percentage", "value": n, "timestamp": 10**12} for n in (1, 2)]
     log = written(json.dumps(found), "history.json")
-    assert imported(log, asked=Asked((("node", "node_2"),))).column("gpu_util_pct") == [2]
+    assert imported(log, selection=Selection((("node", "node_2"),))).column("gpu_util_pct") == [2]
     with pytest.raises(InputError, match="2 nodes"):
         imported(log)
 

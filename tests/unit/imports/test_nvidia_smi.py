@@ -11,8 +11,8 @@ import pytest
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.errors import InputError, UsageError
+from gpu_report.imports.formats.nvidia_smi.file import read_log
 from gpu_report.imports.import_logs import import_logs
-from gpu_report.imports.smi_file import read_log
 from gpu_report.load import load_run
 
 TESTS = Path(__file__).parents[2]

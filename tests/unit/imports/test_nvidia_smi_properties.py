@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from gpu_report import run_folder, schema
 from gpu_report.errors import InputError
+from gpu_report.imports.formats.nvidia_smi.columns import QUANTITY_COLUMNS, read_cell
 from gpu_report.imports.import_logs import import_logs
 from gpu_report.imports.run_writer import write_samples
-from gpu_report.imports.smi_columns import QUANTITY_COLUMNS, read_cell
 
 START = datetime(2026, 11, 21, 1, 0, tzinfo=UTC)
 HEADER = "timestamp, index, utilization.gpu [%], memory.used [MiB], power.draw [W], pstate, clocks_event_reasons.active"

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from gpu_report.cli import cli
 from gpu_report.errors import InputError, UsageError
-from gpu_report.imports.asked import Asked
 from gpu_report.imports.formats import format_of
-from gpu_report.imports.prometheus_api import MOST_POINTS, fetch, pieces
+from gpu_report.imports.formats.prometheus_api import MOST_POINTS, fetch, pieces
+from gpu_report.imports.selection import Selection
 
 from .conftest import DATA, Imported
 
@@ -91,23 +91,23 @@ def test_engine_activity_stands_for_utilisation_where_there_is_none(imported, wr
 
 
 def test_labels_choose(imported):
-    run = imported(ANSWER, asked=Asked((("hpc_job", "4711"), ("gpu", "1"))))
+    run = imported(ANSWER, selection=Selection((("hpc_job", "4711"), ("gpu", "1"))))
     assert {row["gpu"] for row in run.rows} == {"1"}
     assert len(run.rows) < 33  # the job began later
     with pytest.raises(InputError, match="no series of dcgm-exporter with pod=other was found among 34 series"):
-        imported(ANSWER, asked=Asked((("pod", "other"),)))
+        imported(ANSWER, selection=Selection((("pod", "other"),)))
 
 
 def test_a_renamed_label_is_the_same(imported, written):
     log = written(answer(series(exported_pod="yolo", pod="exporter"), series(gpu="1", exported_pod="b")), "a.json")
-    assert len(imported(log, asked=Asked((("pod", "yolo"),))).rows) == 1
+    assert len(imported(log, selection=Selection((("pod", "yolo"),))).rows) == 1
 
 
 def test_several_hosts_are_refused_with_the_way_out(imported, written):
     log = written(answer(series(Hostname="a"), series(hostname="b")), "answer.json")
     with pytest.raises(InputError, match=r"2 hosts: choose one with --label Hostname=NAME \(a, b\)"):
         imported(log)
-    assert len(imported(log, asked=Asked((("Hostname", "b"),))).rows) == 1
+    assert len(imported(log, selection=Selection((("Hostname", "b"),))).rows) == 1
 
 
 def test_a_part_of_a_gpu_is_not_the_gpu(imported, written):
@@ -154,13 +154,13 @@ def test_pieces_are_of_one_grid_and_small_enough(points):
 )
 def test_an_address_that_is_none_is_refused_and_not_repeated(address):
     with pytest.raises(UsageError, match="address is none: write http://HOST:PORT") as raised:
-        list(fetch(Asked(server=address, start_s=0.0, end_s=60.0, step_s=30.0)))
+        list(fetch(Selection(server=address, start_s=0.0, end_s=60.0, step_s=30.0)))
     assert not any(part in str(raised.value) for part in ("sec", "ret", "123"))
 
 
 def test_a_query_of_a_moment_is_no_password():
     with pytest.raises(InputError, match=r"127\.0\.0\.1:9 did not answer"):
-        list(fetch(Asked(server="http://127.0.0.1:9/api/v1/query_range?query=up @ 9&start=0&end=60&step=30")))
+        list(fetch(Selection(server="http://127.0.0.1:9/api/v1/query_range?query=up @ 9&start=0&end=60&step=30")))
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_query_of_a_moment_is_no_password():
 )
 def test_a_span_that_has_no_end_is_not_asked_for(given):
     with pytest.raises(UsageError, match="= of the address"):
-        list(fetch(Asked(server=f"http://127.0.0.1:9/api/v1/query_range?{given}")))
+        list(fetch(Selection(server=f"http://127.0.0.1:9/api/v1/query_range?{given}")))
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_what_is_no_whole_answer_is_one_line(said):
         thread.start()
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
         with pytest.raises(InputError, match="no whole JSON over HTTP") as raised:
-            list(fetch(Asked(server=address, start_s=0.0, end_s=60.0, step_s=30.0)))
+            list(fetch(Selection(server=address, start_s=0.0, end_s=60.0, step_s=30.0)))
         thread.join()
     assert "ret" not in str(raised.value)
 
@@ -211,7 +211,7 @@ def test_what_is_no_whole_answer_is_one_line(said):
 def test_a_token_that_no_header_can_hold_is_not_repeated(monkeypatch):
     monkeypatch.setenv("PROMETHEUS_TOKEN", "s3c\nret")
     with pytest.raises(InputError, match="PROMETHEUS_TOKEN") as raised:
-        list(fetch(Asked(server="http://127.0.0.1:9", start_s=0.0, end_s=60.0, step_s=30.0)))
+        list(fetch(Selection(server="http://127.0.0.1:9", start_s=0.0, end_s=60.0, step_s=30.0)))
     assert "s3c" not in str(raised.value)
 
 

@@ -15,8 +15,8 @@ from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.cli import cli
 from gpu_report.errors import InputError, UsageError
+from gpu_report.imports.formats.tensorboard_tags import gpu_tag
 from gpu_report.imports.import_logs import import_logs
-from gpu_report.imports.tensorboard_tags import gpu_tag
 from gpu_report.load import load_run
 from gpu_report.model import Options
 from gpu_report.render.tensorboard import render_event_file

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from gpu_report.errors import InputError
-from gpu_report.imports.asked import Asked
 from gpu_report.imports.formats import format_of
+from gpu_report.imports.selection import Selection
 
 from .conftest import DATA
 
@@ -80,7 +80,7 @@ def test_nodes_are_chosen_by_a_label(imported, written):
     log = written(json.dumps(rows), "history.json")
     with pytest.raises(InputError, match=r"2 nodes: choose one with --label node=NAME \(a, b\)"):
         imported(log)
-    run = imported(log, asked=Asked((("node", "b"),)))
+    run = imported(log, selection=Selection((("node", "b"),)))
     assert run.column("gpu_util_pct") == [2, 2]
     assert run.facts["host"]["name"] == "b"
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from gpu_report.imports.parsing.fields import LARGEST
+
 QUERY: Final = (
     "nvidia-smi --query-gpu=timestamp,index,uuid,name,pci.bus_id,utilization.gpu,utilization.memory,memory.used,"
     "memory.total,power.draw,power.limit,temperature.gpu,clocks.current.sm,clocks.current.memory,pstate,"
@@ -44,7 +46,6 @@ DEVICE_TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     "mig_enabled": ("mig.mode.current",),
     "driver": ("driver_version",),
 }
-LARGEST: Final[Mapping[str, float]] = {"gpu_util_pct": 100, "memory_util_pct": 100, "performance_state": 15}
 _LARGEST_OTHER: Final = 2.0**53  # beyond it a float no longer holds every whole number, and no quantity gets there
 
 _UNIT: Final = re.compile(r"\s*\[[^\]]*\]\s*$")

@@ -1,10 +1,10 @@
-"""What a user may ask of logs that hold more than one machine's GPUs, and of a server."""
+"""Which series of logs that hold more than one machine's GPUs are imported, and which time of a server's."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Asked:
+class Selection:
     """Labels and their values that a series must have; of a server (http...) its span and step in seconds."""
 
     labels: tuple[tuple[str, str], ...] = ()

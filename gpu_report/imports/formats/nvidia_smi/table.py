@@ -12,8 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.errors import InputError
-from gpu_report.imports.readings import EVERYTHING, Failure, Floats, Readings
-from gpu_report.imports.smi_columns import (
+from gpu_report.imports.formats.nvidia_smi.columns import (
     DEVICE_NUMBERS,
     DEVICE_TEXTS,
     QUANTITY_COLUMNS,
@@ -21,7 +20,8 @@ from gpu_report.imports.smi_columns import (
     read_cell,
     read_text,
 )
-from gpu_report.imports.smi_file import Section
+from gpu_report.imports.formats.nvidia_smi.file import Section
+from gpu_report.imports.parsing.readings import EVERYTHING, Failure, Floats, Readings
 from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
 
 # Rows of several GPUs are written one right after the other: within so much of a tick, and so many seconds.

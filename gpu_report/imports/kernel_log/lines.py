@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
-from gpu_report.imports.kernel_formats import (
+from gpu_report.imports.kernel_log.formats import (
     LINE_READERS,
     NOT_KERNEL,
     Reading,

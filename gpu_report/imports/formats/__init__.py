@@ -4,26 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from gpu_report.imports import (
-    clearml,
-    dmon,
-    gpustat,
-    mlflow,
-    nvidia_smi,
-    nvitop,
-    pmon,
-    prometheus,
-    tensorboard,
-    wandb,
-)
-from gpu_report.imports.asked import Asked
 from gpu_report.imports.format_names import AUTO
-from gpu_report.imports.readings import Found
-from gpu_report.imports.text_file import read_head
+from gpu_report.imports.formats import clearml, gpustat, mlflow, nvitop, prometheus, tensorboard, wandb
+from gpu_report.imports.formats.nvidia_smi import dmon, pmon
+from gpu_report.imports.formats.nvidia_smi import query as nvidia_smi
+from gpu_report.imports.parsing.readings import Found
+from gpu_report.imports.parsing.text_file import read_head
+from gpu_report.imports.selection import Selection
 
-__all__ = ["AUTO", "FORMATS", "Asked", "format_of"]
+__all__ = ["AUTO", "FORMATS", "Selection", "format_of"]
 
-FORMATS: Final[Mapping[str, Callable[[Sequence[Path], Asked], Found]]] = {
+FORMATS: Final[Mapping[str, Callable[[Sequence[Path], Selection], Found]]] = {
     "nvidia-smi": nvidia_smi.read,
     "dmon": dmon.read,
     "pmon": pmon.read,

@@ -13,13 +13,13 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from gpu_report.errors import InputError
-from gpu_report.imports.asked import Asked
-from gpu_report.imports.each_log import read_each
-from gpu_report.imports.fields import MIB_PER_MB, Field, not_imported
-from gpu_report.imports.json_documents import Documents, damage, number
-from gpu_report.imports.readings import Found
-from gpu_report.imports.series import MOST_SHOWN, Gathered, Place
-from gpu_report.imports.text_file import read_head, read_text
+from gpu_report.imports.parsing.each_log import read_each
+from gpu_report.imports.parsing.fields import MIB_PER_MB, Field, not_imported
+from gpu_report.imports.parsing.json_documents import Documents, damage, number
+from gpu_report.imports.parsing.readings import Found
+from gpu_report.imports.parsing.series import MOST_SHOWN, Gathered, Place
+from gpu_report.imports.parsing.text_file import read_head, read_text
+from gpu_report.imports.selection import Selection
 from gpu_report.ordinary_file import LARGEST_SMI_LOG, refuse_special
 
 TOOL: Final = "MLflow"
@@ -53,10 +53,10 @@ def is_log(path: Path, head: str) -> bool:
     return head.startswith(_DATABASE) or ('"key"' in head and '"system/' in head and '"timestamp"' in head)
 
 
-def read(paths: Sequence[Path], asked: Asked) -> Found:
+def read(paths: Sequence[Path], selection: Selection) -> Found:
     """Return the system metrics of one run; InputError where there are none, or where a store has them of several."""
-    gathered = Gathered(TOOL, asked)
-    run = dict(asked.labels).get("run")
+    gathered = Gathered(TOOL, selection)
+    run = dict(selection.labels).get("run")
     said, left_out = read_each(paths, lambda path: _read(path, run, gathered), HOW)
     problems = (*left_out, *(one for each in said for one in each), *not_imported(TOOL, gathered.unknown))
     return gathered.found(HOW, problems)

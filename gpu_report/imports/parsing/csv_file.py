@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.errors import InputError
-from gpu_report.imports.json_documents import number
-from gpu_report.imports.readings import Floats
+from gpu_report.imports.parsing.json_documents import number
+from gpu_report.imports.parsing.readings import Floats
 from gpu_report.ordinary_file import LARGEST_SMI_LOG, refuse_special
 
 _LONGEST_REASON = 80  # characters

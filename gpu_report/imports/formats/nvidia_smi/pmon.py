@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from gpu_report.imports.asked import Asked
-from gpu_report.imports.csv_file import numbers_of
-from gpu_report.imports.dmon_table import COMMAND, HOW, Table, header_of, read_tables
-from gpu_report.imports.each_log import read_each
-from gpu_report.imports.fields import not_imported
-from gpu_report.imports.readings import Found, Readings
+from gpu_report.imports.formats.nvidia_smi.dmon_table import COMMAND, HOW, Table, header_of, read_tables
+from gpu_report.imports.parsing.csv_file import numbers_of
+from gpu_report.imports.parsing.each_log import read_each
+from gpu_report.imports.parsing.fields import not_imported
+from gpu_report.imports.parsing.readings import Found, Readings
+from gpu_report.imports.selection import Selection
 
 TOOL: Final = "nvidia-smi pmon"
 _KNOWN: Final = frozenset({"date", "time", "gpu", "pid", "type", "sm", "fb", "command"})
@@ -24,7 +24,7 @@ def is_log(_: Path, head: str) -> bool:
     return {"pid", "command"} <= set(header_of(head))
 
 
-def read(paths: Sequence[Path], _: Asked) -> Found:
+def read(paths: Sequence[Path], _: Selection) -> Found:
     """Return the processes of all logs, and what they sum up to; InputError where none can be used."""
     logs, left_out = read_each(paths, lambda path: read_tables(path, "pmon", _KNOWN), HOW.format(tool="pmon"))
     tables = [table for found, _ in logs for table in found]

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.errors import InputError
-from gpu_report.imports.asked import Asked
-from gpu_report.imports.fields import Field, converted, failures
-from gpu_report.imports.readings import Device, Floats, Found, Readings
+from gpu_report.imports.parsing.fields import Field, converted, failures
+from gpu_report.imports.parsing.readings import Device, Floats, Found, Readings
+from gpu_report.imports.selection import Selection
 from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
 
 MOST_SHOWN: Final = 8  # nodes in an error
@@ -61,10 +61,10 @@ class Gathered:
     runs: where there are more, one must be chosen with --label node=NAME.
     """
 
-    def __init__(self, tool: str, asked: Asked) -> None:
+    def __init__(self, tool: str, selection: Selection) -> None:
         self.unknown: set[str] = set()
         self._tool = tool
-        self._node = dict(asked.labels).get("node")
+        self._node = dict(selection.labels).get("node")
         self._nodes: dict[str, None] = {}
         self._pieces: defaultdict[tuple[int | None, Field], list[tuple[Floats, Floats]]] = defaultdict(list)
         self._single: defaultdict[tuple[int | None, Field], list[tuple[float, float]]] = defaultdict(list)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from gpu_report.errors import InputError
-from gpu_report.imports.kernel_log import LogLine, parse_kernel_log
-from gpu_report.imports.readings import ImportedEvent
+from gpu_report.imports.kernel_log.lines import LogLine, parse_kernel_log
+from gpu_report.imports.parsing.readings import ImportedEvent
 from gpu_report.ordinary_file import LARGEST_KERNEL_LOG, refuse_special
 
 # Lines from this long before the recording may explain what happened in it; those after it are another story, but

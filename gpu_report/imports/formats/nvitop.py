@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.errors import InputError
-from gpu_report.imports.asked import Asked
-from gpu_report.imports.csv_file import read_columns
-from gpu_report.imports.each_log import read_each
-from gpu_report.imports.fields import MIB_PER_GIB, Field, converted, not_imported
-from gpu_report.imports.readings import Device, Floats, Found, Readings
-from gpu_report.imports.series import Series, host_of, readings_of
+from gpu_report.imports.parsing.csv_file import read_columns
+from gpu_report.imports.parsing.each_log import read_each
+from gpu_report.imports.parsing.fields import MIB_PER_GIB, Field, converted, not_imported
+from gpu_report.imports.parsing.readings import Device, Floats, Found, Readings
+from gpu_report.imports.parsing.series import Series, host_of, readings_of
+from gpu_report.imports.selection import Selection
 from gpu_report.ordinary_file import LARGEST_INDEX
 
 TOOL: Final = "nvitop"
@@ -59,7 +59,7 @@ class _Log:
     unknown: frozenset[str]
 
 
-def read(paths: Sequence[Path], _: Asked) -> Found:
+def read(paths: Sequence[Path], _: Selection) -> Found:
     """Return all rows of all logs; InputError where none can be used."""
     logs, left_out = read_each(paths, _read, HOW)
     unknown = {name for log in logs for name in log.unknown}

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.errors import InputError
-from gpu_report.imports.asked import Asked
-from gpu_report.imports.each_log import read_each
-from gpu_report.imports.fields import Field, converted, failures, not_imported
-from gpu_report.imports.json_documents import Documents, damage, number
-from gpu_report.imports.readings import Device, Found, Readings
-from gpu_report.imports.text_file import read_text
+from gpu_report.imports.parsing.each_log import read_each
+from gpu_report.imports.parsing.fields import Field, converted, failures, not_imported
+from gpu_report.imports.parsing.json_documents import Documents, damage, number
+from gpu_report.imports.parsing.readings import Device, Found, Readings
+from gpu_report.imports.parsing.text_file import read_text
+from gpu_report.imports.selection import Selection
 from gpu_report.ordinary_file import LARGEST_INDEX
 
 TOOL: Final = "gpustat"
@@ -51,7 +51,7 @@ class _Rows:
     dropped: int = 0
 
 
-def read(paths: Sequence[Path], _: Asked) -> Found:
+def read(paths: Sequence[Path], _: Selection) -> Found:
     """Return all documents of all logs; InputError where none can be used."""
     rows = _Rows()
     said, left_out = read_each(paths, lambda path: _read(path, rows), HOW)

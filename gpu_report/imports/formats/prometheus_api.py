@@ -15,9 +15,9 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 from gpu_report.errors import InputError, UsageError
-from gpu_report.imports.asked import Asked
-from gpu_report.imports.dcgm_names import WANTED, names_of
-from gpu_report.imports.json_documents import number
+from gpu_report.imports.formats.dcgm_names import WANTED, names_of
+from gpu_report.imports.parsing.json_documents import number
+from gpu_report.imports.selection import Selection
 from gpu_report.imports.times import moment
 from gpu_report.ordinary_file import MIB
 
@@ -34,20 +34,20 @@ _API: Final = "/api/v1/"
 _HOW: Final = "write http://HOST:PORT, and in a password %3F for ?, %23 for #, %2F for /, %40 for @, %5B for ["
 
 
-def fetch(asked: Asked) -> Iterator[Mapping[str, Any]]:
+def fetch(selection: Selection) -> Iterator[Mapping[str, Any]]:
     """Yield a server's answers for all wanted metrics; InputError where it answers none, UsageError without a span.
 
     An address of /api/v1/query_range may have start, end, step and a query of its own.
     """
-    base, given = _parts(asked.server or "")
-    start_s = _moment(given, "start") if asked.start_s is None else asked.start_s
-    end_s = _moment(given, "end") if asked.end_s is None else asked.end_s
+    base, given = _parts(selection.server or "")
+    start_s = _moment(given, "start") if selection.start_s is None else selection.start_s
+    end_s = _moment(given, "end") if selection.end_s is None else selection.end_s
     if start_s is None or end_s is None or not start_s < end_s:
         raise UsageError(
             "say of which time: --start and --end (ISO 8601, or seconds since 1970), the end after the start"
         )
-    step_s = asked.step_s or _step_s(given) or _interval_s(base, asked, end_s)
-    query = given.get("query") or " or ".join(_selectors('__name__=~"' + "|".join(WANTED) + '"', asked))
+    step_s = selection.step_s or _step_s(given) or _interval_s(base, selection, end_s)
+    query = given.get("query") or " or ".join(_selectors('__name__=~"' + "|".join(WANTED) + '"', selection))
     for begin_s, until_s in pieces(start_s, end_s, step_s):
         yield _get(base, "query_range", {"query": query, "start": begin_s, "end": until_s, "step": step_s})
 
@@ -89,18 +89,18 @@ def _step_s(given: Mapping[str, str]) -> float | None:
     return step_s
 
 
-def _selectors(first: str, asked: Asked) -> list[str]:
+def _selectors(first: str, selection: Selection) -> list[str]:
     """Return selectors that together have what was asked for, under any name that its labels go by."""
-    names = [[(name, value) for name in names_of(label)] for label, value in asked.labels]
+    names = [[(name, value) for name in names_of(label)] for label, value in selection.labels]
     return [
         "{" + ",".join([first, *(f"{name}={json.dumps(value)}" for name, value in chosen)]) + "}"
         for chosen in product(*names)
     ]
 
 
-def _interval_s(base: str, asked: Asked, end_s: float) -> float:
+def _interval_s(base: str, selection: Selection, end_s: float) -> float:
     """Return how far a series' own samples are apart at the end of what is asked for (s)."""
-    for selector in _selectors(f'__name__="{_UTILISATION}"', asked):
+    for selector in _selectors(f'__name__="{_UTILISATION}"', selection):
         answer = _get(base, "query", {"query": f"{selector}[{_LOOKED_AT}]", "time": end_s})
         for _, values in series_in(answer):
             steps = [after - before for (before, _), (after, _) in pairwise(values)]

@@ -6,14 +6,15 @@ from typing import Final
 
 import numpy as np
 
-from gpu_report.imports.readings import Failure, Floats
-from gpu_report.imports.smi_columns import LARGEST
+from gpu_report.imports.parsing.readings import Failure, Floats
 from gpu_report.wording import first_few
 
 MIB_PER_GIB: Final = 1024.0
 MIB_PER_MB: Final = 1e6 / 2**20
 BYTES_PER_MIB: Final = 2.0**20
 PERCENT: Final = 100.0  # of a ratio
+
+LARGEST: Final[Mapping[str, float]] = {"gpu_util_pct": 100, "memory_util_pct": 100, "performance_state": 15}
 
 # What DCGM writes where it has no value (dcgm_structs.h: DCGM_INT32_BLANK and DCGM_INT64_BLANK, DCGM_FP64_BLANK, each
 # followed by not found, not supported and no permission).

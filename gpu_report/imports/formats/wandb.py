@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpu_report.errors import InputError
-from gpu_report.imports.asked import Asked
-from gpu_report.imports.csv_file import read_columns
-from gpu_report.imports.each_log import read_each
-from gpu_report.imports.fields import BYTES_PER_MIB, Field, not_imported
-from gpu_report.imports.json_documents import Documents, damage, number
-from gpu_report.imports.readings import Found
-from gpu_report.imports.series import Gathered, Place
-from gpu_report.imports.text_file import read_head, read_text
-from gpu_report.imports.wandb_file import MAGIC, read_records
+from gpu_report.imports.formats.wandb_file import MAGIC, read_records
+from gpu_report.imports.parsing.csv_file import read_columns
+from gpu_report.imports.parsing.each_log import read_each
+from gpu_report.imports.parsing.fields import BYTES_PER_MIB, Field, not_imported
+from gpu_report.imports.parsing.json_documents import Documents, damage, number
+from gpu_report.imports.parsing.readings import Found
+from gpu_report.imports.parsing.series import Gathered, Place
+from gpu_report.imports.parsing.text_file import read_head, read_text
+from gpu_report.imports.selection import Selection
 
 TOOL: Final = "Weights & Biases"
 HOW: Final = 'name wandb/run-.../run-ID.wandb, or save `run.history(stream="events", samples=100000)` as CSV'
@@ -54,9 +54,9 @@ def is_log(path: Path, head: str) -> bool:
     return bool(_logs_in(path)) or head.startswith(MAGIC) or (_STAMP in head and _CHARTED.search(head) is not None)
 
 
-def read(paths: Sequence[Path], asked: Asked) -> Found:
+def read(paths: Sequence[Path], selection: Selection) -> Found:
     """Return the system metrics of all logs; InputError where none has any."""
-    gathered = Gathered(TOOL, asked)
+    gathered = Gathered(TOOL, selection)
     files = [each for path in paths for each in _logs_in(path) or [path]]
     said, left_out = read_each(files, lambda path: _read(path, gathered), HOW)
     problems = (*left_out, *(one for each in said for one in each), *not_imported(TOOL, gathered.unknown))

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from gpu_report.imports.asked import Asked
-from gpu_report.imports.each_log import read_each
-from gpu_report.imports.readings import Found
-from gpu_report.imports.smi_columns import QUERY
-from gpu_report.imports.smi_file import read_log
-from gpu_report.imports.smi_table import Numbering, power_column, read_section
+from gpu_report.imports.formats.nvidia_smi.columns import QUERY
+from gpu_report.imports.formats.nvidia_smi.file import read_log
+from gpu_report.imports.formats.nvidia_smi.table import Numbering, power_column, read_section
+from gpu_report.imports.parsing.each_log import read_each
+from gpu_report.imports.parsing.readings import Found
+from gpu_report.imports.selection import Selection
 
 _POWER_NAMES: Final = "power.draw.average, power.draw and power.draw.instant"
 
 
-def read(paths: Sequence[Path], _: Asked) -> Found:
+def read(paths: Sequence[Path], _: Selection) -> Found:
     """Return all rows of all logs; a log that cannot be used is a problem, and an error only where none can."""
     logs, left_out = read_each(paths, read_log, "no log was named: name the files that nvidia-smi wrote")
     sections = [section for log in logs for section in log.sections]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from gpu_report.errors import InputError
 from gpu_report.imports.format_names import NAMES
-from gpu_report.imports.smi_columns import NEEDED, QUERY, column_name
-from gpu_report.imports.text_file import read_text
+from gpu_report.imports.formats.nvidia_smi.columns import NEEDED, QUERY, column_name
+from gpu_report.imports.parsing.text_file import read_text
 from gpu_report.ordinary_file import LARGEST_HEADER, MOST_GPUS
 
 _MOST_SECTIONS = 200  # of a log that was appended to, where each does not go on where the one before ended

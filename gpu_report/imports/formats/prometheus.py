@@ -11,15 +11,15 @@ import numpy as np
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.imports.asked import Asked
-from gpu_report.imports.dcgm_names import ENGINE, FIELDS, XID, value_of
-from gpu_report.imports.each_log import read_each
-from gpu_report.imports.fields import PERCENT, Field, converted, not_imported
-from gpu_report.imports.json_documents import Documents, damage
-from gpu_report.imports.prometheus_api import fetch, series_in, short
-from gpu_report.imports.readings import Device, Floats, Found
-from gpu_report.imports.series import readings_of
-from gpu_report.imports.text_file import read_text
+from gpu_report.imports.formats.dcgm_names import ENGINE, FIELDS, XID, value_of
+from gpu_report.imports.formats.prometheus_api import fetch, series_in, short
+from gpu_report.imports.parsing.each_log import read_each
+from gpu_report.imports.parsing.fields import PERCENT, Field, converted, not_imported
+from gpu_report.imports.parsing.json_documents import Documents, damage
+from gpu_report.imports.parsing.readings import Device, Floats, Found
+from gpu_report.imports.parsing.series import readings_of
+from gpu_report.imports.parsing.text_file import read_text
+from gpu_report.imports.selection import Selection
 from gpu_report.ordinary_file import LARGEST_INDEX
 
 TOOL: Final = schema.SOURCE_OF_DCGM
@@ -47,15 +47,15 @@ def is_log(_: Path, head: str) -> bool:
     return head.lstrip(" \n[").startswith("{") and ('"resultType"' in head or bool(_REFUSED.search(head)))
 
 
-def read(paths: Sequence[Path], asked: Asked) -> Found:
+def read(paths: Sequence[Path], selection: Selection) -> Found:
     """Return the series of saved answers and of a server; InputError where there are none of a GPU."""
     seen = _Seen()
-    said, left_out = read_each(paths, lambda path: _read(path, asked, seen), HOW) if paths else ([], [])
-    if asked.server is not None:
-        for answer in fetch(asked):
-            _add_answer(answer, asked, seen)
+    said, left_out = read_each(paths, lambda path: _read(path, selection, seen), HOW) if paths else ([], [])
+    if selection.server is not None:
+        for answer in fetch(selection):
+            _add_answer(answer, selection, seen)
     if not seen.pieces:
-        chosen = ", ".join(f"{label}={value}" for label, value in asked.labels)
+        chosen = ", ".join(f"{label}={value}" for label, value in selection.labels)
         which = f" with {chosen}" if chosen else ""
         raise InputError(f"no series of dcgm-exporter{which} was found{_of_which(seen)}: {HOW}")
     if len(seen.hosts) > 1:
@@ -74,11 +74,11 @@ def _of_which(seen: _Seen) -> str:
     return f" among {seen.unwanted} series" if seen.unwanted else ""
 
 
-def _read(path: Path, asked: Asked, seen: _Seen) -> tuple[str, ...]:
+def _read(path: Path, selection: Selection, seen: _Seen) -> tuple[str, ...]:
     documents = Documents(read_text(path, "Prometheus"))
     refused = ""
     for document in documents:
-        _add_answer(document, asked, seen)
+        _add_answer(document, selection, seen)
         refused = refused or (short(document.get("error")) if document.get("status") == "error" else "")
     if refused and not seen.pieces:
         raise InputError(f"{path} is an error that Prometheus answered ({refused}): mend the query, and save it again")
@@ -88,15 +88,15 @@ def _read(path: Path, asked: Asked, seen: _Seen) -> tuple[str, ...]:
     )
 
 
-def _add_answer(answer: Mapping[str, Any], asked: Asked, seen: _Seen) -> None:
+def _add_answer(answer: Mapping[str, Any], selection: Selection, seen: _Seen) -> None:
     for labels, points in series_in(answer):
-        _add(labels, points, asked, seen)
+        _add(labels, points, selection, seen)
 
 
-def _add(labels: Mapping[str, Any], points: list[tuple[float, float]], asked: Asked, seen: _Seen) -> None:
+def _add(labels: Mapping[str, Any], points: list[tuple[float, float]], selection: Selection, seen: _Seen) -> None:
     """Add a series where it is of a GPU that was asked for; a GPU has several where its pod changed."""
     name, gpu = str(labels.get("__name__", "a series without a name")), _index(labels)
-    if any(value_of(labels, label) != value for label, value in asked.labels):
+    if any(value_of(labels, label) != value for label, value in selection.labels):
         seen.unwanted += 1
         return
     if labels.get(_MIG):

@@ -11,10 +11,10 @@ import numpy as np
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.imports.asked import Asked
-from gpu_report.imports.each_log import read_each
-from gpu_report.imports.readings import Found, Readings
-from gpu_report.imports.tensorboard_tags import GpuTag, gpu_tag
+from gpu_report.imports.formats.tensorboard_tags import GpuTag, gpu_tag
+from gpu_report.imports.parsing.each_log import read_each
+from gpu_report.imports.parsing.readings import Found, Readings
+from gpu_report.imports.selection import Selection
 from gpu_report.imports.yolo_files import epoch_events
 from gpu_report.ordinary_file import MOST_GPUS
 from gpu_report.tfevents import EventFile, Scalar, event_files, read_event_file
@@ -50,7 +50,7 @@ def is_log(path: Path, _: str) -> bool:
     return path.is_dir() or is_event_file(path)
 
 
-def read(paths: Sequence[Path], _: Asked) -> Found:
+def read(paths: Sequence[Path], _: Selection) -> Found:
     """Return what event files, or those in folders, say; InputError where none has epochs of YOLO or readings of a GPU.
 
     The YOLO run is that of the first event file where YOLO's files lie beside it.

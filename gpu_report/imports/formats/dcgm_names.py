@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from gpu_report.imports.fields import BYTES_PER_MIB, PERCENT, Field
+from gpu_report.imports.parsing.fields import BYTES_PER_MIB, PERCENT, Field
 
 _PREFIX: Final = "DCGM_FI_"
 _NANO: Final = 1e-9

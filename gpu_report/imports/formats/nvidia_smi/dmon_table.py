@@ -20,9 +20,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from gpu_report.errors import InputError
-from gpu_report.imports.csv_file import numbers_of
-from gpu_report.imports.readings import Floats
-from gpu_report.imports.text_file import read_text
+from gpu_report.imports.parsing.csv_file import numbers_of
+from gpu_report.imports.parsing.readings import Floats
+from gpu_report.imports.parsing.text_file import read_text
 from gpu_report.ordinary_file import LARGEST_INDEX
 
 HOW: Final = "log with -o DT, as in `nvidia-smi {tool} -o DT > {tool}.txt`"

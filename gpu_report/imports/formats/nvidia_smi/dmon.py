@@ -6,12 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from gpu_report.imports.asked import Asked
-from gpu_report.imports.csv_file import numbers_of
-from gpu_report.imports.dmon_table import HOW, Table, header_of, read_tables
-from gpu_report.imports.each_log import read_each
-from gpu_report.imports.fields import PERCENT, Field, converted, failures, not_imported
-from gpu_report.imports.readings import Floats, Found, Readings
+from gpu_report.imports.formats.nvidia_smi.dmon_table import HOW, Table, header_of, read_tables
+from gpu_report.imports.parsing.csv_file import numbers_of
+from gpu_report.imports.parsing.each_log import read_each
+from gpu_report.imports.parsing.fields import PERCENT, Field, converted, failures, not_imported
+from gpu_report.imports.parsing.readings import Floats, Found, Readings
+from gpu_report.imports.selection import Selection
 
 TOOL: Final = "nvidia-smi dmon"
 # `nvidia-smi dmon -h` names the columns. MB of memory have 2**20 bytes, as everywhere in nvidia-smi. Of which size
@@ -47,7 +47,7 @@ def is_log(_: Path, head: str) -> bool:
     return bool(columns) and "pid" not in columns and not FIELDS.keys().isdisjoint(columns)
 
 
-def read(paths: Sequence[Path], _: Asked) -> Found:
+def read(paths: Sequence[Path], _: Selection) -> Found:
     """Return all rows of all logs; InputError where none can be used."""
     logs, left_out = read_each(paths, lambda path: read_tables(path, "dmon", _WANTED), HOW.format(tool="dmon"))
     tables = [table for found, _ in logs for table in found]

@@ -7,8 +7,8 @@ from functools import partial
 from gpu_report.analyse.advice import advise
 from gpu_report.analyse.advice.epoch_now import epoch_now
 from gpu_report.analyse.advice.projection import project
+from gpu_report.analyse.advice.resume_or_restart import keep_faster_option
 from gpu_report.analyse.advice.speedup_limits import find_speedup_limits, training_of_limits
-from gpu_report.analyse.advice.way_on import one_way_on
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference, served_models
@@ -51,7 +51,7 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
     ledger, epochs = build_ledger(context, findings, low), summarise_epochs(context, findings)
     findings, limits = advise(context, epochs, findings, find_speedup_limits(context, epochs, findings))
     projection = project(context, training_of_limits(context, epochs), limits, ending, findings)
-    findings = one_way_on(context, findings, ending, projection)
+    findings = keep_faster_option(context, findings, ending, projection)
     together = groups_of(groups, findings)
     ids = ids_of(together)
     reported = [with_locations(context, joined(context, group)) for group in together]

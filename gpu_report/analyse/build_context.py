@@ -43,12 +43,12 @@ def build_context(run: Run, options: Options) -> Context:
         *_profiled(run),
     )
     steady = SteadySignals(run, series, timeline, others, throughput, disturbed)
-    all_apart = steady.but_for([drop.span for drop in found])
+    all_apart = steady.excluding([drop.span for drop in found])
     signals = all_apart.index()
     bursts = drops_between_bursts(found, timeline.trainings, signals) | read.by_chance(found, options)
     drops = tuple(drop for drop in found if drop not in bursts)
     if bursts:
-        all_apart = steady.but_for([drop.span for drop in drops])
+        all_apart = steady.excluding([drop.span for drop in drops])
         signals = all_apart.index()
     return Context(
         run=run,

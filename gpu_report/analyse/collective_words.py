@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from gpu_report.analyse.signals.collectives import HeldCollective
+from gpu_report.analyse.signals.collectives import PendingCollective
 from gpu_report.wording import few_names, place_words
 
 SHOWN = 8  # ranks that a sentence names
 DIFFERENT = 3  # names of collectives that it has
 
 
-def held_words(held: HeldCollective) -> str:
+def pending_words(held: PendingCollective) -> str:
     """Return what the ranks' traces say, without a full stop."""
     call = f"{_name(held.collective.name)} {held.collective.number:,}"
     if held.missing:
@@ -24,7 +24,7 @@ def held_words(held: HeldCollective) -> str:
     return f"{text}{unknown}"
 
 
-def held_advice(held: HeldCollective) -> str:
+def pending_advice(held: PendingCollective) -> str:
     """Return what to look at, without a full stop."""
     if not held.missing:
         return "Let all ranks call the same collectives in the same order: look for a branch that only some ranks take"

@@ -121,7 +121,7 @@ class Context:
 
     def without(self, spans: Sequence[Span]) -> Context:
         """Return the same run with some more spans that are no part of its steady state."""
-        steady = self._steady.but_for(spans)
+        steady = self._steady.excluding(spans)
         signals = steady.index()
         return replace(self, signals=signals, undisturbed=steady.undisturbed(signals), _steady=steady)
 

@@ -82,7 +82,7 @@ def without_tensor_cores(context: Context, training: Training) -> TensorShare | 
     """
     settings = training.settings
     may_be = settings.get("amp") is False and settings.get("tf32") is not True
-    gpu = waits_least(context, training) if may_be else None
+    gpu = straggler_gpu(context, training) if may_be else None
     # that none are used is seen of any task, where it was recorded that they may not be
     known = None if gpu is None else tensor_share(context, training, gpu, of_any_task=settings.get("tf32") is False)
     return known if known is not None and known.share < NONE_SHARE * known.usual else None
@@ -109,7 +109,7 @@ def usual_tensor_share(parameters: float) -> float:
     return float(OF_A_MILLION * (parameters / 1e6) ** EXPONENT)
 
 
-def waits_least(context: Context, training: Training) -> int | None:
+def straggler_gpu(context: Context, training: Training) -> int | None:
     """Return the GPU of a training that the others wait for, by its utilisation: NCCL's waits are kernels, too.
 
     None where no GPU reports any.

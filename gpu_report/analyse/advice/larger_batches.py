@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.run_settings import RunSettings
-from gpu_report.analyse.causes.candidate import data_came
+from gpu_report.analyse.causes.candidate import never_waits_for_data
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.catalogue import LAUNCH_BOUND
@@ -46,7 +46,7 @@ class Batches:
         What is done image by image takes as long as now, and so do waits for the loader.
         """
         stood, now_s = self.signals.stood, self.limit.epoch_s_now
-        waits = 0.0 if data_came(self.signals) else self.signals.data_wait_share or 0.0
+        waits = 0.0 if never_waits_for_data(self.signals) else self.signals.data_wait_share or 0.0
         stays = min((stood.by_image if stood is not None else 0.0) + waits, 1.0)
         of_now = stays + (1 - stays) * _of_steps(self.batch, larger, self.nominal, self.signals)
         train_s = max(now_s * of_now, self.loader_s(larger), self.limit.epoch_s_at_best)

@@ -10,7 +10,7 @@ practice).
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gpu_report.analyse.causes.candidate import Candidate, stood_elsewhere
+from gpu_report.analyse.causes.candidate import Candidate, is_in_unusual_place
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.causes.data_loading import (
     WAITED_KEY,
@@ -37,13 +37,13 @@ from gpu_report.analyse.causes.host import (
     cores_shared,
     cores_stolen,
     cores_taken,
-    crowded_out,
+    cpu_lost_to_new_programs,
     held_by_limit,
     held_on_few_cores,
     memory_pressure,
     own_cores_full,
 )
-from gpu_report.analyse.causes.kernel_log import kernel_said
+from gpu_report.analyse.causes.kernel_log import kernel_log_fault
 from gpu_report.analyse.causes.main_process import (
     launch_bound,
     lock_kept_busy,
@@ -53,7 +53,7 @@ from gpu_report.analyse.causes.main_process import (
     trainer_stopped,
 )
 from gpu_report.analyse.causes.slow_modes import slowed_by_mode
-from gpu_report.analyse.causes.yolo_phases import phase_itself, tuning
+from gpu_report.analyse.causes.yolo_phases import autotuning, phase_needs_no_gpu
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.catalogue import UNEXPLAINED
 from gpu_report.model import Advice, Cause, Evidence
@@ -81,7 +81,7 @@ DATA: tuple[Scorer, ...] = (
 
 CAUSES: tuple[Scorer, ...] = (
     gpu_fault,
-    kernel_said,
+    kernel_log_fault,
     memory_pressure,
     input_storage,
     mapped_files,
@@ -99,8 +99,8 @@ CAUSES: tuple[Scorer, ...] = (
     other_process,
     power_cap,
     thermal,
-    tuning,
-    phase_itself,
+    autotuning,
+    phase_needs_no_gpu,
 )
 
 # What may keep a loader from keeping up.
@@ -128,8 +128,8 @@ def explain(
     that the phase gives (a validation of typical length), which yields only to a stronger one. `kernel_was_read` is
     False when nobody looked.
     """
-    excluded = WHILE_WAITED_FOR if stood_elsewhere(signals) else frozenset()
-    excluded -= {cores_taken} if crowded_out(signals) else frozenset()
+    excluded = WHILE_WAITED_FOR if is_in_unusual_place(signals) else frozenset()
+    excluded -= {cores_taken} if cpu_lost_to_new_programs(signals) else frozenset()
     excluded |= {launch_bound} if fell else frozenset()
     scorers = (each for each in CAUSES if each not in excluded)
     found = [candidate for scorer in scorers if (candidate := scorer(signals)) is not None]

@@ -51,32 +51,32 @@ def main_waits(signals: IntervalSignals) -> bool:
     return main is not None and main < WAITING_MAIN_PCT
 
 
-def mostly_one_core(signals: IntervalSignals) -> bool:
+def main_fills_one_core(signals: IntervalSignals) -> bool:
     """Tell whether the main process filled a core, the workers were far from their limit and the GPU waited.
 
     Who waits for data leaves its core: a full one waits for nothing, whatever the time between batches is called.
     """
     main, util = signals.within("main_cpu_pct"), signals.gpu_within("gpu_util_pct")
-    if main is None or util is None or (util >= th.MAIN_BOUND_UTIL_PCT and not data_came(signals)):
+    if main is None or util is None or (util >= th.MAIN_BOUND_UTIL_PCT and not never_waits_for_data(signals)):
         return False
-    return main >= th.MAIN_FULL_PCT and (_workers_rest(signals) or data_came(signals))
+    return main >= th.MAIN_FULL_PCT and (_workers_idle_more(signals) or never_waits_for_data(signals))
 
 
-def _workers_rest(signals: IntervalSignals) -> bool:
+def _workers_idle_more(signals: IntervalSignals) -> bool:
     """Tell whether the workers have time, and more of it than they usually have: their queue is full."""
     total, typical = signals.within("workers_cpu_pct") or 0.0, signals.typical("workers_cpu_pct")
     rest = typical is None or total < max(th.WORKERS_REST_SHARE * typical, th.WORKERS_FULL_PCT)
-    return rest and workers_have_time(signals)
+    return rest and workers_have_spare_cpu(signals)
 
 
-def workers_have_time(signals: IntervalSignals) -> bool:
+def workers_have_spare_cpu(signals: IntervalSignals) -> bool:
     """Tell whether the loader's workers used less than they could: none of them full, all of them half idle."""
     total, busiest = signals.within("workers_cpu_pct") or 0.0, signals.within("busiest_worker_cpu_pct") or 0.0
     could = 100.0 * min(loading_workers(signals) or 1.0, signals.usable_cores or signals.cores or 1.0)
     return busiest < th.WORKER_FULL_PCT and total < th.WAITING_WORKERS_SHARE * could
 
 
-def stood_elsewhere(signals: IntervalSignals) -> bool:
+def is_in_unusual_place(signals: IntervalSignals) -> bool:
     """Tell whether stacks show the main process where it does not stand while its GPU works.
 
     That is a function of the user's that YOLO called, or a line that is unusual. Then what it did there is the cause,
@@ -90,7 +90,7 @@ def stood_elsewhere(signals: IntervalSignals) -> bool:
     return stood.share >= th.RISEN_FACTOR * stood.usual
 
 
-def computes_where_it_stood(signals: IntervalSignals) -> bool | None:
+def computes_in_place(signals: IntervalSignals) -> bool | None:
     """Tell whether the main process computed in the place where it stood; None where its CPU there is not known.
 
     Where only that of the whole interval is, one that used next to none in all of it computed nowhere, and one that
@@ -117,7 +117,7 @@ def waits_for_data(signals: IntervalSignals) -> bool:
     return waits_for_loader(signals) or (signals.waited_share or 0.0) >= th.LATENCY_WAIT_SHARE
 
 
-def data_came(signals: IntervalSignals) -> bool:
+def never_waits_for_data(signals: IntervalSignals) -> bool:
     """Tell whether the trainer was never kept waiting for data, where that is known: then no loader is to blame."""
     return signals.data_wait_share is not None and signals.data_wait_share < th.DATA_CAME_SHARE
 

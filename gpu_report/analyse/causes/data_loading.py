@@ -3,16 +3,16 @@
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import (
     Candidate,
-    data_came,
     idle,
     loading_workers,
+    main_fills_one_core,
     main_waits,
-    mostly_one_core,
+    never_waits_for_data,
     others_cpu,
     risen,
     waits_for_data,
     waits_for_loader,
-    workers_have_time,
+    workers_have_spare_cpu,
 )
 from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPORTED, WEAK
 from gpu_report.analyse.evidence import evidence, usually
@@ -45,7 +45,7 @@ def input_storage(signals: IntervalSignals) -> Candidate | None:
     )
     waited = risen(pressure, signals.typical("io_pressure_pct"), th.IO_PRESSURE_PCT)
     touched = (blocked or 0.0) >= th.WORKERS_BLOCKED or (read or 0.0) >= th.READ_MIB_S
-    if not waited or not touched or mostly_one_core(signals) or data_came(signals):
+    if not waited or not touched or main_fills_one_core(signals) or never_waits_for_data(signals):
         return None
     numbers = evidence(
         ("time with a process waiting for input or output", pressure, "%"),
@@ -71,7 +71,13 @@ def mapped_files(signals: IntervalSignals) -> Candidate | None:
     """
     wait, there = signals.waited_share, loading_workers(signals)
     faults = signals.within("workers_major_faults")
-    if wait is None or not waits_for_data(signals) or faults is None or not there or not workers_have_time(signals):
+    if (
+        wait is None
+        or not waits_for_data(signals)
+        or faults is None
+        or not there
+        or not workers_have_spare_cpu(signals)
+    ):
         return None
     if faults < th.MAJOR_FAULTS_PER_S * there or _swapped_in(signals) >= th.SWAPPED_SHARE * faults:
         return None
@@ -97,7 +103,7 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
     busiest, total = signals.within("busiest_worker_cpu_pct"), signals.within("workers_cpu_pct")
     waited = waits_for_data(signals)
     there = loading_workers(signals)
-    if busiest is None or total is None or signals.loader_workers == 0 or data_came(signals):
+    if busiest is None or total is None or signals.loader_workers == 0 or never_waits_for_data(signals):
         return None
     if _asks_one(signals, there):
         return None
@@ -158,7 +164,7 @@ def loader_idle(signals: IntervalSignals) -> Candidate | None:
     """
     main, workers = signals.within("main_cpu_pct"), signals.within("workers_cpu_pct")
     lead, stood = signals.workers_lead_s(), signals.stood.in_loader if signals.stood else None
-    if signals.is_lasting or main is None or workers is None or not idle(signals) or data_came(signals):
+    if signals.is_lasting or main is None or workers is None or not idle(signals) or never_waits_for_data(signals):
         return None
     if (lead is None and stood is None) or (stood is not None and stood < STOOD_SHARE):
         return None
@@ -186,7 +192,7 @@ def loader_hung(signals: IntervalSignals) -> Candidate | None:
     # a batch was counted, or is of a validation, whose batches are not
     if not signals.is_lasting or signals.step_s is not None or signals.phases.get("validation"):
         return None
-    if not loading_workers(signals) or not workers_have_time(signals):
+    if not loading_workers(signals) or not workers_have_spare_cpu(signals):
         return None
     numbers = evidence(
         ("the main process waited for the loader", 100 * stood.in_loader, "% of this time"),
@@ -209,7 +215,11 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
     may_stall = workers < th.LATENCY_WORKERS_LEAST_SHARE * could or signals.workers_lead_s() is not None
     if _stand_still(signals):
         return None
-    if not could or not workers_have_time(signals) or any(pressure >= th.QUIET_PRESSURE_PCT for pressure in pressures):
+    if (
+        not could
+        or not workers_have_spare_cpu(signals)
+        or any(pressure >= th.QUIET_PRESSURE_PCT for pressure in pressures)
+    ):
         return None
     numbers = evidence(
         _waited(wait),
@@ -228,7 +238,7 @@ def waited_for_data(signals: IntervalSignals) -> Candidate | None:
     processes of the training, in a container of its own.
     """
     wait, workers = signals.waited_share, signals.within("workers_cpu_pct")
-    if wait is None or not waits_for_data(signals) or data_came(signals):
+    if wait is None or not waits_for_data(signals) or never_waits_for_data(signals):
         return None
     unseen = signals.typical("main_cpu_pct") is None and signals.within("main_cpu_pct") is None
     if not unseen and not main_waits(signals):

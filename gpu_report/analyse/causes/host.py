@@ -3,24 +3,24 @@
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import (
     Candidate,
-    data_came,
+    is_in_unusual_place,
     loading_workers,
+    never_waits_for_data,
     others_cpu,
     risen,
-    stood_elsewhere,
     trainer_cpu,
     usable_cores,
     usual_trainer_cpu,
 )
 from gpu_report.analyse.causes.confidence import LIKELY, OWN_CORES, STRONG
-from gpu_report.analyse.causes.cores_takers import (
+from gpu_report.analyse.causes.cpu_users import (
     cores_words,
-    keep_to_theirs,
-    newcomers,
-    takers,
-    takers_advice,
-    takers_evidence,
-    takers_words,
+    cpu_users_advice,
+    cpu_users_evidence,
+    cpu_users_words,
+    main_cpu_users,
+    new_cpu_users,
+    use_other_cores,
 )
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -67,24 +67,24 @@ def cores_taken(signals: IntervalSignals) -> Candidate | None:
     if others is None or others < th.OTHERS_CPU_PCT or full is None or full < th.CORES_TAKEN_SHARE:
         return None
     cores = signals.cores or 0  # there are some, else nobody knows what others used
-    if keep_to_theirs(signals, others * cores):
+    if use_other_cores(signals, others * cores):
         return None
-    programs = takers(signals, others * cores)
+    programs = main_cpu_users(signals, others * cores)
     numbers = evidence(
         ("CPU, all cores", cpu, "%"),
         ("of all cores, used by other processes", others, "%"),
-        *takers_evidence(programs),
+        *cpu_users_evidence(programs),
         ("time with a process waiting for a CPU core", pressure, "%"),
     )
     text = f"other processes used {others:.0f} % of all CPU cores"
     if programs:
-        text = f"{takers_words(programs)} used {cores_words(programs, cores)}"
+        text = f"{cpu_users_words(programs)} used {cores_words(programs, cores)}"
     # who never waits for data lacks the cores for his own main process
-    lacks = programs and data_came(signals)
-    return Candidate("cpu-limit" if lacks else "input-cpu", STRONG, text, numbers, takers_advice(programs))
+    lacks = programs and never_waits_for_data(signals)
+    return Candidate("cpu-limit" if lacks else "input-cpu", STRONG, text, numbers, cpu_users_advice(programs))
 
 
-def crowded_out(signals: IntervalSignals) -> bool:
+def cpu_lost_to_new_programs(signals: IntervalSignals) -> bool:
     """Tell whether programs came that took the cores while the training got less CPU than it usually does.
 
     Wherever its main process stands then, it waits for a core, but in a function of the user's: that may have asked a
@@ -95,7 +95,7 @@ def crowded_out(signals: IntervalSignals) -> bool:
         return False
     if signals.stood is not None and signals.stood.is_in_call:
         return False
-    return cores_taken(signals) is not None and bool(newcomers(signals, others * (signals.cores or 0)))
+    return cores_taken(signals) is not None and bool(new_cpu_users(signals, others * (signals.cores or 0)))
 
 
 def cores_stolen(signals: IntervalSignals) -> Candidate | None:
@@ -138,9 +138,9 @@ def cores_shared(signals: IntervalSignals) -> Candidate | None:
         return None
     if not risen(pressure, usual_pressure, th.CPU_PRESSURE_PCT):
         return None
-    programs = newcomers(signals, more)
+    programs = new_cpu_users(signals, more)
     numbers = evidence(
-        *takers_evidence(programs),
+        *cpu_users_evidence(programs),
         ("time with a process waiting for a CPU core", pressure, "%"),
         usually(usual_pressure, "%"),
         ("CPU of the trainer and its workers", own, "% of a core"),
@@ -149,13 +149,13 @@ def cores_shared(signals: IntervalSignals) -> Candidate | None:
     )
     cores = usable_cores(signals)
     whose = "the CPU cores" if not cores else f"the {cores:g} CPU cores"
-    text = f"{takers_words(programs) or 'other processes'} ran on {whose} that training may use"
+    text = f"{cpu_users_words(programs) or 'other processes'} ran on {whose} that training may use"
     look = Advice(
         "`top` shows who uses the cores, `taskset -cp PID` which ones a process may use. Give the training cores that "
         "nothing else runs on",
         short="Keep other programs off the CPU cores of the training",
     )
-    return Candidate("input-cpu", LIKELY, text, numbers, takers_advice(programs) or (look,))
+    return Candidate("input-cpu", LIKELY, text, numbers, cpu_users_advice(programs) or (look,))
 
 
 def _more_of_others(signals: IntervalSignals) -> float | None:
@@ -293,6 +293,6 @@ def _own_affinity(signals: IntervalSignals) -> tuple[Advice, ...]:
 
 def cores_short(signals: IntervalSignals) -> bool:
     """Tell whether the training got fewer cores than it needs, taken by others or by a quota."""
-    if stood_elsewhere(signals):
+    if is_in_unusual_place(signals):
         return False
     return any(find(signals) is not None for find in (cores_taken, cores_stolen, own_cores_full, held_by_limit))

@@ -25,7 +25,7 @@ KERNEL_CAUSES = {
 }
 
 
-def kernel_said(signals: IntervalSignals) -> Candidate | None:
+def kernel_log_fault(signals: IntervalSignals) -> Candidate | None:
     """Find a fault that the kernel log names within the interval or up to a minute before it."""
     found = [candidate for event in signals.kernel if (candidate := _from_event(signals.gpu, event)) is not None]
     return max(found, key=lambda candidate: candidate.confidence, default=None)

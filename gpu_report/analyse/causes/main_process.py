@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import (
     Candidate,
-    computes_where_it_stood,
-    data_came,
+    computes_in_place,
     idle,
-    mostly_one_core,
-    stood_elsewhere,
+    is_in_unusual_place,
+    main_fills_one_core,
+    never_waits_for_data,
     usable_cores,
     waits_for_loader,
 )
@@ -55,8 +55,8 @@ def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
 
     Where its stacks show it in a place of its own, that it used little CPU there is enough.
     """
-    elsewhere = stood_elsewhere(signals)
-    blocked = elsewhere and computes_where_it_stood(signals) is False
+    elsewhere = is_in_unusual_place(signals)
+    blocked = elsewhere and computes_in_place(signals) is False
     if not blocked and (waits_for_loader(signals) or not idle(signals) or loader_idle(signals) is not None):
         return None
     numbers = evidence(
@@ -79,7 +79,7 @@ def lock_kept_busy(signals: IntervalSignals) -> Candidate | None:
     wait in a line that calls nothing.
     """
     thread, waited = signals.busy_thread, signals.waited_share or 0.0
-    if thread is None or waited >= MUCH_SHARE or stood_elsewhere(signals):
+    if thread is None or waited >= MUCH_SHARE or is_in_unusual_place(signals):
         return None
     if thread.main_share is None and not launches_too_much(signals):
         return None
@@ -99,7 +99,7 @@ def lock_kept_busy(signals: IntervalSignals) -> Candidate | None:
 def partly_in_call(signals: IntervalSignals) -> Candidate | None:
     """Find a function of the user's that YOLO called and that took much of the idle time, though not most of it."""
     stood = signals.stood
-    computes = computes_where_it_stood(signals)
+    computes = computes_in_place(signals)
     if stood is None or not stood.is_partly_in_call or computes is None:
         return None
     numbers = evidence(_in_call(stood), _main_cpu(signals))
@@ -115,10 +115,10 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     Where its stacks show it in a place of its own, it need not be all of a core: what it computes there may wait for a
     disk in between.
     """
-    elsewhere = stood_elsewhere(signals)
-    computes = computes_where_it_stood(signals)
+    elsewhere = is_in_unusual_place(signals)
+    computes = computes_in_place(signals)
     works_there = elsewhere and computes is not False and signals.within("main_cpu_pct") is not None
-    if not works_there and (elsewhere or not mostly_one_core(signals)):
+    if not works_there and (elsewhere or not main_fills_one_core(signals)):
         return None
     numbers = evidence(
         *_in_one_place(signals),
@@ -134,7 +134,7 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     if partly_in_call(signals) is not None:  # which says where
         return None
     util = signals.gpu_within("gpu_util_pct")
-    alone = data_came(signals) and util is not None and util < th.MAIN_BOUND_UTIL_PCT  # nothing else is left
+    alone = never_waits_for_data(signals) and util is not None and util < th.MAIN_BOUND_UTIL_PCT  # nothing else is left
     return Candidate(
         "main-process", PRESENT if alone else POSSIBLE, "the main process used one CPU core fully", numbers
     )
@@ -167,7 +167,7 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     if util is None or (signals.within("main_cpu_pct") or 0.0) > th.LAUNCHES_CPU_PCT or launches_too_much(signals):
         return None
     small = sm is not None and sm < th.LAUNCH_SM_SHARE * util
-    streams = util >= th.LAUNCH_UTIL_PCT and (small or data_came(signals)) and mostly_one_core(signals)
+    streams = util >= th.LAUNCH_UTIL_PCT and (small or never_waits_for_data(signals)) and main_fills_one_core(signals)
     if not (_only_launches(signals) or streams) or _computes_in_call(signals):
         return None
     numbers = evidence(
@@ -222,7 +222,7 @@ def _only_launches(signals: IntervalSignals) -> bool:
 def _computes_in_call(signals: IntervalSignals) -> bool:
     """Tell whether much of the time went into a function of the user's that may have computed: that is no launching."""
     much = signals.stood is not None and signals.stood.is_partly_in_call
-    return much and computes_where_it_stood(signals) is not False
+    return much and computes_in_place(signals) is not False
 
 
 def _other_work(signals: IntervalSignals) -> str:
@@ -238,7 +238,7 @@ def _other_work(signals: IntervalSignals) -> str:
 def _in_one_place(signals: IntervalSignals) -> Iterator[tuple[str, float, str]]:
     """Yield for how much of the GPU's idle time the main process stood in one place that is none of its usual ones."""
     stood = signals.stood
-    if stood is None or not stood_elsewhere(signals):
+    if stood is None or not is_in_unusual_place(signals):
         return
     if stood.is_in_call and stood.call_share > stood.share:
         yield _in_call(stood)
@@ -252,7 +252,7 @@ def _in_call(stood: Stood) -> tuple[str, float, str]:
 
 def _main_cpu(signals: IntervalSignals) -> tuple[str, float | None, str]:
     """Return the CPU of the main process, in the place where it stood if that is known."""
-    if stood_elsewhere(signals) and signals.stood and signals.stood.cpu_pct is not None:
+    if is_in_unusual_place(signals) and signals.stood and signals.stood.cpu_pct is not None:
         return "CPU of the main process there", signals.stood.cpu_pct, "% of a core"
     return "CPU of the main process", signals.within("main_cpu_pct"), "% of a core"
 

@@ -1,7 +1,7 @@
 """What to do about storage that answers a loader more slowly than before, or that is needed more."""
 
 from gpu_report.analyse.causes import thresholds as th
-from gpu_report.analyse.causes.cores_takers import newcomers
+from gpu_report.analyse.causes.cpu_users import new_cpu_users
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import Advice
 from gpu_report.wording import amount
@@ -25,7 +25,7 @@ def advice_on_storage(signals: IntervalSignals) -> Advice:
     if others >= th.OTHERS_READ_SHARE * own and _rose(others, others_before):
         theirs, ours = amount(others, "MiB/s"), amount(own, "MiB/s")
         short, read = "Keep other programs off the disk of the images", f"others read {theirs}, the training {ours}"
-        came = " and ".join(f"{use.most.who} (pid {use.most.pid})" for use in newcomers(signals, th.READER_CPU_PCT))
+        came = " and ".join(f"{use.most.who} (pid {use.most.pid})" for use in new_cpu_users(signals, th.READER_CPU_PCT))
         who = f"{came} used the CPU then, and hardly before" if came else "`sudo iotop -o` shows who reads"
         return Advice(f"{short}: {read}. {who}; `df` shows what lies on that disk", short=short)
     if _rose(own, before):

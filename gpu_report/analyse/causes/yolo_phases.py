@@ -17,7 +17,7 @@ PHASE_CAUSES = {
 }
 
 
-def tuning(signals: IntervalSignals) -> Candidate | None:
+def autotuning(signals: IntervalSignals) -> Candidate | None:
     """Find the main process tuning kernels for sizes that are new in the first epoch: its last batch has one."""
     main, workers = signals.within("main_cpu_pct"), signals.within("workers_cpu_pct")
     util = signals.gpu_within("gpu_util_pct")
@@ -30,7 +30,7 @@ def tuning(signals: IntervalSignals) -> Candidate | None:
     return Candidate("startup", LIKELY, text, numbers)
 
 
-def phase_itself(signals: IntervalSignals) -> Candidate | None:
+def phase_needs_no_gpu(signals: IntervalSignals) -> Candidate | None:
     """Find that what YOLO was doing does not need the GPU much, though it took unusually long."""
     reported = {name: share for name, share in signals.phases.items() if name in PHASE_CAUSES}
     longest = max(reported, key=lambda name: reported[name], default=None)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpu_report.analyse.collective_words import held_advice, held_words
+from gpu_report.analyse.collective_words import pending_advice, pending_words
 from gpu_report.analyse.job import thresholds as th
 from gpu_report.analyse.job.alignment import ahead_of
 from gpu_report.analyse.job.nodes import host_words, missing_ranks, unequal
 from gpu_report.analyse.job.straggler import Straggler
-from gpu_report.analyse.signals.collectives import held_collective
+from gpu_report.analyse.signals.collectives import find_pending_collective
 from gpu_report.model import (
     CodeLocation,
     Finding,
@@ -162,15 +162,15 @@ def _overlap_s(one: tuple[float, float], other: tuple[float, float]) -> float:
 def _held(recorded: Recorded, duration_s: float) -> Iterator[JobFinding]:
     """Yield the collective that ranks of all nodes wait in, with times on the job's clock."""
     traces = [_shifted(trace, node.shift_s) for node, run in recorded for trace in run.nccl.traces]
-    held = held_collective(traces)
+    held = find_pending_collective(traces)
     if held is not None:
         span = min(max(held.collective.t_s, 0.0), duration_s), duration_s
         yield replace(
-            _finding("missing-rank", "critical", span, held_words(held)),
+            _finding("missing-rank", "critical", span, pending_words(held)),
             rank=held.missing[0] if len(held.missing) == 1 else None,
             cause="waiting-for-peer",
             where=held.where,
-            advice=held_advice(held),
+            advice=pending_advice(held),
         )
 
 

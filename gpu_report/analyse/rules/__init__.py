@@ -11,16 +11,16 @@ from dataclasses import replace
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.rules.drops import drops
-from gpu_report.analyse.rules.drops.held_epoch_ends import held_epoch_ends
 from gpu_report.analyse.rules.drops.slow_epoch_ends import slow_epoch_ends
 from gpu_report.analyse.rules.drops.slowdowns import slowdowns, without_parts
+from gpu_report.analyse.rules.drops.stalled_epoch_ends import stalled_epoch_ends
 from gpu_report.analyse.rules.epochs import compare_epochs
 from gpu_report.analyse.rules.gpu_imbalance import uneven_gpus
 from gpu_report.analyse.rules.host_memory_growth import growing_host_memory
 from gpu_report.analyse.rules.implausible_readings import readings_not_credible
 from gpu_report.analyse.rules.inference import inference_findings
 from gpu_report.analyse.rules.kernel_events import attach_to_their_finding, kernel_faults
-from gpu_report.analyse.rules.left_behind import left_behind
+from gpu_report.analyse.rules.leftover_processes import leftover_processes
 from gpu_report.analyse.rules.lost_gpus import lost_gpus
 from gpu_report.analyse.rules.low_utilisation import starved_gpus
 from gpu_report.analyse.rules.memory_growth import growing_memory
@@ -48,7 +48,7 @@ RULES: tuple[Rule, ...] = (
     drops,
     slowdowns,
     slow_epoch_ends,
-    held_epoch_ends,
+    stalled_epoch_ends,
     slow_starts,
     slow_exits,
     starved_gpus,
@@ -70,14 +70,14 @@ RULES: tuple[Rule, ...] = (
     bad_endings,
     missing_ranks,
     nccl_warnings,
-    left_behind,
+    leftover_processes,
     check_setup,
 )
 
 
 # What is said of a training alone: its drops, its loader, its epochs and its ranks.
 OF_TRAININGS: frozenset[Rule] = frozenset(
-    {drops, slowdowns, slow_epoch_ends, held_epoch_ends, slow_starts, starved_gpus, user_code, waiting_for_peer}
+    {drops, slowdowns, slow_epoch_ends, stalled_epoch_ends, slow_starts, starved_gpus, user_code, waiting_for_peer}
     | {other_gpu_work}
     | {growing_memory, growing_host_memory, uneven_gpus}
 )

@@ -1,10 +1,10 @@
 """Rules on the exchange between ranks: a rank that is missing from a collective, and warnings of NCCL's."""
 
 from gpu_report.analyse.causes.confidence import CERTAIN
-from gpu_report.analyse.collective_words import held_advice, held_words
+from gpu_report.analyse.collective_words import pending_advice, pending_words
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
-from gpu_report.analyse.signals.collectives import held_collective, traces_of_the_end
+from gpu_report.analyse.signals.collectives import find_pending_collective, traces_of_the_end
 from gpu_report.model import Advice, Cause, Finding
 from gpu_report.wording import counted
 
@@ -14,7 +14,7 @@ def missing_ranks(context: Context) -> list[Finding]:
 
     A training that went on afterwards, or came to its end, is not held: its calls were under way.
     """
-    held = held_collective(traces_of_the_end(context.run))
+    held = find_pending_collective(traces_of_the_end(context.run))
     if held is None:
         return []
     late = f"rank {held.missing[0]}" if len(held.missing) == 1 else "other ranks"
@@ -23,13 +23,13 @@ def missing_ranks(context: Context) -> list[Finding]:
             "missing-rank",
             "critical",
             (held.collective.t_s, context.run.duration_s),
-            held_words(held),
+            pending_words(held),
             evidence=evidence(
                 ("ranks that waited", float(len(held.waiting)), ""),
                 ("ranks that had not come", float(len(held.missing)), ""),
             ),
             cause=Cause("waiting-for-peer", CERTAIN, f"by torch's flight recorder they waited for {late}"),
-            advice=(Advice(held_advice(held)),),
+            advice=(Advice(pending_advice(held)),),
             where=held.where,
         )
     ]

@@ -3,7 +3,7 @@
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.tensor_share import nearly_empty, tensor_share, waits_least, without_tensor_cores
+from gpu_report.analyse.tensor_share import nearly_empty, straggler_gpu, tensor_share, without_tensor_cores
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import length_s
 from gpu_report.model import Advice, CodeLocation, Finding, Frame
@@ -19,7 +19,7 @@ def other_gpu_work(context: Context) -> list[Finding]:
     property of the model: it changes neither with batches nor with how long the GPU waits in between. A model in 32
     bits without TF32 has no tensor cores at all, and is judged by its precision alone (setup/torch.py).
     """
-    pairs = [(training, waits_least(context, training)) for training in context.trainings]
+    pairs = [(training, straggler_gpu(context, training)) for training in context.trainings]
     return [
         found
         for training, gpu in pairs

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse.causes import explain
-from gpu_report.analyse.causes.candidate import stood_elsewhere
+from gpu_report.analyse.causes.candidate import is_in_unusual_place
 from gpu_report.analyse.causes.main_process import OF_A_CALL, launches_too_much, of_growth
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
@@ -120,4 +120,4 @@ def _is_told(signals: IntervalSignals) -> bool:
     util_pct, stood = signals.gpu_within("gpu_util_pct"), signals.stood
     if util_pct is None or util_pct >= HEALTHY_PCT or explain(signals).cause.name not in OF_A_CALL:
         return False
-    return stood is not None and (stood_elsewhere(signals) or stood.is_partly_in_call)
+    return stood is not None and (is_in_unusual_place(signals) or stood.is_partly_in_call)

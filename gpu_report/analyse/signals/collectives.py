@@ -11,7 +11,7 @@ SEVERAL = 2  # ranks with a trace: one alone misses nobody
 
 
 @dataclass(frozen=True)
-class HeldCollective:
+class PendingCollective:
     """A collective that some ranks wait in, and that others have not come to, or that they call otherwise.
 
     `waiting` ranks called it, `missing` ones did not. `called` is what each rank with a trace called as this number
@@ -49,7 +49,7 @@ def _of_the_end(group: TracedGroup, worked_s: float, until_s: float) -> TracedGr
     return replace(group, called=group.called - len(group.last) + len(last), last=last)
 
 
-def held_collective(traces: Sequence[RankTrace]) -> HeldCollective | None:
+def find_pending_collective(traces: Sequence[RankTrace]) -> PendingCollective | None:
     """Return the first collective that ranks wait in for others, or that they call otherwise; None without one."""
     groups: dict[tuple[str, tuple[int, ...]], dict[int, TracedGroup]] = {}
     for trace in traces:
@@ -60,7 +60,7 @@ def held_collective(traces: Sequence[RankTrace]) -> HeldCollective | None:
     return min((each for each in held if each is not None), key=lambda each: each.collective.t_s, default=None)
 
 
-def _held(ranks: Sequence[int], of_rank: Mapping[int, TracedGroup]) -> HeldCollective | None:
+def _held(ranks: Sequence[int], of_rank: Mapping[int, TracedGroup]) -> PendingCollective | None:
     """Return what is held in one process group."""
     # what one rank saw completed is so for all: the others had not looked yet
     done = max((call.number for group in of_rank.values() for call in group.last if call.completed), default=0)
@@ -74,7 +74,7 @@ def _held(ranks: Sequence[int], of_rank: Mapping[int, TracedGroup]) -> HeldColle
     if not missing and not differ:
         return None  # all called it: what held it up is none of theirs
     waiting = tuple(rank for rank, call in same.items() if not call.completed)
-    return HeldCollective(
+    return PendingCollective(
         collective=first,
         waiting=waiting,
         missing=missing,

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from gpu_report.analyse.signals import thresholds as th
-from gpu_report.analyse.signals.cpu_there import cpu_there
+from gpu_report.analyse.signals.cpu_in_place import cpu_in_place
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.signals.stack_notes import in_forward_pass, kind_of, own_layer
@@ -193,7 +193,7 @@ class StackHabits:
         """
         mine = rows[self.stacks.launches[rows]]
         there = interval_cover(self.stacks.together(mine))
-        cpu_pct = cpu_there(self._host, spans, there)
+        cpu_pct = cpu_in_place(self._host, spans, there)
         is_known_to_wait = cpu_pct is not None and cpu_pct < th.COMPUTES_CPU_PCT
         return np.zeros(len(rows), dtype=np.bool_) if is_known_to_wait else self.stacks.launches[rows]
 
@@ -226,7 +226,7 @@ class StackHabits:
             mine = probes.ran[there.holds(probes.at_s) & interval_cover(spans).holds(probes.at_s)]
             if len(mine) >= th.PROBES_LEAST:
                 return 100 * float(mine.mean())
-        return cpu_there(self._host, spans, there)
+        return cpu_in_place(self._host, spans, there)
 
     def when_in(self, there: Frame, *, is_call: bool) -> IntervalCover:
         """Return when the process stood in a line or in a call of the user's."""

@@ -26,7 +26,7 @@ class SteadySignals:
     throughput: Throughput | None
     disturbed: tuple[Span, ...]
 
-    def but_for(self, spans: Sequence[Span]) -> SteadySignals:
+    def excluding(self, spans: Sequence[Span]) -> SteadySignals:
         """Return the same with more spans that are no part of the steady state."""
         return replace(self, disturbed=(*self.disturbed, *spans))
 

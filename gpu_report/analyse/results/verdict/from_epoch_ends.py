@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpu_report.analyse.advice.resume_or_restart import NEXT_TIME
 from gpu_report.analyse.advice.thresholds import WORTH_NEXT_S
-from gpu_report.analyse.advice.way_on import NEXT_TIME
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.lead import FIX, LOOK, Lead, now_words, sentence_of
 from gpu_report.analyse.rules.epochs.validation_advice import WRITE

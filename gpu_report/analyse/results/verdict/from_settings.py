@@ -10,7 +10,7 @@ from gpu_report.analyse.results.verdict.lead import (
     LOOK,
     URGENT_S,
     Lead,
-    epochs_held_back,
+    affected_epochs,
     now_words,
     seconds_trained,
     sentence_of,
@@ -72,7 +72,7 @@ def setting(context: Context, findings: Sequence[Finding], projection: Projectio
     epoch = f"{epoch_length(projection.epoch_s_now)} to about {epoch_length(projection.epoch_s_expected)}"
     faster = shown_ratio(projection.epoch_s_now, projection.epoch_s_expected)
     text = f"Set `{projection.fix}`{now_words(advice)}: epochs drop from {epoch}, {faster:.1f}\u00d7 faster."
-    epochs = epochs_held_back(context, findings, projection.epoch_s_now)
+    epochs = affected_epochs(context, findings, projection.epoch_s_now)
     saved_s = (projection.epoch_s_now - projection.epoch_s_expected) * epochs
     yield Lead(Sentence(FIX, text, (finding.id,), projection.cause, advice), saved_s)
 
@@ -103,7 +103,7 @@ def beside_setting(
     epoch = f"{epoch_length(now_s)} to about {epoch_length(expected_s)}"
     text = f"{do}: epochs drop from {epoch}, {shown_ratio(now_s, expected_s):.1f}\u00d7 faster."
     counted_s = max(expected_s, projection.epoch_s_expected) if is_second else expected_s
-    epochs = epochs_held_back(context, findings, now_s)
+    epochs = affected_epochs(context, findings, now_s)
     # without the cause, by which what all epochs come to with the argument would follow
     yield Lead(Sentence(FIX, text, (finding.id,), "", advice), (now_s - counted_s) * epochs)
 

@@ -14,7 +14,7 @@ from gpu_report.analyse.results.verdict.lead import (
     LOOK,
     OUTGROWS_S,
     Lead,
-    epochs_held_back,
+    affected_epochs,
     seconds_trained,
     sentence_of,
 )
@@ -51,7 +51,7 @@ def lasting(
         if projection is not None and cause.name == projection.cause and own is None:
             continue
         limit = next((limit for limit in limits if limit.cause == cause.name and not limit.at_epoch_ends), None)
-        epochs = epochs_held_back(context, findings, limit.epoch_s_now + limit.rest_s) if limit else 0.0
+        epochs = affected_epochs(context, findings, limit.epoch_s_now + limit.rest_s) if limit else 0.0
         at_most_s = limit.saves_at_most_s * epochs if limit else _waited_s(context, finding)
         do = next((each.short for each in finding.advice if each.short and not is_setting(each)), "")
         looks = own is not None and (

@@ -34,7 +34,7 @@ def seconds_trained(context: Context) -> float:
     return trained or context.run.duration_s
 
 
-def epochs_held_back(context: Context, findings: Sequence[Finding], epoch_s: float) -> float:
+def affected_epochs(context: Context, findings: Sequence[Finding], epoch_s: float) -> float:
     """Return how many epochs of that many seconds were trained with what holds steps up all the time.
 
     Of the only epoch of a long training a part was recorded; and what utilisation fell for has another cause.

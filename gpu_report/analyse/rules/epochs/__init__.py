@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, trained_epochs
+from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch, trained_epochs
 from gpu_report.analyse.rules.epochs.data_wait import data_wait_growing
 from gpu_report.analyse.rules.epochs.long_epoch_ends import long_epoch_ends
 from gpu_report.analyse.rules.epochs.longer_ends import ends_slowing
@@ -28,15 +28,15 @@ def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:
     return [*ends, *_of_epochs(context, epochs, _held_up(context, found))]
 
 
-def _of_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
+def _of_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> list[Finding]:
     return [finding for rule in EPOCH_RULES for finding in rule(context, epochs, held_up)]
 
 
-def _held_up(context: Context, found: Sequence[Finding]) -> HeldUp:
+def _held_up(context: Context, found: Sequence[Finding]) -> KnownSlowdowns:
     """Return when a GPU fell idle, was slowed, waited for a peer or had another process, and when nobody recorded."""
     spans = [f.span for f in found if RULES[f.rule].explains_slow_epoch and f.severity != "info"]
     spans += [wait.span for wait in context.busy_waits]
     spans += [other.span for other in context.used_by_others]
     missing = ((event.t_s, event.fields.get("seconds")) for event in context.run.events if event.kind == "gap")
     spans += [(t_s - seconds, t_s) for t_s, seconds in missing if isinstance(seconds, int | float)]
-    return HeldUp(drops=interval_cover(drop.span for drop in context.drops), others=interval_cover(spans))
+    return KnownSlowdowns(drops=interval_cover(drop.span for drop in context.drops), others=interval_cover(spans))

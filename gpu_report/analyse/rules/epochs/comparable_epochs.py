@@ -117,7 +117,7 @@ def _train_faster(after: Sequence[TrainedEpoch], before: Sequence[TrainedEpoch])
 
 
 @dataclass(frozen=True)
-class HeldUp:
+class KnownSlowdowns:
     """When something else is known to have held up training: `others`, and `drops` in which a GPU was hardly used."""
 
     drops: IntervalCover

@@ -9,7 +9,7 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.slower_storage import advice_on_storage
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
+from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch, groups
 from gpu_report.analyse.rules.epochs.growth import (
     advice_on_growth,
     evidence_of_growth,
@@ -28,7 +28,7 @@ from gpu_report.wording import epoch_length
 MEMORY = "memory-pressure"
 
 
-def data_wait_growing(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
+def data_wait_growing(context: Context, epochs: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> list[Finding]:
     """Report data waits that rise over the run and cost some seconds: caches that fill, a disk that others load."""
     found = (risen(siblings, held_up, waits_grow) for siblings in groups(epochs))
     return [_finding(context, *each) for each in found if each is not None]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
-from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch
+from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch
 from gpu_report.analyse.timeseries.trend import Trend
 from gpu_report.catalogue import GREW_COST_KEY, GROWTH_KEY
 from gpu_report.model import Advice, Evidence, Frame
@@ -33,7 +33,9 @@ def thirds(
     return epochs[:third], epochs[-third:]
 
 
-def risen(epochs: Sequence[TrainedEpoch], held_up: HeldUp, rise: Rise) -> tuple[Sequence[TrainedEpoch], Trend] | None:
+def risen(
+    epochs: Sequence[TrainedEpoch], held_up: KnownSlowdowns, rise: Rise
+) -> tuple[Sequence[TrainedEpoch], Trend] | None:
     """Return the epochs that tell of a rise, and that; None where there is none.
 
     One that goes on takes the GPU below its level in the end: then drops are the rise, and disturb nothing.

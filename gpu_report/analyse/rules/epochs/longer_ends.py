@@ -6,7 +6,7 @@ from statistics import median
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, groups
+from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch, groups
 from gpu_report.analyse.rules.epochs.growth import lost_gpu_s, numbers_of_growth, risen_since, thirds
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.model import Advice, Cause, Finding
@@ -15,7 +15,7 @@ from gpu_report.wording import brief_length
 SAID = {"validation": "validation", "checkpoint": "saving"}
 
 
-def ends_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
+def ends_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> list[Finding]:
     """Report ends of epochs that take longer and longer, by a share of the whole epoch that a person would notice.
 
     Of an epoch that something else held up, that is what made its end longer, too.

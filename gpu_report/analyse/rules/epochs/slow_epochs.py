@@ -13,7 +13,7 @@ from gpu_report.analyse.causes.confidence import HINTED, LIKELY, POSSIBLE, WEAK
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import busy_s, changed, data_wait_s, of_gpus, of_host, utilisation
-from gpu_report.analyse.rules.epochs.comparable_epochs import HeldUp, TrainedEpoch, first_of, groups
+from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch, first_of, groups
 from gpu_report.analyse.rules.epochs.data_wait import advice_on_wait, signals_beside, waits_grow, why_waited
 from gpu_report.analyse.rules.epochs.growth import (
     advice_on_clock,
@@ -36,7 +36,7 @@ from gpu_report.wording import brief_length, ends_of_change
 TYPICAL_KEY = "typical_epoch_s"  # of evidence: what the training of an epoch typically takes
 
 
-def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
+def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> list[Finding]:
     """Report epochs that stand out in the length of their training and that no other finding explains.
 
     The first epoch of a process and the one that closes the mosaic take longer by their nature and are never reported.
@@ -85,7 +85,7 @@ def _of_several(found: Sequence[Finding]) -> Finding:
     )
 
 
-def slow_first_epochs(context: Context, epochs: Sequence[TrainedEpoch], _: HeldUp) -> list[Finding]:
+def slow_first_epochs(context: Context, epochs: Sequence[TrainedEpoch], _: KnownSlowdowns) -> list[Finding]:
     """Report the first epoch of a process that waited for data far longer than the others, its first batch apart.
 
     Files come from the disk for the first time, and later from memory: that is a note, and nothing got worse.
@@ -106,7 +106,7 @@ def _waited_first(first: TrainedEpoch, siblings: Sequence[TrainedEpoch]) -> bool
     return slow and first.later_wait_s - median(waits) >= th.EXPLAINED_SHARE * longer_s
 
 
-def epochs_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: HeldUp) -> list[Finding]:
+def epochs_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> list[Finding]:
     """Report training that takes longer from epoch to epoch, unless that is because it waits longer for data."""
     found = (risen(siblings, held_up, _trainings_grow) for siblings in groups(epochs))
     return [_slowing(context, *each) for each in found if each is not None]

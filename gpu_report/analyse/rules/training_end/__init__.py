@@ -13,10 +13,10 @@ from gpu_report.analyse.rules.training_end.exception_words import (
 )
 from gpu_report.analyse.rules.training_end.exit_signal import STOPPED, command_exit, is_by_hand, is_from_outside
 from gpu_report.analyse.rules.training_end.final_gpu_memory import held_at_the_end, memory_just_before
-from gpu_report.analyse.rules.training_end.full_card import full_card_gone, full_just_before
-from gpu_report.analyse.rules.training_end.gone_early import gone_early
+from gpu_report.analyse.rules.training_end.full_gpu_memory import full_gpu_at_exit, full_just_before
 from gpu_report.analyse.rules.training_end.hang import Hang, find_endless_wait, find_hang
 from gpu_report.analyse.rules.training_end.last_stacks import with_last_stacks
+from gpu_report.analyse.rules.training_end.log_after_training import log_after_training
 from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host_memory, memory_was_full, oom_kill
 from gpu_report.analyse.rules.training_end.oom_owner import (
     MemoryOwner,
@@ -56,7 +56,7 @@ def bad_endings(context: Context) -> list[Finding]:
     if not found:
         found = [_command(context, event, reported) for event in bad]
     found += [last for training in reported if (last := _unended(context, training, found)) is not None]
-    return found or _broken_off(context) or full_card_gone(context) or gone_early(context)
+    return found or _broken_off(context) or full_gpu_at_exit(context) or log_after_training(context)
 
 
 def _reported_crash(context: Context, training: RankGroup, culprit: InsideRun) -> Finding:

@@ -7,11 +7,11 @@ from support.runs import make_run, readings
 from support.samples import SAMPLES, analysis_of, run_of
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.advice.way_on import NEXT_TIME
+from gpu_report.analyse.advice.resume_or_restart import NEXT_TIME
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict.from_moments import momentary
 from gpu_report.analyse.results.verdict.from_starts import slow_starts
-from gpu_report.analyse.results.verdict.lead import LOOK, Lead, epochs_held_back
+from gpu_report.analyse.results.verdict.lead import LOOK, Lead, affected_epochs
 from gpu_report.analyse.results.verdict.leads import leads
 from gpu_report.analyse.results.verdict.sentences import beside_lead, projected
 from gpu_report.catalogue import ENDS_SHARE_KEY
@@ -207,9 +207,9 @@ def test_of_the_only_epoch_counts_what_was_recorded_and_fell_for_nothing():
     """Of an epoch of minutes, a third of which was recorded, an argument saves a third: less than a fall may take."""
     context = build_context(make_run(readings((0, 10), (40, 60), (5, 40)), rows=[(1, 110)]), Options())
     fell = finding_of("drop", Cause("input-cpu", 0.9, "Images came late"), (70, 110), 30)
-    assert epochs_held_back(context, [], 400.0) == pytest.approx(100 / 400)
-    assert epochs_held_back(context, [fell], 400.0) == pytest.approx(60 / 400)
-    assert epochs_held_back(context, [fell], 10.0) == 1  # never more than there were
+    assert affected_epochs(context, [], 400.0) == pytest.approx(100 / 400)
+    assert affected_epochs(context, [fell], 400.0) == pytest.approx(60 / 400)
+    assert affected_epochs(context, [fell], 10.0) == 1  # never more than there were
 
 
 @pytest.mark.parametrize(("ends_s", "words"), [(110, "for the last 40 s there"), (100, "for 30 s there")])

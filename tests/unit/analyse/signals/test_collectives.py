@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from support.runs import make_run
 
-from gpu_report.analyse.signals.collectives import HELD_AT_LEAST_S, held_collective, traces_of_the_end
+from gpu_report.analyse.signals.collectives import HELD_AT_LEAST_S, find_pending_collective, traces_of_the_end
 from gpu_report.model import Collective, Nccl, RankTrace, TracedGroup
 
 LASTS_S = 100
@@ -19,7 +19,7 @@ def group(called, t_s=50.0):
 def missing(first, second):
     traces = (RankTrace(0, (first,)), RankTrace(1, (second,)))
     run = replace(make_run([90.0] * LASTS_S), nccl=Nccl((), traces))
-    held = held_collective(traces_of_the_end(run))
+    held = find_pending_collective(traces_of_the_end(run))
     return held and (held.collective.number, held.missing)
 
 

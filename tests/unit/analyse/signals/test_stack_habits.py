@@ -7,7 +7,7 @@ import pytest
 from support.samples import run_of
 from support.stacks import LOG, LOGS, READS, TRAINER, TRAINS, WAITS, process, series
 
-from gpu_report.analyse.signals.cpu_there import cpu_there
+from gpu_report.analyse.signals.cpu_in_place import cpu_in_place
 from gpu_report.analyse.signals.idle_stacks import main_idle_stacks
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
 from gpu_report.analyse.signals.signals_index import SignalsIndex
@@ -153,31 +153,31 @@ def test_cpu_in_a_place_is_told_from_that_beside_it(waits_pct, steps_pct):
     share = cover.seconds_in_each(np.column_stack([t_s - 1, t_s]))
     noise = np.random.default_rng(0).normal(0, 3, len(t_s))
     cpu = share * waits_pct + (1 - share) * steps_pct + noise
-    assert cpu_there(readings(t_s, cpu), [(0, 61)], cover) == pytest.approx(waits_pct, abs=8)
+    assert cpu_in_place(readings(t_s, cpu), [(0, 61)], cover) == pytest.approx(waits_pct, abs=8)
 
 
 def test_cpu_of_rows_that_all_hold_as_much_of_a_place_is_not_told():
     t_s = np.arange(1.0, 61)
     cover = interval_cover([(n / 10, n / 10 + 0.04) for n in range(600)])
-    assert cpu_there(readings(t_s, 60 + np.arange(60) % 2), [(0, 61)], cover) is None
+    assert cpu_in_place(readings(t_s, 60 + np.arange(60) % 2), [(0, 61)], cover) is None
 
 
 def test_what_a_place_can_have_taken_at_most_says_that_it_waits_there():
     t_s = np.arange(1.0, 61)
     cover = interval_cover([(n / 10, n / 10 + 0.08) for n in range(600)])
-    at_most = cpu_there(readings(t_s, 20 + np.arange(60) % 2), [(0, 61)], cover)
+    at_most = cpu_in_place(readings(t_s, 20 + np.arange(60) % 2), [(0, 61)], cover)
     assert at_most == pytest.approx(20.5 / 0.8, abs=0.5)
 
 
 @pytest.mark.parametrize("host", [NO_SIGNALS, readings(np.arange(1.0, 3), [5, 5])])
 def test_cpu_in_a_place_takes_more_than_a_few_readings(host):
-    assert cpu_there(host, [(0, 61)], interval_cover([(0, 61)])) is None
+    assert cpu_in_place(host, [(0, 61)], interval_cover([(0, 61)])) is None
 
 
 def test_cpu_that_jumps_about_tells_nothing_of_a_place():
     t_s = np.arange(1.0, 21)
     cpu = np.random.default_rng(1).choice([0.0, 400.0], len(t_s))
-    assert cpu_there(readings(t_s, cpu), [(0, 21)], interval_cover([(0, 9.5)])) is None
+    assert cpu_in_place(readings(t_s, cpu), [(0, 21)], interval_cover([(0, 9.5)])) is None
 
 
 def test_of_several_ranks_no_cpu_is_known_for_the_host_tells_of_the_busiest():

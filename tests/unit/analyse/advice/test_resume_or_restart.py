@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from support.samples import analysis_of, run_of
 
-from gpu_report.analyse.advice.way_on import NEXT_TIME, RESTART, one_way_on
+from gpu_report.analyse.advice.resume_or_restart import NEXT_TIME, RESTART, keep_faster_option
 from gpu_report.analyse.build_context import build_context
 from gpu_report.catalogue import ENDS_EPOCHS_KEY
 from gpu_report.model import Advice, Cause, Ending, Evidence, Finding, Options, Projection
@@ -28,10 +28,10 @@ STARVED = Finding(
 FIX = Projection("workers=11", "input-cpu", 12.0, 3.0)
 
 
-def way_on(
+def resume_or_restart(
     *findings: Finding, ending: Ending | None = None, projection: Projection | None = None
 ) -> dict[str, Finding]:
-    return {found.id: found for found in one_way_on(CONTEXT, findings, ending, projection)}
+    return {found.id: found for found in keep_faster_option(CONTEXT, findings, ending, projection)}
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def way_on(
     ],
 )
 def test_the_way_that_is_over_sooner_is_the_only_one(ending, anew):
-    found = way_on(ENDED, LONGER, ending=ending)
+    found = resume_or_restart(ENDED, LONGER, ending=ending)
     assert [bool(each.resume) for each in found["ended-1"].advice] == ([] if anew else [True])
     (longer,) = found["long-epoch-ends-1"].advice
     assert longer.short == (RESTART if anew else NEXT_TIME)
@@ -56,7 +56,9 @@ def test_the_way_that_is_over_sooner_is_the_only_one(ending, anew):
 
 def test_longer_epochs_are_not_worth_it_in_a_training_of_a_minute():
     brief = replace(LONGER, end_t_s=131.0 + 16 * 1.8, evidence=(Evidence("", 16, key=ENDS_EPOCHS_KEY),))
-    at_once = {epochs: way_on(ENDED, brief, ending=Ending("interrupted", 545.0, 39, epochs)) for epochs in (40, 400)}
+    at_once = {
+        epochs: resume_or_restart(ENDED, brief, ending=Ending("interrupted", 545.0, 39, epochs)) for epochs in (40, 400)
+    }
     assert at_once[40]["long-epoch-ends-1"].advice == ()
     assert at_once[400]["long-epoch-ends-1"].advice
 
@@ -65,9 +67,9 @@ def test_what_a_resumed_training_takes_anew_is_advised_for_it_and_the_rest_for_t
     seldom = Advice("YOLO then validates last", "val", "True", "False", gain_at_most=0.4)
     workers = Advice("Validation waits", "workers", "4", "8", gain_at_most=0.1)
     slow = replace(LONGER, advice=(*LONGER.advice, seldom, workers))
-    anew = way_on(ENDED, slow, ending=Ending("interrupted", 545.0, 7, 20))["long-epoch-ends-1"]
+    anew = resume_or_restart(ENDED, slow, ending=Ending("interrupted", 545.0, 7, 20))["long-epoch-ends-1"]
     assert anew.advice == (replace(LONGER.advice[0], short=RESTART), seldom, workers)
-    *later, kept = way_on(ENDED, slow)["long-epoch-ends-1"].advice
+    *later, kept = resume_or_restart(ENDED, slow)["long-epoch-ends-1"].advice
     assert [each.text for each in later] == [
         "In the next training: list the images 4 times",
         "In the next training: YOLO then validates last",
@@ -76,17 +78,17 @@ def test_what_a_resumed_training_takes_anew_is_advised_for_it_and_the_rest_for_t
 
 
 def test_a_training_is_resumed_with_the_setting_that_makes_it_faster():
-    (advice,) = way_on(ENDED, STARVED, projection=FIX)["ended-1"].advice
+    (advice,) = resume_or_restart(ENDED, STARVED, projection=FIX)["ended-1"].advice
     assert advice.resume == f"{RESUME} workers=11"
     assert advice.text == f"Resume after epoch 6: `{RESUME} workers=11`"
-    (kept,) = way_on(ENDED, STARVED)["ended-1"].advice
+    (kept,) = resume_or_restart(ENDED, STARVED)["ended-1"].advice
     assert kept.resume == RESUME
 
 
 def test_what_the_command_sets_already_is_not_set_twice():
     half = Advice("less", "workers", "8", "4")
     ended = replace(ENDED, advice=(half, *ENDED.advice))
-    assert way_on(ended, STARVED, projection=FIX)["ended-1"] == ended
+    assert resume_or_restart(ended, STARVED, projection=FIX)["ended-1"] == ended
 
 
 SLOW = Finding(
@@ -96,18 +98,18 @@ SLOW = Finding(
 
 
 def test_a_setting_that_resuming_keeps_is_set_in_a_new_start_where_that_is_over_sooner():
-    found = way_on(ENDED, SLOW, ending=Ending("interrupted", 545.0, 2, 4))
+    found = resume_or_restart(ENDED, SLOW, ending=Ending("interrupted", 545.0, 2, 4))
     assert found["ended-1"].advice == ()
     assert found["environment-1"].advice[0].short == "Restart with `amp=True`"
-    (kept,) = way_on(ENDED, SLOW, ending=Ending("interrupted", 545.0, 20, 20))["ended-1"].advice
+    (kept,) = resume_or_restart(ENDED, SLOW, ending=Ending("interrupted", 545.0, 20, 20))["ended-1"].advice
     assert kept.text == f"Resume after epoch 6: `{RESUME}`. It keeps `amp=False`: only a new start changes that"
     note = replace(SLOW, severity="info")
-    assert way_on(ENDED, note, ending=Ending("interrupted", 545.0, 2, 4))["ended-1"] == ENDED
+    assert resume_or_restart(ENDED, note, ending=Ending("interrupted", 545.0, 2, 4))["ended-1"] == ENDED
 
 
 def test_what_cannot_be_resumed_is_left_as_it_is():
     gone = replace(ENDED, advice=())
-    assert way_on(gone, LONGER, ending=Ending("interrupted", 545.0, 7, 20)) == {
+    assert resume_or_restart(gone, LONGER, ending=Ending("interrupted", 545.0, 7, 20)) == {
         "ended-1": gone,
         "long-epoch-ends-1": LONGER,
     }

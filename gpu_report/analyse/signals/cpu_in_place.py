@@ -17,7 +17,7 @@ LEAST_ROWS = 2  # two unknowns
 DUST = 1e-9
 
 
-def cpu_there(host: SignalTable, spans: Sequence[Span], there: IntervalCover) -> float | None:
+def cpu_in_place(host: SignalTable, spans: Sequence[Span], there: IntervalCover) -> float | None:
     """Return the main process's CPU (% of a core) while it was there, from the host's readings in some spans.
 
     A reading is the mean over a row; readings that hold more and less of the place tell the CPU in it from that beside

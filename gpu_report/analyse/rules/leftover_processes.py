@@ -12,7 +12,7 @@ PIDS_SAID = 3  # in a sentence: of more only how many
 PIDS = range(2, 2**22 + 1)  # what Linux gives (proc(5), pid_max): `kill -1` and `kill 1` would end far more
 
 
-def left_behind(context: Context) -> list[Finding]:
+def leftover_processes(context: Context) -> list[Finding]:
     """Report what the recorder saw of them at the end.
 
     A launcher that is killed, by Ctrl-C twice or by a time limit, leaves its ranks: they go on, and nobody knows it.

@@ -22,7 +22,7 @@ WHY = "its memory was full, and a moment later its process was gone; a good end 
 
 
 @dataclass(frozen=True)
-class _Gone:
+class _FullGpu:
     """A GPU that was full at its last reading before its process had gone, and what was left in use then."""
 
     memory: GpuMemory
@@ -31,7 +31,7 @@ class _Gone:
     left_mib: float
 
 
-def full_card_gone(context: Context) -> list[Finding]:
+def full_gpu_at_exit(context: Context) -> list[Finding]:
     """Report a log without callbacks that ends with a full GPU and its process gone; nothing where it ended well."""
     if context.rank_groups or _ended_well(context):
         return []
@@ -59,7 +59,7 @@ def _ended_well(context: Context) -> bool:
     return 0 in ended or run.recording.exit_code == 0 or bool(rows and finished(args, rows))
 
 
-def _gone(context: Context, series: GpuSeries) -> _Gone | None:
+def _gone(context: Context, series: GpuSeries) -> _FullGpu | None:
     """Return when a GPU was full and then empty until the log's end, None where that was not so."""
     memory = context.gpu_memory(series)
     known = np.flatnonzero(np.isfinite(memory.used_mib))
@@ -72,7 +72,7 @@ def _gone(context: Context, series: GpuSeries) -> _Gone | None:
     is_close = t_s[after] - t_s[last] <= max(th.LAST_MINUTE_S, 2 * series.tick_s)
     if not is_empty or not is_close or not _process_gone(context, series.gpu, float(t_s[last]), series.tick_s):
         return None
-    return _Gone(memory, float(t_s[after]), float(used[last]), float(used[after]))
+    return _FullGpu(memory, float(t_s[after]), float(used[last]), float(used[after]))
 
 
 def _process_gone(context: Context, gpu: int, t_s: float, tick_s: float) -> bool:
@@ -88,7 +88,7 @@ def _advice(context: Context, t_s: float) -> Advice:
     return gpu_memory_advice({**args, **training.settings} if training else {}, args)
 
 
-def _finding(context: Context, case: _Gone) -> Finding:
+def _finding(context: Context, case: _FullGpu) -> Finding:
     gpu, is_seen = case.memory.gpu, bool(len(context.run.processes))
     epoch = context.epoch_at(case.t_s)
     return context.finding(

@@ -121,7 +121,7 @@ def test_a_main_process_that_got_no_core_stands_anywhere():
 )
 def test_a_main_process_that_stands_elsewhere_by_itself_is_not_crowded_out(values, looks, where):
     typical = typical_programs(looks, [(0.0, 25.0)])
-    assert not host.crowded_out(signals(values, looks, stood=where, typical_programs=typical))
+    assert not host.cpu_lost_to_new_programs(signals(values, looks, stood=where, typical_programs=typical))
     assert "of the 64" not in explain(signals(values, looks, stood=where, typical_programs=typical)).cause.explanation
 
 

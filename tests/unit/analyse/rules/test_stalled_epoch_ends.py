@@ -10,7 +10,7 @@ from support.runs import make_run, readings
 from support.stacks import LOADER, LOGS, READS, SELECT, TRAINER, TRAINS, process
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.rules.drops.held_epoch_ends import _with_a_row
+from gpu_report.analyse.rules.drops.stalled_epoch_ends import _with_a_row
 from gpu_report.model import InsideEpoch, InsideRun, Phase, ProcessWait
 
 STARTUP_S, TRAIN_S, EPOCHS = 20.0, 60.0, 6

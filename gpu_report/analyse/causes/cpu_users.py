@@ -9,26 +9,26 @@ from gpu_report.model import Advice, Evidence
 from gpu_report.wording import counted
 
 
-def takers(signals: IntervalSignals, took_pct: float) -> list[ProgramUse]:
+def main_cpu_users(signals: IntervalSignals, took_pct: float) -> list[ProgramUse]:
     """Return the few programs that used most of what others took (% of a core), most first; none where they did not."""
     uses = programs_in(signals.other_programs, signals.span)
     return _most_of(took_pct, [(use.shared_pct, use) for use in uses])
 
 
-def keep_to_theirs(signals: IntervalSignals, took_pct: float) -> bool:
+def use_other_cores(signals: IntervalSignals, took_pct: float) -> bool:
     """Tell whether what others took was mostly on cores that the trainer may not use: it lacks none of theirs."""
     uses = programs_in(signals.other_programs, signals.span)
     known_pct, shared_pct = sum(use.cpu_pct for use in uses), sum(use.shared_pct for use in uses)
     return known_pct >= th.TOOK_SHARE * took_pct and shared_pct < th.SHARED_LEAST * known_pct
 
 
-def newcomers(signals: IntervalSignals, took_pct: float) -> list[ProgramUse]:
+def new_cpu_users(signals: IntervalSignals, took_pct: float) -> list[ProgramUse]:
     """Likewise of what others took more than is typical, on cores that the trainer may use."""
     uses = programs_in(signals.other_programs, signals.span)
     return _most_of(took_pct, [(_more(use, signals), use) for use in uses])
 
 
-def takers_words(uses: Sequence[ProgramUse]) -> str:
+def cpu_users_words(uses: Sequence[ProgramUse]) -> str:
     """Return who they are, empty of nobody: the program stress-ng of user bob (40 processes).
 
     No name begins it: the first letter of a sentence becomes a capital one.
@@ -43,12 +43,12 @@ def cores_words(uses: Sequence[ProgramUse], cores: int) -> str:
     return f"{round(used, 1 if used < th.WHOLE_CORES else 0):g} of the {cores} CPU cores"
 
 
-def takers_evidence(uses: Sequence[ProgramUse]) -> tuple[Evidence, ...]:
+def cpu_users_evidence(uses: Sequence[ProgramUse]) -> tuple[Evidence, ...]:
     """Return what each of them used."""
     return tuple(Evidence(f"CPU of {use.most.who}, pid {use.most.pid}", use.there_pct, "% of a core") for use in uses)
 
 
-def takers_advice(uses: Sequence[ProgramUse]) -> tuple[Advice, ...]:
+def cpu_users_advice(uses: Sequence[ProgramUse]) -> tuple[Advice, ...]:
     """Return what to do about them, nothing where they are not known."""
     if not uses:
         return ()

@@ -18,7 +18,7 @@ from gpu_report.wording import length
 WHY = "nobody reported its end: it crashed, was stopped or was killed; its own output says which"
 
 
-def gone_early(context: Context) -> list[Finding]:
+def log_after_training(context: Context) -> list[Finding]:
     """Report a log without callbacks that goes on after its training had left, with epochs still to come.
 
     The GPUs that it used must be empty from then on for longer than an epoch takes, and GONE_LEAST_S.

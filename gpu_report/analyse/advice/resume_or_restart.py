@@ -22,7 +22,7 @@ RESTART = "Restart with longer epochs"  # how long is in the advice itself
 NEXT_TIME = "Make epochs longer in the next training"
 
 
-def one_way_on(
+def keep_faster_option(
     context: Context, findings: Sequence[Finding], ending: Ending | None, projection: Projection | None
 ) -> list[Finding]:
     """Return the findings with one way on: where both are offered, the one by which the training is over sooner.

@@ -31,7 +31,7 @@ WRITES = frozenset({"write", "pwrite64", "writev", "fsync", "fdatasync", "rename
 
 
 @dataclass(frozen=True)
-class _Held:
+class _StalledEnd:
     """What the end of one epoch (its number) waited for: from when to when, and for how many seconds of that.
 
     `by` names it, the same in all epochs. `call` is the function of the user's that YOLO called, `wait` the longest one
@@ -46,7 +46,7 @@ class _Held:
     wait: ProcessWait | None = None
 
 
-def held_epoch_ends(context: Context) -> list[Finding]:
+def stalled_epoch_ends(context: Context) -> list[Finding]:
     """Report what took HELD_SHARE of all epochs at the ends of most, one finding an epoch.
 
     Of a training with a single end that is what takes as long as a drop must: nothing says that the next is shorter.
@@ -74,12 +74,12 @@ def _of_training(context: Context, training: Training) -> Iterator[Finding]:
             yield from (_finding(context, gpu, each, explained) for each in mine)
 
 
-def _is_file(held: _Held) -> bool:
+def _is_file(held: _StalledEnd) -> bool:
     """Tell whether it is a wait for a file: a callback that waits for one is a callback, and comes before."""
     return held.wait is not None
 
 
-def _is_told(held: _Held, told: IntervalCover) -> bool:
+def _is_told(held: _StalledEnd, told: IntervalCover) -> bool:
     """Tell whether something else has been told of most of its time."""
     return told.seconds_in(held.span) > (held.span[1] - held.span[0]) / 2
 
@@ -91,7 +91,7 @@ def _ends(context: Context, training: Training) -> list[Span]:
     return union([phase.span for phase in reported if first <= phase.start_t_s < last])
 
 
-def _held(context: Context, gpu: int, ends: Sequence[Span]) -> Iterator[_Held]:
+def _held(context: Context, gpu: int, ends: Sequence[Span]) -> Iterator[_StalledEnd]:
     mains = [each for each in context.signals.idle_stacks if not each.process.is_worker and gpu in each.gpus]
     pids = {each.process.pid for each in mains}
     files = [w for w in context.run.waits if w.role == "main" and is_named(w) and (not pids or w.pid in pids)]
@@ -102,7 +102,7 @@ def _held(context: Context, gpu: int, ends: Sequence[Span]) -> Iterator[_Held]:
         yield from _by_files(waits, number, end)
 
 
-def _by_code(stacks: IdleStacks, number: int, end: Span) -> Iterator[_Held]:
+def _by_code(stacks: IdleStacks, number: int, end: Span) -> Iterator[_StalledEnd]:
     """Yield the user's functions that YOLO called, and the wait for the loader, by their idle time."""
     rows, share = stacks.within([end])
     calls, of = stacks.calls
@@ -115,7 +115,7 @@ def _by_code(stacks: IdleStacks, number: int, end: Span) -> Iterator[_Held]:
             by = LOADER if call is None else f"{call.function} {call.file}"
             starts, stops = np.maximum(stacks.start_s[rows[mine]], end[0]), np.minimum(stacks.end_s[rows[mine]], end[1])
             for span, seconds in _stretches(starts, stops, idle_s[mine]):
-                yield _Held(by, number, span, seconds, call)
+                yield _StalledEnd(by, number, span, seconds, call)
 
 
 def _stretches(starts: Floats, stops: Floats, idle_s: Floats) -> Iterator[tuple[Span, float]]:
@@ -130,7 +130,7 @@ def _stretches(starts: Floats, stops: Floats, idle_s: Floats) -> Iterator[tuple[
             yield (start, stop if 2 * seconds >= stop - start else start + seconds), seconds
 
 
-def _by_files(waits: IntervalIndex[ProcessWait], number: int, end: Span) -> Iterator[_Held]:
+def _by_files(waits: IntervalIndex[ProcessWait], number: int, end: Span) -> Iterator[_StalledEnd]:
     """Yield the waits of a main process for a file, by system call and filesystem."""
     mine = [wait for wait in waits(*end) if wait.start_t_s < end[1] and wait.end_t_s > end[0]]
     for kind, group in groupby(sorted(mine, key=_kind), key=_kind):
@@ -138,14 +138,14 @@ def _by_files(waits: IntervalIndex[ProcessWait], number: int, end: Span) -> Iter
         longest = max(alike, key=lambda wait: wait.duration_s)
         for span in union([(max(wait.start_t_s, end[0]), min(wait.end_t_s, end[1])) for wait in alike]):
             if span[1] - span[0] >= th.HELD_AT_LEAST_S:
-                yield _Held(" ".join(kind), number, span, span[1] - span[0], wait=longest)
+                yield _StalledEnd(" ".join(kind), number, span, span[1] - span[0], wait=longest)
 
 
 def _kind(wait: ProcessWait) -> tuple[str, str]:
     return wait.call, wait.filesystem
 
 
-def _explained(context: Context, gpu: int, held: Sequence[_Held]) -> Explanation | None:
+def _explained(context: Context, gpu: int, held: Sequence[_StalledEnd]) -> Explanation | None:
     """Return the cause in the longest of them, None where that is what the end of an epoch is made of."""
     longest = max(held, key=lambda each: each.seconds)
     signals = context.signals.of(gpu, *_with_a_row(context, longest.span))
@@ -169,7 +169,7 @@ def _with_a_row(context: Context, span: Span) -> Span:
     return span[0] - lacks_s / 2, span[1] + lacks_s / 2
 
 
-def _advice(held: _Held, cause: str) -> tuple[Advice, ...]:
+def _advice(held: _StalledEnd, cause: str) -> tuple[Advice, ...]:
     """Return how a callback of the user's holds up no epoch, and where to write to, of YOLO's own files.
 
     A thread helps where the callback waits: one that computes keeps Python's lock (GIL).
@@ -185,7 +185,7 @@ def _advice(held: _Held, cause: str) -> tuple[Advice, ...]:
     return (Advice(f"{short}: the training waited while it wrote {held.wait.file}{on}", "project", short=short),)
 
 
-def _finding(context: Context, gpu: int, held: _Held, explained: Explanation) -> Finding:
+def _finding(context: Context, gpu: int, held: _StalledEnd, explained: Explanation) -> Finding:
     epoch, phase = context.place_at(held.span[0])
     call = (held.call and context.signals.place_in_call(gpu, held.call, [held.span])) or held.call
     what = call.function if call else LOADER if held.wait is None else f"a file ({held.wait.call})"

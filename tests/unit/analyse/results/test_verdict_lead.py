@@ -12,8 +12,8 @@ from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict.from_moments import momentary
 from gpu_report.analyse.results.verdict.from_starts import slow_starts
 from gpu_report.analyse.results.verdict.lead import LOOK, Lead, affected_epochs
+from gpu_report.analyse.results.verdict.lead_details import beside_lead, projected
 from gpu_report.analyse.results.verdict.leads import leads
-from gpu_report.analyse.results.verdict.sentences import beside_lead, projected
 from gpu_report.catalogue import ENDS_SHARE_KEY
 from gpu_report.load import load_run
 from gpu_report.model import Advice, Cause, CodeLocation, Evidence, Finding, Options, Sentence

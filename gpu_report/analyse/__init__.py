@@ -1,6 +1,6 @@
 """Stage 3: a `Run` becomes an `Analysis`. Pure functions over typed values; nothing here touches a disk."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -29,7 +29,7 @@ from gpu_report.analyse.signals.kernel_event_owner import mark_foreign_kernel_ev
 from gpu_report.analyse.signals.utilisation_drops import find_low_intervals
 from gpu_report.analyse.timeseries.gpu_series import gaps, measured_s
 from gpu_report.catalogue import SEVERITIES
-from gpu_report.model import Analysis, Finding, GpuSummary, Interval, Options, Run, Verdict
+from gpu_report.model import Analysis, CodeTime, Finding, GpuSummary, Interval, LedgerRow, Options, Run, Verdict
 
 __all__ = ["analyse"]
 
@@ -52,16 +52,9 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
     findings, limits = advise(context, epochs, findings, find_speedup_limits(context, epochs, findings))
     projection = project(context, training_of_limits(context, epochs), limits, ending, findings)
     findings = keep_faster_option(context, findings, ending, projection)
-    together = groups_of(groups, findings)
-    ids = ids_of(together)
-    reported = [with_locations(context, joined(context, group)) for group in together]
-    where = code_time(context) if run.stacks and with_code_time else ()
-    located = _located(findings, reported, ids)
-    said = _renamed(verdict(context, located, ledger, limits, ending, projection), ids)
-    first = said.sentences[0].findings if said.sentences else ()
-    reported.sort(key=partial(_place, said))
-    if any(finding.rule == "slow-start" and finding.id in first for finding in reported):
-        where = tuple(replace(time, with_startup=True) for time in where)  # what leads is to be found in it
+    words = partial(verdict, context, ledger=ledger, limits=limits, ending=ending, projection=projection)
+    reported, said = _reported(context, groups, findings, words)
+    where = _code_time(context, reported, said) if run.stacks and with_code_time else ()
     return Analysis(
         run=run,
         options=options,
@@ -71,10 +64,8 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
         phases=context.phases,
         low_intervals=tuple(low),
         gaps=tuple(missing),
-        findings=tuple(reported),
-        ledger=with_lines(context, ledger)
-        if is_inference(context)
-        else with_row_locations(context, ledger, counted, low),
+        findings=reported,
+        ledger=_with_places(context, ledger, counted, low),
         speedup_limits=limits,
         coverage=_coverage(context),
         longest_gap_s=max((gap.end_t_s - gap.start_t_s for gap in missing), default=0.0),
@@ -89,6 +80,38 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
         served=context.cached(served_models),
         is_inference=is_inference(context),
     )
+
+
+def _reported(
+    context: Context,
+    groups: Sequence[list[Finding]],
+    findings: Sequence[Finding],
+    words: Callable[[Sequence[Finding]], Verdict],
+) -> tuple[tuple[Finding, ...], Verdict]:
+    """Return the findings as they are reported, what happened often as one, and the verdict with their ids."""
+    together = groups_of(groups, findings)
+    ids = ids_of(together)
+    reported = [with_locations(context, joined(context, group)) for group in together]
+    said = _renamed(words(_located(findings, reported, ids)), ids)
+    return tuple(sorted(reported, key=partial(_place, said))), said
+
+
+def _code_time(context: Context, reported: Sequence[Finding], said: Verdict) -> tuple[CodeTime, ...]:
+    """Return in which code each process was; with the start-up's where that leads, for it is to be found there."""
+    where = code_time(context)
+    first = said.sentences[0].findings if said.sentences else ()
+    if any(finding.rule == "slow-start" and finding.id in first for finding in reported):
+        return tuple(replace(time, with_startup=True) for time in where)
+    return where
+
+
+def _with_places(
+    context: Context, ledger: Sequence[LedgerRow], findings: Sequence[Finding], low: Sequence[Interval]
+) -> tuple[LedgerRow, ...]:
+    """Return the ledger, each row with the lines of code in which its time went."""
+    if is_inference(context):
+        return with_lines(context, ledger)
+    return with_row_locations(context, ledger, findings, low)
 
 
 def _low_intervals(context: Context) -> list[Interval]:

@@ -126,20 +126,14 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         raise UsageError(
             "--profile needs a command after --, and its callbacks: `gpu-report profile` asks a running one"
         )
-    chosen = tuple(filter(None, (part.strip() for part in gpus.split(","))))
-    if gpus and not chosen:
-        raise UsageError(f"--gpus {gpus} names no GPU")
-    if (conditions or commands) and not live:
-        raise UsageError("--on and --run need --live: what looks on runs the command")
-    if live and background:
-        raise UsageError("--live needs no --background: `gpu-report serve` shows a recording that runs already")
+    _refuse_live(live=live, background=background, looks_on=bool(conditions or commands))
     if not command and "--" in sys.argv:
         raise UsageError("there is no command after --: leave -- out to record without a command")
     options = RecordOptions(
         command=command,
         duration_s=duration,
         interval_s=interval,
-        gpus=chosen,
+        gpus=_chosen(gpus),
         output=output,
         yolo=yolo,
         kernel_log=kernel_log,
@@ -151,6 +145,22 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     if background:
         sys.exit(_record_in_background(options))
     sys.exit(record_run(options, say=say, begun=live_page(conditions, commands) if live else None))
+
+
+def _refuse_live(*, live: bool, background: bool, looks_on: bool) -> None:
+    """Raise UsageError where what needs the live page is asked without it, or the page of what returns at once."""
+    if looks_on and not live:
+        raise UsageError("--on and --run need --live: what looks on runs the command")
+    if live and background:
+        raise UsageError("--live needs no --background: `gpu-report serve` shows a recording that runs already")
+
+
+def _chosen(gpus: str) -> tuple[str, ...]:
+    """Return the indices and UUIDs that are named; none stands for all. UsageError where commas are all there is."""
+    chosen = tuple(filter(None, (part.strip() for part in gpus.split(","))))
+    if gpus and not chosen:
+        raise UsageError(f"--gpus {gpus} names no GPU")
+    return chosen
 
 
 def _record_in_background(options: RecordOptions) -> int:

@@ -176,8 +176,8 @@ class BenchResult:
     """A benchmark and what to choose, as places in `rows`; None where nothing can be chosen.
 
     `rows` are in order of rank: images a second at full speed, then those that may not be chosen, last those without
-    figures. `choice` has the most of them, of those within the limit where there is one; `sure` says that its interval
-    is within it too. `rivals` may serve as many images a second as the choice: the interval of their ratio, from turns
+    figures. `choice` has the most of them, of those within the limit where there is one; `keeps_limit` says that its
+    interval is within it too, or that there is no limit. `rivals` may serve as many images a second as the choice: the interval of their ratio, from turns
     of the same rounds, reaches 1. `quickest` has the lowest median latency. Variants that failed, or whose outputs
     differ, are not chosen.
     """
@@ -186,9 +186,14 @@ class BenchResult:
     rows: tuple[BenchRow, ...]
     limit: LatencyLimit | None
     choice: int | None
-    sure: bool
+    keeps_limit: bool
     quickest: int | None
     rivals: tuple[int, ...] = ()
+
+    @property
+    def sure(self) -> bool:
+        """Tell whether the choice is certain: within the limit, and nobody may be as fast."""
+        return self.choice is not None and self.keeps_limit and not self.rivals
 
     @property
     def is_too_short(self) -> bool:

@@ -29,10 +29,10 @@ def choose(run: BenchRun, rows: tuple[BenchRow, ...], limit: LatencyLimit | None
     usable = [place for place, row in enumerate(rows) if row.may_be_chosen]
     within = [place for place in usable if limit is None or _is_within(rows[place], limit)]
     choice = _best(within, lambda place: _rate(rows[place]))
-    sure = choice is not None and (limit is None or _is_surely_within(rows[choice], limit))
+    keeps = choice is not None and (limit is None or _is_surely_within(rows[choice], limit))
     quickest = _best(usable, lambda place: _quickness(rows[place]))
     rivals = () if choice is None else tuple(place for place in within if _may_be_as_fast(rows, place, choice))
-    return BenchResult(run, rows, limit, choice, sure, quickest, rivals)
+    return BenchResult(run, rows, limit, choice, keeps, quickest, rivals)
 
 
 def _may_be_as_fast(rows: tuple[BenchRow, ...], place: int, choice: int) -> bool:

@@ -84,5 +84,4 @@ def compose_bench(result: BenchResult) -> BenchView:
 def _mood(result: BenchResult) -> str:
     if not any(row.measured for row in result.rows):
         return "critical"
-    certain = result.choice is not None and result.sure and not result.rivals
-    return "good" if certain and result.run.finished else "warning"
+    return "good" if result.sure and result.run.finished else "warning"

@@ -53,7 +53,7 @@ def _cut_short(result: BenchResult) -> str:
 
 
 def _how_sure(result: BenchResult) -> str:
-    if result.choice is not None and result.limit is not None and not result.sure:
+    if result.choice is not None and result.limit is not None and not result.keeps_limit:
         ends = _interval(result.limit.quantile(result.rows[result.choice]))
         return f"Not certain: the interval of its {result.limit.of} reaches over the limit ({ends})."
     if result.rivals:

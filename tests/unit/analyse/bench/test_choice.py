@@ -87,4 +87,4 @@ def test_a_limit_is_written_as_it_was_read():
 
 def test_variants_whose_intervals_overlap_are_rivals_of_the_choice():
     _, result = chosen(served("a"), served("b"), served("slow", ms=20.0))
-    assert (result.choice, result.rivals) == (0, (1,))
+    assert (result.choice, result.rivals, result.sure) == (0, (1,), False)

@@ -91,6 +91,14 @@ def test_where_nothing_can_be_chosen_it_says_why(variants, limit, says):
     assert headline(result(*variants, limit=limit)).startswith(says)
 
 
+@pytest.mark.parametrize("limit", [None, LatencyLimit("p95", 20.0), LatencyLimit("p95", 5.0)])
+@pytest.mark.parametrize("variants", [(served("a"),), (served("a"), served("b")), (served("a"), served("b", ms=20.0))])
+def test_json_is_sure_of_the_choice_where_the_page_does_not_doubt_it(variants, limit):
+    found = result(*variants, limit=limit)
+    certain = found.choice is not None and "Not certain" not in second_sentence(found)
+    assert json.loads(render_bench_json(found))["choice_is_sure"] == certain
+
+
 def test_a_median_is_said_to_be_of_full_speed_or_of_all_calls():
     both = result(served("a", ms=4.0), served("b", ms=20.0, batch=8))
     assert second_sentence(both) == "Lowest latency at full speed: a, p50 4.00 ms."
@@ -180,6 +188,7 @@ def test_of_a_single_variant_there_is_a_chart_and_of_none_there_is_not():
     [
         ([served()], None, "good"),
         ([served()], LatencyLimit("p95", 1.0), "warning"),
+        ([served("a"), served("b")], None, "warning"),
         ([failed("a")], None, "critical"),
     ],
 )

@@ -24,7 +24,7 @@ def run_rows(run: str, path: str, analysis: Analysis) -> dict[str, Rows]:
         "runs": [row("runs", {"run": run, "path": path, **_run(analysis, ledger, unused, held)})],
         "gpus": [row("gpus", {"run": run, **_gpu(each, unused[each.gpu.index], held)}) for each in analysis.gpus],
         "epochs": [row("epochs", {"run": run, **_epoch(each)}) for each in analysis.epochs],
-        "findings": [row("findings", {"run": run, **_finding(each)}) for each in analysis.findings],
+        "findings": [row("findings", {"run": run, **_finding(each, analysis)}) for each in analysis.findings],
         "ledger": [row("ledger", {"run": run, **_ledger_row(each, ledger)}) for each in analysis.ledger],
         "locations": [row("locations", {"run": run, **each}) for each in _locations(analysis)],
     }
@@ -185,8 +185,9 @@ def _epoch(epoch: EpochSummary) -> Values:
     }
 
 
-def _finding(finding: Finding) -> Values:
+def _finding(finding: Finding, analysis: Analysis) -> Values:
     advice = next((each for each in finding.advice if each.argument), None)
+    most, likely = analysis.gains_of(advice) if advice else (None, None)
     alike = ("id", "rule", "severity", "lost_gpu_s", "share_of_training", "expected", "epoch", "phase", "summary")
     return {
         **{name: getattr(finding, name) for name in alike},
@@ -197,8 +198,8 @@ def _finding(finding: Finding) -> Values:
         "occurrences": finding.times,
         "argument": advice.argument if advice else None,
         "value": advice.to_value if advice else None,
-        "gain_at_most": advice.gain_at_most if advice else None,
-        "gain_estimate": advice.gain_estimate if advice else None,
+        "gain_at_most": most,
+        "gain_estimate": likely,
     }
 
 

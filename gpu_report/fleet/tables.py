@@ -133,7 +133,7 @@ FINDINGS = (
     Column("phase", "string", "the phase in which it began"),
     Column("argument", "string", "the argument to change"),
     Column("value", "string", "its new value"),
-    Column("gain_at_most", "double", "share of the training time that can be saved at all, 0 to 1"),
+    Column("gain_at_most", "double", "share of an epoch that can be saved at all, 0 to 1"),
     Column("gain_estimate", "double", "share that the change is likely to save, 0 to 1"),
     Column("summary", "string", "a sentence about it"),
 )

@@ -184,10 +184,10 @@ class NearbyKernelEvent:
 class Advice:
     """One thing to change: in words, and as an argument of the run with its value now and the one to try.
 
-    `gain_at_most` is the share of the time of training (0 to 1) that can be won at all, `gain_estimate` what this
-    change is likely to win of it; None where that cannot be worked out. `short` is the same in a few words, empty where
-    the text is no longer than that; `resume` is the command that it says to resume the training with, after which epoch
-    `resume_after`.
+    `gain_at_most` is the share of the time of training steps (0 to 1) that can be won at all, `gain_estimate` what this
+    change is likely to win of it; None where that cannot be worked out. Both are of whole epochs where `of_epoch`, with
+    their validation. `short` is the same in a few words, empty where the text is no longer than that; `resume` is the
+    command that it says to resume the training with, after which epoch `resume_after`.
     """
 
     text: str
@@ -199,6 +199,7 @@ class Advice:
     short: str = ""
     resume: str = ""
     resume_after: int | None = None
+    of_epoch: bool = False
 
 
 @dataclass(frozen=True)
@@ -228,6 +229,11 @@ class SpeedupLimit:
     is_mean: bool = False
     function: str = ""
     in_epochs: tuple[int, int | None] | None = None
+
+    @property
+    def whole_s(self) -> float:
+        """Return what an epoch takes now with all that it takes besides training, in seconds."""
+        return self.epoch_s_now + self.rest_s
 
     @property
     def saves_at_most_s(self) -> float:
@@ -278,6 +284,11 @@ class EpochNow:
     checkpoint_s: float | None = None
     data_wait_s: float | None = None
     images_per_s: float | None = None
+
+    @property
+    def train_share(self) -> float:
+        """Return the share (0 to 1) of it that training steps take, all where that is not known."""
+        return min(self.train_s / self.seconds, 1.0) if self.train_s and self.seconds else 1.0
 
 
 @dataclass(frozen=True)
@@ -584,3 +595,12 @@ class Analysis:
     epoch_now: EpochNow | None = None
     served: tuple[ServedModel, ...] = ()
     is_inference: bool = False
+
+    def gains_of(self, advice: Advice) -> tuple[float | None, float | None]:
+        """Return the shares (0 to 1) of a whole epoch that advice wins at most and is likely to win, None if unknown.
+
+        They are of training steps where no epoch is known, and of all time where models were called.
+        """
+        part = 1.0 if advice.of_epoch or self.epoch_now is None else self.epoch_now.train_share
+        most, likely = (None if gain is None else gain * part for gain in (advice.gain_at_most, advice.gain_estimate))
+        return most, likely

@@ -36,7 +36,7 @@ def changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice | Lo
 
 
 def _place(analysis: Analysis, advice: Advice) -> tuple[bool, float]:
-    return all(each.advice != advice for each in analysis.verdict.sentences), -_wins(advice)
+    return all(each.advice != advice for each in analysis.verdict.sentences), -_wins(analysis, advice)
 
 
 def _with_look(finding: Finding, advice: Iterable[Advice], analysis: Analysis) -> Iterator[Advice | Look]:
@@ -59,8 +59,7 @@ def typed(advice: Advice) -> str:
     return f"{advice.argument}={advice.to_value}" if advice.argument and advice.to_value is not None else ""
 
 
-def _wins(advice: Advice) -> float:
-    """Return the share of training time that it is likely to win, or a little less than it wins at most; 0 unknown."""
-    if advice.gain_estimate is not None:
-        return advice.gain_estimate
-    return UNSURE * (advice.gain_at_most or 0.0)
+def _wins(analysis: Analysis, advice: Advice) -> float:
+    """Return the share of an epoch that it is likely to win, or a little less than it wins at most; 0 unknown."""
+    most, likely = analysis.gains_of(advice)
+    return UNSURE * (most or 0.0) if likely is None else likely

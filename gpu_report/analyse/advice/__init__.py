@@ -99,9 +99,10 @@ def _advice(limit: SpeedupLimit, found: Fix) -> Advice:
         argument=found.argument,
         from_value=found.from_value,
         to_value=found.to_value,
-        gain_at_most=1 - limit.epoch_s_at_best / limit.epoch_s_now,
-        gain_estimate=None if found.epoch_s is None else 1 - found.epoch_s / limit.epoch_s_now,
+        gain_at_most=limit.saves_at_most_s / limit.whole_s,
+        gain_estimate=None if found.epoch_s is None else (limit.epoch_s_now - found.epoch_s) / limit.whole_s,
         short=found.short,
+        of_epoch=True,
     )
 
 

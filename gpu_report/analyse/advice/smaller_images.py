@@ -36,9 +36,10 @@ def resize_images(
     labels = "YOLO's labels are relative and stay as they are"
     return Advice(
         f"{short}: training uses one of {1 / larger.pixels_used:.0f} pixels{reading}. {labels}",
-        gain_at_most=None if limit is None else 1 - limit.epoch_s_at_best / limit.epoch_s_now,
-        gain_estimate=None if limit is None or expected_s is None else 1 - expected_s / limit.epoch_s_now,
+        gain_at_most=None if limit is None else limit.saves_at_most_s / limit.whole_s,
+        gain_estimate=None if limit is None or expected_s is None else (limit.epoch_s_now - expected_s) / limit.whole_s,
         short=short,
+        of_epoch=True,
     )
 
 

@@ -318,11 +318,10 @@ def _repeats(event: KernelEvent) -> str:
 
 
 def _gain(advice: Advice, analysis: Analysis) -> str:
-    most, likely = known(advice.gain_at_most), known(advice.gain_estimate)
-    if most is None:
+    most, likely = (known(gain) for gain in analysis.gains_of(advice))
+    if likely is None and most is None:
         return ""
-    of_epochs = any(advice in finding.advice for finding in analysis.findings if finding.rule == "long-epoch-ends")
-    training = "each epoch" if of_epochs else "the time in training steps"
+    training = "the time in training steps" if analysis.epoch_now is None else "each epoch"
     whole = "the time" if analysis.is_inference else training
     if likely is None:
         return f"saves at most {share(most)} of {whole}"

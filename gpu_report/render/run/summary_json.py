@@ -8,6 +8,7 @@ from gpu_report import __version__
 from gpu_report.iso_time import iso_utc
 from gpu_report.model import (
     VALIDATION_PARTS,
+    Advice,
     Analysis,
     CodeLocation,
     EpochSummary,
@@ -72,7 +73,7 @@ def build_summary(analysis: Analysis) -> Json:
         "gpus": [_gpu(gpu) for gpu in analysis.gpus],
         "epochs": [_epoch(epoch) for epoch in analysis.epochs],
         "phases": [_phase(phase) for phase in analysis.phases],
-        "findings": [_finding(finding, run) for finding in analysis.findings],
+        "findings": [_finding(finding, analysis) for finding in analysis.findings],
         "kernel": _kernel(run),
         "ledger": [
             {
@@ -258,7 +259,8 @@ def _phase(phase: Phase) -> Json:
     }
 
 
-def _finding(finding: Finding, run: Run) -> Json:
+def _finding(finding: Finding, analysis: Analysis) -> Json:
+    run = analysis.run
     return {
         "id": finding.id,
         "rule": finding.rule,
@@ -283,17 +285,19 @@ def _finding(finding: Finding, run: Run) -> Json:
         "evidence": _evidence(finding.evidence),
         "cause": asdict(finding.cause) if finding.cause else None,
         "kernel_events": [{**_kernel_event(n.event, run), "offset_s": n.offset_s} for n in finding.kernel_events],
-        "advice": [
-            {
-                "text": advice.text,
-                "argument": advice.argument,
-                "from": advice.from_value,
-                "to": advice.to_value,
-                "gain_at_most": advice.gain_at_most,
-                "gain_estimate": advice.gain_estimate,
-            }
-            for advice in finding.advice
-        ],
+        "advice": [_advice(advice, analysis) for advice in finding.advice],
+    }
+
+
+def _advice(advice: Advice, analysis: Analysis) -> Json:
+    most, likely = analysis.gains_of(advice)
+    return {
+        "text": advice.text,
+        "argument": advice.argument,
+        "from": advice.from_value,
+        "to": advice.to_value,
+        "gain_at_most": most,
+        "gain_estimate": likely,
     }
 
 

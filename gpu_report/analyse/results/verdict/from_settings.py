@@ -97,7 +97,7 @@ def beside_setting(
     finding, advice, gain = next((each for each in known if each[2] is not None), (None, None, None))
     if finding is None or advice is None or gain is None:
         return
-    now_s, expected_s = projection.epoch_s_now, projection.epoch_s_now - gain * limit.epoch_s_now
+    now_s, expected_s = projection.epoch_s_now, projection.epoch_s_now - gain * limit.whole_s
     is_second = expected_s >= REACHES_MORE * projection.epoch_s_expected
     do = f"Or {lower_first(advice.short)}" if is_second else advice.short
     epoch = f"{epoch_length(now_s)} to about {epoch_length(expected_s)}"

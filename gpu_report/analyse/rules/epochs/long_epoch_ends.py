@@ -6,7 +6,7 @@ far longer than weights need. Where validations reported their parts, it says wh
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from statistics import median
 
@@ -222,7 +222,7 @@ def _finding(
         phase=None,
         evidence=numbers,
         cause=Cause(name, LIKELY, f"{what} after every {parts.train_s:.1f} s of training"),
-        advice=advice,
+        advice=tuple(replace(each, of_epoch=True) for each in advice),
     )
 
 

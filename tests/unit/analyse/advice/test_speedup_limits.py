@@ -17,7 +17,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.advice import speedup_limits
 from gpu_report.analyse.advice.fixes import cache_in_memory
 from gpu_report.load import load_run
-from gpu_report.model import EpochRow, Frame, Gpu, InsideEpoch, InsideRun, Phase, SpeedupLimit
+from gpu_report.model import Advice, EpochRow, Frame, Gpu, InsideEpoch, InsideRun, Phase, SpeedupLimit
 
 NAN = float("nan")
 MASKS = Frame("/venv/lib/python3.11/site-packages/ultralytics/utils/loss.py", 659, "calculate_segmentation_loss")
@@ -469,6 +469,23 @@ def test_a_batch_of_64_in_place_of_32_wins_what_was_measured(util, active, measu
     quantities = {"sm_active_pct": [100 * active] * LASTS_S}
     limit = bound_of(launch_bound_run(batch=32, util=100 * util, quantities=quantities), "launch-bound")
     assert limit.epoch_s_now / limit.epoch_s_estimate == pytest.approx(measured, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["n-starved", "n-small-batch"])
+def test_what_advice_wins_is_of_the_whole_epochs_that_the_verdict_gives(name):
+    found = analyse(load_run(SAMPLES / name))
+    (advice,) = [a for finding in found.findings for a in finding.advice if a.gain_estimate]
+    expected = found.projection.epoch_s_expected / found.projection.epoch_s_now
+    assert advice.of_epoch
+    assert advice.gain_estimate == pytest.approx(1 - expected)
+
+
+def test_what_is_known_of_steps_alone_is_told_of_whole_epochs():
+    found = analyse(load_run(SAMPLES / "n-starved"))
+    of_steps = Advice("look at the loss", gain_at_most=0.5)
+    assert found.gains_of(of_steps) == (pytest.approx(0.5 * found.epoch_now.train_s / found.epoch_now.seconds), None)
+    assert found.gains_of(dataclasses.replace(of_steps, of_epoch=True)) == (0.5, None)
+    assert dataclasses.replace(found, epoch_now=None).gains_of(of_steps) == (0.5, None)
 
 
 def test_a_training_on_the_cpu_has_no_bound_by_a_gpu():

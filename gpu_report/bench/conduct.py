@@ -215,7 +215,7 @@ class Conductor:
         """Let all variants serve in turn, until the median of each is known, or all of their seconds are over."""
         entries = self._working()
         slowest_s = max((entry.fields["warm_up"]["median_ms"] / 1000 for entry in entries), default=0.0)
-        rounds, seconds, settle_s = turn_lengths(self._plan.seconds, slowest_s)
+        rounds, seconds, settle_s = turn_lengths(self._plan.seconds, slowest_s, on_gpu=bool(self._facts["gpu"]))
         said_s = time.monotonic()
         for number, order in enumerate(orders(len(entries), rounds if entries else 0)):
             if number % 2 == 0 and number and all(entry.has_served_enough for entry in self._working()):

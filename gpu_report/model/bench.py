@@ -177,9 +177,9 @@ class BenchResult:
 
     `rows` are in order of rank: images a second at full speed, then those that may not be chosen, last those without
     figures. `choice` has the most of them, of those within the limit where there is one; `keeps_limit` says that its
-    interval is within it too, or that there is no limit. `rivals` may serve as many images a second as the choice: the interval of their ratio, from turns
-    of the same rounds, reaches 1. `quickest` has the lowest median latency. Variants that failed, or whose outputs
-    differ, are not chosen.
+    interval is within it too, or that there is no limit. `rivals` may serve as many images a second as the choice: the
+    interval of their ratio, from turns of the same rounds, reaches 1. `quickest` has the lowest median latency.
+    Variants that failed, or whose outputs differ, are not chosen.
     """
 
     run: BenchRun

@@ -83,7 +83,7 @@ def test_serving_ends_when_all_medians_are_known(tmp_path):
     machine = Machine(tmp_path, {"n-pt-fp32-b1": {"serve": steady}, "n-engine-fp32-b1": {"serve": steady}})
     _, written, variants, said = conducted(tmp_path, machine, formats=("pt", "engine"), seconds=60.0)
     assert {len(each["turns"]) for each in variants.values()} == {BLOCKS}
-    assert f"medians are known after {BLOCKS} of 200 rounds" in said
+    assert f"medians are known after {BLOCKS} of 300 rounds" in said
     assert written["finished"]
     machine = Machine(
         tmp_path,
@@ -93,7 +93,7 @@ def test_serving_ends_when_all_medians_are_known(tmp_path):
         },
     )
     _, _, variants, _ = conducted(tmp_path, machine, formats=("pt", "engine"), seconds=6.0)
-    assert {len(each["turns"]) for each in variants.values()} == {20}
+    assert {len(each["turns"]) for each in variants.values()} == {30}
 
 
 def test_every_process_is_ended(tmp_path):

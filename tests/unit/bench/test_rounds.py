@@ -8,7 +8,7 @@ from gpu_report.bench.rounds import (
     CALLS_AT_LEAST,
     PRECISE,
     ROUNDS_AT_LEAST,
-    SETTLE_S,
+    SETTLE_ON_CPU_S,
     TURN_S,
     is_precise,
     orders,
@@ -33,11 +33,12 @@ def test_pairs_of_rounds_are_shuffled_anew_and_the_same_in_each_benchmark():
 
 @pytest.mark.parametrize("seconds", [0.5, 3, 20, 61, 600])
 def test_turns_are_an_even_number_and_fill_the_seconds(seconds):
-    rounds, turn_s, settle_s = turn_lengths(seconds)
+    rounds, turn_s, settle_s = turn_lengths(seconds, on_gpu=False)
     assert rounds % 2 == 0
     assert rounds >= ROUNDS_AT_LEAST
     assert rounds * turn_s == pytest.approx(seconds)
-    assert 0 < settle_s <= min(SETTLE_S, turn_s)
+    assert 0 < settle_s <= min(SETTLE_ON_CPU_S, turn_s)
+    assert turn_lengths(seconds)[2] <= settle_s
 
 
 def test_turns_are_as_long_as_the_slowest_variant_needs():

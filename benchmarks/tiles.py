@@ -385,7 +385,7 @@ def _write_told(tiling: Tiling, folder: Path) -> None:
             _copy(file, piece, piece.recording.events, _event)
     (folder / schema.INSIDE_DIR).mkdir()
     for rank in range(tiling.shape.gpus):
-        told = _Told(rank, len(tiling.epochs) + 2, float(np.median([piece.factor for piece in tiling.epochs])))
+        told = _LoadProblems(rank, len(tiling.epochs) + 2, float(np.median([piece.factor for piece in tiling.epochs])))
         with (folder / schema.INSIDE_DIR / f"{_pid(rank)}.jsonl").open("w") as file:
             for piece in tiling.pieces:
                 _copy(file, piece, piece.recording.told[rank % len(piece.recording.told)], told.line)
@@ -450,7 +450,7 @@ def _event(line: Json, piece: Piece, shift_s: float) -> Json:
     return line
 
 
-class _Told:
+class _LoadProblems:
     """What one rank tells: its epochs with the numbers of the made run, and progress as seldom as in a long one."""
 
     def __init__(self, rank: int, epochs: int, factor: float) -> None:

@@ -36,7 +36,7 @@ FOLDERS = (schema.YOLO_DIR, schema.INSIDE_DIR)
 
 
 @dataclass(frozen=True)
-class Accepted:
+class AcceptedBaseline:
     """A baseline: its run folder, when it was accepted, and the facts that were written down then."""
 
     path: Path
@@ -45,7 +45,7 @@ class Accepted:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class BaselineSet:
     """The baselines of one key."""
 
     directory: Path
@@ -85,7 +85,7 @@ class Shelf:
             shutil.rmtree(part, ignore_errors=True)
         return target
 
-    def accepted(self) -> list[Accepted]:
+    def accepted(self) -> list[AcceptedBaseline]:
         """Return all baselines, newest first; NotComparableError that says where there are none."""
         found = [each for place in self.folder.glob("*") if place.is_dir() for each in _of_place(place)]
         if not found:
@@ -104,12 +104,12 @@ class Shelf:
         return f"has none of key {self.key}" if self.folder.exists() else "is empty"
 
 
-def shelves(directory: Path) -> list[Shelf]:
+def baseline_sets(directory: Path) -> list[BaselineSet]:
     """Return every key's baselines by name, of keys that have any; InputError where there is no such directory."""
     if not directory.is_dir():
         raise InputError(f"{directory} does not exist: name the folder that `gpu-report baseline accept` wrote to")
     places = {place.parent for place in directory.glob("*/*") if place.is_dir() and _of_place(place)}
-    return [Shelf(directory, unquote(folder.name)) for folder in sorted(places)]
+    return [BaselineSet(directory, unquote(folder.name)) for folder in sorted(places)]
 
 
 def runs_in(path: Path, but: Path | None = None) -> list[Path]:
@@ -140,7 +140,7 @@ def _is_run(path: Path) -> bool:
     return (path / schema.SAMPLES_CSV).is_file()
 
 
-def _of_place(place: Path) -> list[Accepted]:
+def _of_place(place: Path) -> list[AcceptedBaseline]:
     """Return the baselines of one set-up, newest first; what has no facts, or broken ones, is none of ours."""
     found = []
     for path in place.glob("*"):
@@ -150,7 +150,7 @@ def _of_place(place: Path) -> list[Accepted]:
             facts = run_folder.read_json(path / FACTS)
         except InputError:
             continue
-        found.append(Accepted(path, run_folder.finite(facts.get("accepted_wall_s")) or 0.0, facts))
+        found.append(AcceptedBaseline(path, run_folder.finite(facts.get("accepted_wall_s")) or 0.0, facts))
     return sorted(found, key=lambda each: (-each.accepted_wall_s, each.path.name))
 
 

@@ -84,10 +84,10 @@ class CauseRow:
     `step` is what to do about it, where that depends on nothing else. `once` and `always` are the same as the verdict
     leads with it, where it took time at moments (`{took}`, `{cost}`, `{probably}`, `{gpu}` are filled in) and where it
     lasts; without their full stop, empty where nothing can be said. `coloured` rows have a look of their own on the
-    page (templates/report.css, `fill-...`, `over-...`). `untold` is its name where nobody knows of a training. `phase`
-    says that it is what YOLO does besides training, `expected` that it is no loss, `paid_once` that a training pays it
-    once, however long it is, `is_input` that it is felt as waiting for data, `has_line` that a line of code is to
-    blame.
+    page (templates/report.css, `fill-...`, `over-...`). `without_training` is its name where no training is known.
+    `phase` says that it is what YOLO does besides training, `expected` that it is no loss, `paid_once` that a training
+    pays it once, however long it is, `is_input` that it is felt as waiting for data, `has_line` that a line of code
+    is to blame.
     """
 
     id: str
@@ -96,7 +96,7 @@ class CauseRow:
     once: str = ""
     always: str = ""
     coloured: bool = True
-    untold: str = ""
+    without_training: str = ""
     of_findings: bool = True
     phase: bool = False
     expected: bool = False
@@ -251,13 +251,13 @@ _RULES = (
 
 _CAUSES = (
     CauseRow("work", "Work", of_findings=False, expected=True),
-    CauseRow("startup", "Start-up", untold="Start-up and warm-up", phase=True, expected=True, paid_once=True),
+    CauseRow("startup", "Start-up", without_training="Start-up and warm-up", phase=True, expected=True, paid_once=True),
     CauseRow("validation", "Validation", phase=True, expected=True),
     CauseRow("checkpoint", "Saving a checkpoint", phase=True, expected=True),
     CauseRow("final evaluation", "Final evaluation", of_findings=False, phase=True, expected=True, paid_once=True),
-    CauseRow("idle", "Idle, outside training", untold="Idle", phase=True, expected=True),
+    CauseRow("idle", "Idle, outside training", without_training="Idle", phase=True, expected=True),
     CauseRow("training", "Training (GPU utilisation unknown)", of_findings=False, expected=True),
-    CauseRow("short gaps", "Short idle gaps in training", untold="Idle in short gaps", of_findings=False),
+    CauseRow("short gaps", "Short idle gaps in training", without_training="Idle in short gaps", of_findings=False),
     CauseRow("unmeasured", "Not measured", of_findings=False),
     CauseRow(
         "input-cpu",
@@ -420,8 +420,8 @@ def row_words(name: str, *, is_training: bool = True) -> str:
 
     Where no training is known (`is_training` False), nothing is said of its batches.
     """
-    untold = CAUSES[name].untold if name in CAUSES and not is_training else ""
-    return untold or cause_words(name)
+    without_training = CAUSES[name].without_training if name in CAUSES and not is_training else ""
+    return without_training or cause_words(name)
 
 
 def phase_words(name: str) -> str:

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from gpu_report.model import CodeLine, CodeLocation, Ending, Frame, LineChange, SetIn, ValidationPart
+from gpu_report.model import CodeLine, CodeLocation, Ending, Frame, LineChange, SettingLocation, ValidationPart
 
 MISSING = "n/a"
 MIB_PER_GIB = 1024
@@ -239,7 +239,7 @@ def _file(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
 
 
-def set_in_words(places: Iterable[SetIn], *names: str) -> str:
+def setting_location_words(places: Iterable[SettingLocation], *names: str) -> str:
     """Return the lines that set any of these, as the end of a sentence: " (train.py:7 and 8)"; empty for none."""
     of_file: dict[str, list[str]] = {}
     for each in places:

@@ -15,7 +15,7 @@ from support.yolo import IMAGES, MODEL, SMALL_MODEL, version
 from gpu_report.analyse import analyse
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.load import load_run
-from gpu_report.model import SetIn
+from gpu_report.model import SettingLocation
 from tests.conftest import REPOSITORY, clean_environment, wait_for
 
 pytestmark = pytest.mark.yolo
@@ -264,8 +264,8 @@ def test_a_script_with_everything_that_can_happen(run_cli, yolo_home, offline, t
     assert min(epoch.data_wait_s for epoch in slow0.epochs) >= 0.03 * IMAGES
     assert [epoch.data_wait_s for epoch in slow2.epochs] == pytest.approx(truth["slow2"], rel=0.1, abs=0.15)
     assert slow2.settings["workers"] == 2
-    sets = SetIn("frequent_gc", str(yolo_home / "many.py"), 1 + MANY.splitlines().index(FREQUENT_GC))
-    assert slow0.set_in == slow2.set_in == (sets,)
+    sets = SettingLocation("frequent_gc", str(yolo_home / "many.py"), 1 + MANY.splitlines().index(FREQUENT_GC))
+    assert slow0.setting_locations == slow2.setting_locations == (sets,)
     assert (slow0.ended, raised.ended, stopped.ended) == ("finished", "exception", "early stop")
     assert names(raised)[-1] in [("checkpoint", 1), ("train", 2)]
     assert (raised.error, raised.raised.message) in [("KeyError", "'theirs'"), (None, "")]  # told from some 8.4 on
@@ -374,8 +374,8 @@ def test_both_ranks_of_a_ddp_training_tell_theirs(run_cli, yolo_home, offline, t
     assert done.returncode == 0, done.stderr
     run = load_run(tmp_path / "run")
     assert_both_ranks_told_theirs(run)
-    sets = SetIn("p2p", str(yolo_home / "pair.py"), 2)  # in the process that launched them
-    assert [each.set_in for each in run.inside] == [(sets,), (sets,)]
+    sets = SettingLocation("p2p", str(yolo_home / "pair.py"), 2)  # in the process that launched them
+    assert [each.setting_locations for each in run.inside] == [(sets,), (sets,)]
 
 
 @pytest.mark.long  # ranks, and a notebook that attaches, are each tried by themselves

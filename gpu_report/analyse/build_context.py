@@ -21,7 +21,7 @@ from gpu_report.analyse.timeline.phases import final_evaluations, usual_validati
 from gpu_report.analyse.timeline.thresholds import WARM_UP_S
 from gpu_report.analyse.timeline.throughput import Throughput, throughput_of
 from gpu_report.analyse.timeline.timeline import Timeline, find_timeline
-from gpu_report.analyse.timeline.trainings import Training, away, begun_later
+from gpu_report.analyse.timeline.trainings import Training, later_starts, unused_intervals
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, gpu_series
 from gpu_report.analyse.timeseries.intervals import Span, as_array
 from gpu_report.model import AT_EPOCH_END, STARVED_PCT, Interval, Options, Phase, Run
@@ -89,7 +89,7 @@ class _Read:
 
     def _drops_of(self, series: GpuSeries, use: Bools, train: Bools, options: Options) -> Sequence[Drop]:
         fine = outside(series, self.timeline.too_coarse)
-        begun_s = begun_later(self.timeline.trainings, series.gpu)
+        begun_s = later_starts(self.timeline.trainings, series.gpu)
         return find_drops(series, use & fine, train & fine, options, begun_s)
 
     def by_chance(self, found: Sequence[Drop], options: Options) -> set[Drop]:
@@ -108,7 +108,7 @@ def _read(run: Run, series: tuple[GpuSeries, ...], timeline: Timeline) -> _Read:
     """Return the readings of a run, sorted: those of a training, of what lies between its ends, of waits."""
     trainings, activity = timeline.trainings, timeline.activity
     unusual = [*final_evaluations(timeline.phases, timeline.epoch_ends), *_profiled(run)]
-    usable = tuple(activity.usable(t) & outside(t, [*unusual, *away(trainings, t.gpu)]) for t in series)
+    usable = tuple(activity.usable(t) & outside(t, [*unusual, *unused_intervals(trainings, t.gpu)]) for t in series)
     # in a validation ranks wait for the one that validates: in one that takes far too long, for what holds it up
     apart = as_array([*timeline.too_coarse, *usual_validations(timeline.phases, timeline.epoch_ends)])
     waiting = tuple(use & outside(each, apart) for each, use in zip(series, usable, strict=True))

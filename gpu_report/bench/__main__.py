@@ -8,8 +8,8 @@ from pathlib import Path
 from types import FrameType
 
 from gpu_report import schema
+from gpu_report.bench.benchmark_run import BenchmarkRun, Terminated
 from gpu_report.bench.child import Child
-from gpu_report.bench.conduct import Conductor, Terminated
 from gpu_report.bench.plan import Plan
 from gpu_report.inside import RUN_FOLDER_VARIABLE
 from gpu_report.terminal import plain
@@ -27,12 +27,12 @@ def main() -> int:
         return NO_FOLDER_CODE
     logs = Path(folder) / schema.BENCH_LOGS
     logs.mkdir(exist_ok=True)
-    conductor = Conductor(
+    benchmark = BenchmarkRun(
         Plan.of(json.loads(sys.argv[1])), Path(folder), lambda name: Child(logs / f"{name}.log"), _say
     )
     signal.signal(signal.SIGTERM, _terminated)  # also then what is known is written
     try:
-        return 0 if conductor.run() else 1
+        return 0 if benchmark.run() else 1
     except Terminated:
         return SIGNAL_BASE + signal.SIGTERM
     except KeyboardInterrupt:

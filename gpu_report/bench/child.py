@@ -34,7 +34,7 @@ class Answers(Protocol):
         """Return the answer; ChildFailed where there is none."""
 
 
-class Asked(Answers, Protocol):
+class WorkerProcess(Answers, Protocol):
     """A process that is asked."""
 
     def send(self, request: Mapping[str, Any]) -> None:
@@ -139,10 +139,10 @@ class Child:
 class Renewed:
     """A worker that is replaced by a new one after a failure: what it failed in may have left it in any state."""
 
-    def __init__(self, start: Callable[[], Asked]) -> None:
+    def __init__(self, start: Callable[[], WorkerProcess]) -> None:
         """Start none yet."""
         self._start = start
-        self._child: Asked | None = None
+        self._child: WorkerProcess | None = None
 
     def ask(self, request: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
         """Return the answer of a worker that has not failed."""

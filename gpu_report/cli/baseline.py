@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gpu_report import run_folder
-from gpu_report.baseline_store import KEPT, Shelf, shelves
-from gpu_report.cli.baseline_choice import fitting
+from gpu_report.baseline_store import KEPT, BaselineSet, baseline_sets
+from gpu_report.cli.baseline_choice import baselines_with_same_setup
 from gpu_report.cli.common import CountRange, NamedPath, analysed, say
 from gpu_report.cli.help_text import CommandList, examples
 from gpu_report.errors import NotComparableError
@@ -56,7 +56,7 @@ def list_baselines(baseline_dir: Path, key: str | None) -> None:
 
     They are listed by set-up, the newest first, with the time when each was accepted.
     """
-    found = [shelf for shelf in shelves(baseline_dir) if key is None or shelf.key == key]
+    found = [shelf for shelf in baseline_sets(baseline_dir) if key is None or shelf.key == key]
     if not found:
         say(f"note: {baseline_dir} has no baseline{f' of key {key}' if key else ''}")
     for shelf in found:
@@ -106,7 +106,7 @@ def accept(run: Path | None, baseline_dir: Path, key: str, keep: int, *, if_none
         analysis = analysed(path, 50.0, 10.0, None, progress)
     if why := unfinished(analysis):
         raise NotComparableError(f"{path} cannot be a baseline: {why}")
-    known, shelf = fingerprint_of(analysis), Shelf(baseline_dir, key)
+    known, shelf = fingerprint_of(analysis), BaselineSet(baseline_dir, key)
     if if_none and (there := _first_of(shelf, analysis)):
         say(f"note: {there} is a baseline of this set-up already, so {path} is not added (--if-none)")
         return
@@ -121,9 +121,9 @@ def _began(run: Analysis) -> str:
         return ""
 
 
-def _first_of(shelf: Shelf, run: Analysis) -> Path | None:
+def _first_of(shelf: BaselineSet, run: Analysis) -> Path | None:
     """Return the newest baseline of a run's set-up, None where there is none."""
     try:
-        return fitting(shelf, run)[0][0].path
+        return baselines_with_same_setup(shelf, run)[0][0].path
     except NotComparableError:
         return None

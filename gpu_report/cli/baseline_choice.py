@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu_report import run_folder
-from gpu_report.baseline_store import Accepted, Shelf, digest_of
+from gpu_report.baseline_store import AcceptedBaseline, BaselineSet, digest_of
 from gpu_report.cli.common import say, say_notes
 from gpu_report.errors import InputError, NotComparableError, UsageError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BOTH = "gpu-report compare BASELINE RUN"
 
 
-def newest_beside(baseline: Path) -> Path:
+def newest_run_for(baseline: Path) -> Path:
     """Return the newest run, which a single name is compared with; say so, for it may have been meant as the run.
 
     InputError where there is none, UsageError where it is the one that was named.
@@ -61,7 +61,7 @@ def readable(paths: Sequence[Path], analyse: Callable[[Path], Analysis]) -> list
     return found
 
 
-def of_shelf(shelf: Shelf, path: Path, run: Analysis) -> list[Path]:
+def baselines_in_set(shelf: BaselineSet, path: Path, run: Analysis) -> list[Path]:
     """Return the baselines of the run's set-up: the newest, and others with the same arguments as that one.
 
     NotComparableError where there is none, with the command that makes the run one.
@@ -69,14 +69,14 @@ def of_shelf(shelf: Shelf, path: Path, run: Analysis) -> list[Path]:
     from gpu_report.analyse.compare.fingerprint import differences
 
     try:
-        found = fitting(shelf, run)
+        found = baselines_with_same_setup(shelf, run)
     except NotComparableError as error:
         raise NotComparableError(f"{error}. To make this run one: `{_accepting(shelf, path)}`") from error
     newest = found[0][1]
     return [kept.path for kept, before in found if not any(d.kind != "soft" for d in differences(newest, before))]
 
 
-def fitting(shelf: Shelf, run: Analysis) -> list[tuple[Accepted, Fingerprint]]:
+def baselines_with_same_setup(shelf: BaselineSet, run: Analysis) -> list[tuple[AcceptedBaseline, Fingerprint]]:
     """Return the baselines of the run's set-up, newest first; NotComparableError that says why there is none."""
     from gpu_report.analyse.compare import fingerprint_of
     from gpu_report.analyse.compare.fingerprint import differences
@@ -92,7 +92,7 @@ def fitting(shelf: Shelf, run: Analysis) -> list[tuple[Accepted, Fingerprint]]:
     raise NotComparableError(f"no baseline of this set-up under key {shelf.key} in {shelf.directory}{why}")
 
 
-def _accepting(shelf: Shelf, run: Path) -> str:
+def _accepting(shelf: BaselineSet, run: Path) -> str:
     """Return the command that makes a run a baseline."""
     key = [] if shelf.key == "default" else ["--key", shelf.key]
     return shlex.join(["gpu-report", "baseline", "accept", str(run), "--baseline-dir", str(shelf.directory), *key])
@@ -106,7 +106,7 @@ def _is_recording(path: Path, digest: str) -> bool:
         return False
 
 
-def _fingerprint(kept: Accepted, like: Fingerprint) -> Fingerprint | None:
+def _fingerprint(kept: AcceptedBaseline, like: Fingerprint) -> Fingerprint | None:
     """Return what a baseline was set up with, None where its facts are not what this version writes."""
     facts: Any = kept.facts.get("fingerprint")
     if not isinstance(facts, dict) or not all(isinstance(facts.get(each), dict) for each in ("hard", "arguments")):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from gpu_report import run_folder
-from gpu_report.baseline_store import Shelf, runs_in
-from gpu_report.cli.baseline_choice import newest_beside, of_shelf, others, readable
+from gpu_report.baseline_store import BaselineSet, runs_in
+from gpu_report.cli.baseline_choice import baselines_in_set, newest_run_for, others, readable
 from gpu_report.cli.common import NamedPath, analysed, options_of_analysis
 from gpu_report.cli.gate_options import gates_asked_for, options_of_gates
 from gpu_report.cli.gate_outputs import finish, options_of_outputs, redacted_comparison
@@ -75,7 +75,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
         with ProgressLine("starting ...") as progress:
             return analysed(path, drop_percent, drop_seconds, price_per_hour, progress)
 
-    shelf = None if baseline_dir is None else Shelf(baseline_dir, key)
+    shelf = None if baseline_dir is None else BaselineSet(baseline_dir, key)
     path, find = _sides(baseline, run, shelf)
     after = analyse(path)
 
@@ -88,7 +88,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
 
 
 def _sides(
-    baseline: Path | None, run: Path | None, shelf: Shelf | None
+    baseline: Path | None, run: Path | None, shelf: BaselineSet | None
 ) -> tuple[Path, Callable[[Analysis], Sequence[Path]]]:
     """Return the run, and what finds its baselines once it is analysed; UsageError where too few or many are named."""
     if shelf is None:
@@ -96,12 +96,12 @@ def _sides(
             raise UsageError(
                 "name a baseline: gpu-report compare BASELINE RUN, or gpu-report compare RUN --baseline-dir FOLDER"
             )
-        path = run if run is not None else newest_beside(baseline)
+        path = run if run is not None else newest_run_for(baseline)
         return path, lambda _: runs_in(baseline, but=path)
     if run is not None:
         raise UsageError("with --baseline-dir, name only the run: it is compared with the baselines in that folder")
     path = baseline if baseline is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
-    return path, lambda after: of_shelf(shelf, path, after)
+    return path, lambda after: baselines_in_set(shelf, path, after)
 
 
 def _compared(run: Analysis, gates: Sequence[Gate], find: Callable[[], Sequence[Analysis]]) -> Comparison:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpu_report import __version__
 from gpu_report.errors import InputError
 from gpu_report.fleet.cells import columns_of
-from gpu_report.fleet.places import Place, Unseen, find_runs, root_of, shown
+from gpu_report.fleet.places import Place, UnlistedFolders, find_runs, root_of, shown
 from gpu_report.fleet.read_runs import FAILED, ReadRun
 from gpu_report.fleet.store import PART_RUNS, WHOLE, Part, Shard, Store
 from gpu_report.fleet.tables import TABLES, arrow_schema
@@ -52,7 +52,7 @@ def index(
     roots = [root_of(folder) for folder in folders]
     with store.claimed():
         say("looking for runs ...")
-        unseen = Unseen()
+        unseen = UnlistedFolders()
         places = _found(roots, unseen)
         mine = {key: place for key, place in places.items() if shard.has(key)}
         parts = store.parts()
@@ -67,7 +67,7 @@ def index(
         return replace(done, unread=_shown(unseen.unread), empty=_shown(_holding(unseen.empty, missing)))
 
 
-def _found(roots: Sequence[str], unseen: Unseen) -> dict[str, Place]:
+def _found(roots: Sequence[str], unseen: UnlistedFolders) -> dict[str, Place]:
     places: dict[str, Place] = {}
     for root in roots:
         found = {place.key: place for place in find_runs(root, unseen)}

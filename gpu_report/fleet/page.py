@@ -15,7 +15,7 @@ from gpu_report.fleet.figures import BY, CAUSE, UNKNOWN, Fleet, by_group
 from gpu_report.fleet.links import link
 from gpu_report.fleet.run_columns import MOST_RUNS, packed_runs
 from gpu_report.fleet.words import FleetTable
-from gpu_report.render.formatting import ledger_place, share, tied
+from gpu_report.render.formatting import ledger_place, share, with_amounts_unbroken
 from gpu_report.render.page import assets
 from gpu_report.render.page.skeleton import environment
 from gpu_report.render.page.view import LedgerItem
@@ -97,8 +97,8 @@ def compose_fleet(fleet: Fleet, page: Path, by: str | None) -> FleetView:
     first = by or BY[0]
     return FleetView(
         title=f"Fleet of {counted(len(fleet.runs), 'run')}{of_cause}",
-        verdict=tied(words.headline(fleet)),
-        to_do=tuple(map(tied, words.what_to_do(fleet))),
+        verdict=with_amounts_unbroken(words.headline(fleet)),
+        to_do=tuple(map(with_amounts_unbroken, words.what_to_do(fleet))),
         tiles=words.tiles(fleet),
         ledger=_ledger(fleet),
         weeks=weeks,

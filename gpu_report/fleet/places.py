@@ -46,7 +46,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Unseen:
+class UnlistedFolders:
     """Folders of which nobody can tell whether their runs are gone: not to be listed, or empty, as without its disk."""
 
     unread: list[str] = field(default_factory=list)
@@ -68,13 +68,13 @@ def root_of(folder: str) -> str:
     return str(path)
 
 
-def find_runs(root: str, unseen: Unseen | None = None) -> Iterator[Place]:
+def find_runs(root: str, unseen: UnlistedFolders | None = None) -> Iterator[Place]:
     """Yield the runs in a root and below, each once: no run is looked for within another, in a hidden folder or a link.
 
     InputError where a URL cannot be listed; folders that cannot be, and empty ones, are put into `unseen`.
     """
     if not is_url(root):
-        yield from _below(root, unseen or Unseen())
+        yield from _below(root, unseen or UnlistedFolders())
         return
     by_folder: dict[str, list[tuple[str, int, str]]] = {}
     for folder, name, size, stamp in remote_files(root):
@@ -105,7 +105,7 @@ def _of_folders(run: str, by_folder: dict[str, list[tuple[str, int, str]]]) -> I
         yield from ((f"{inner}/{name}", size, stamp) for name, size, stamp in by_folder.get(f"{run}/{inner}", ()))
 
 
-def _below(folder: str, unseen: Unseen) -> Iterator[Place]:
+def _below(folder: str, unseen: UnlistedFolders) -> Iterator[Place]:
     folders = [folder]
     while folders:
         here = folders.pop()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpu_report.analyse.timeline.device_argument import UUIDS, visible_devices
-from gpu_report.analyse.timeline.process_looks import looks_of
+from gpu_report.analyse.timeline.process_samples import process_samples_of
 from gpu_report.analyse.timeline.thresholds import UNUSED_PCT
 from gpu_report.analyse.timeseries.intervals import Span, length_s, minus
 from gpu_report.model import Analysis, Run
@@ -81,7 +81,7 @@ def _without_process(run: Run, gpu: int) -> float:
     there: set[int] = set()
     spans: list[Span] = []
     begun_s = 0.0
-    for look in looks_of(run, gpu):
+    for look in process_samples_of(run, gpu):
         if not there:
             begun_s = look.t_s
         (there.discard if look.change == "gone" else there.add)(look.pid)

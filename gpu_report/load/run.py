@@ -21,7 +21,15 @@ from gpu_report.load.other_programs import load_other_programs
 from gpu_report.load.problems import lines_left_out, too_large, too_many
 from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.run_json import gpus, load_info, recording, whole_index
-from gpu_report.load.samples import Ahead, Samples, load_host, load_processes, load_ring, load_samples, no_samples
+from gpu_report.load.samples import (
+    BackgroundReads,
+    Samples,
+    load_host,
+    load_processes,
+    load_ring,
+    load_samples,
+    no_samples,
+)
 from gpu_report.load.stacks import load_stacks
 from gpu_report.load.traces import load_traces
 from gpu_report.load.waits import load_waits
@@ -71,7 +79,7 @@ def load_run(path: Path) -> Run:
     if folder:
         for file in (*_files(folder), *_links_of_callbacks(folder)):
             refuse_way_out(file, folder)
-    ahead = Ahead(folder) if folder else None
+    ahead = BackgroundReads(folder) if folder else None
     info, info_problems = load_info(folder) if folder else ({}, ())
     try:
         samples = no_samples(path) if _had_no_gpu(path, info) else load_samples(samples_path)
@@ -154,14 +162,14 @@ def _links_of_callbacks(folder: Path) -> Iterator[Path]:
 
 
 def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much may be
-    path: Path, read: Samples, info: Mapping[str, Any], events: Events, limits: Limits, ahead: Ahead | None
+    path: Path, read: Samples, info: Mapping[str, Any], events: Events, limits: Limits, ahead: BackgroundReads | None
 ) -> Run:
     """Load what stands beside the samples; its `problems` are those of the files read here."""
     samples, clock = read.frame, read.clock
     folder = path if path.is_dir() else path.parent / "no-run-folder"
     if len(samples) > MANY_ROWS:
         give_back_memory()  # the readings of the driver take as much again
-    told = _Told()
+    told = _LoadProblems()
     ring = told.of(load_ring(folder / schema.RING_CSV, clock, ahead))
     host = told.of(load_host(folder / schema.HOST_CSV, clock, ahead))
     processes = told.of(load_processes(folder / schema.PROCESSES_CSV, clock, limits))
@@ -215,7 +223,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     )
 
 
-class _Told(list[str]):
+class _LoadProblems(list[str]):
     """What was wrong with the files of a run folder, in the order in which they are read."""
 
     def of(self, loaded: tuple[T, Sequence[str]]) -> T:

@@ -146,7 +146,7 @@ def _stamps(column: Floats) -> npt.NDArray[np.float64]:
     return np.where(far, np.nan, stamps) if far.any() else stamps
 
 
-class Ahead:
+class BackgroundReads:
     """Large tables of numbers beside samples.csv, read while that one is: their clock is known only after it.
 
     A small one is read sooner than a thread starts. Where the recording spans several boots, they are read anew with
@@ -180,7 +180,9 @@ def _bytes_of(path: Path) -> int:
         return 0
 
 
-def load_ring(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def load_ring(
+    path: Path, clock: RunClock, ahead: BackgroundReads | None = None
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read ring.csv, what the driver kept between ticks; an empty table when there is none."""
     columns, _, problems = load_optional(path, BESIDE[schema.RING_CSV], [], clock, ahead)
     try:
@@ -189,7 +191,9 @@ def load_ring(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[
         return _empty(RING_QUANTITIES), (f"{error}; it is left out",)
 
 
-def load_host(path: Path, clock: RunClock, ahead: Ahead | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def load_host(
+    path: Path, clock: RunClock, ahead: BackgroundReads | None = None
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read host.csv, an empty table when there is none."""
     columns, _, problems = load_optional(path, BESIDE[schema.HOST_CSV], [], clock, ahead)
     return _tidy(columns, path.name, problems, by_gpu=False), tuple(problems)
@@ -237,7 +241,7 @@ def shortened(words: Words, most: int) -> Words:
 
 
 def load_optional(
-    path: Path, numeric: list[str], text: list[str], clock: RunClock, ahead: Ahead | None = None
+    path: Path, numeric: list[str], text: list[str], clock: RunClock, ahead: BackgroundReads | None = None
 ) -> tuple[Columns, dict[str, Words], list[str]]:
     """Return a file's columns and texts with `t_s`, and its problems; all empty when there is none."""
     try:

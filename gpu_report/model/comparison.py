@@ -193,7 +193,7 @@ class GateResult:
     why: str = ""
 
     @property
-    def failed_by_itself(self) -> bool:
+    def fails_without_metric(self) -> bool:
         """Tell whether it failed on something that is no change of a metric, such as an Xid."""
         return self.outcome == "failed" and self.gate.level == "fail" and not self.gate.limits_change
 
@@ -223,7 +223,7 @@ class Comparison:
 
     `obstacles` say why nothing can be said: set-ups that cannot be compared, a run cut short, too little data; then
     `metrics` are empty. `first_epochs` are those that warm a process up, judged by nobody, `all_epochs` the mean time
-    of all ordinary ones, where disturbed time was set aside. `stutter` says of the
+    of all ordinary ones, where disturbed time was set aside. `drop_time` says of the
     baseline and the run whether the GPU stalled at times. `notes` say which epochs were left out. `outcome` is what
     the gates come to. `judgement` is of the whole, None with obstacles, without a baseline, or where baselines differ
     by as much as the epoch time changed and nothing else is certain; `verdict` is one or two sentences. `setup` names
@@ -240,7 +240,7 @@ class Comparison:
     first_epochs: MetricComparison | None
     findings: tuple[FindingChange, ...]
     all_epochs: MetricComparison | None
-    stutter: tuple[str, str]
+    drop_time: tuple[str, str]
     gates: tuple[GateResult, ...]
     outcome: Outcome
     judgement: Literal["better", "worse", "same", "mixed"] | None

@@ -10,7 +10,7 @@ from typing import Literal
 
 from gpu_report.model.code import CodeLine, CodeLocation, CodeTime
 from gpu_report.model.inference import ServedModel
-from gpu_report.model.recorded import Gpu, KernelEvent, Phase, ProfilerWindow, Run, Severity, Stretch
+from gpu_report.model.recorded import Gpu, KernelEvent, Phase, ProfilerWindow, Run, Severity, TimeSpan
 from gpu_report.model.trace_analysis import TraceAnalysis
 
 
@@ -63,7 +63,7 @@ class Outlier:
 
 
 @dataclass(frozen=True)
-class EpochSummary(Stretch):
+class EpochSummary(TimeSpan):
     """One epoch: from the end of the one before (or the start of training) to its own row of results.csv.
 
     One that was reported by callbacks lasts from the start of its training to the end of its checkpoint. `gpu_util_pct`
@@ -115,7 +115,7 @@ class EpochSummary(Stretch):
 
 
 @dataclass(frozen=True)
-class Interval(Stretch):
+class Interval(TimeSpan):
     """A stretch of one GPU's time, with the mean utilisation in it."""
 
     gpu: int
@@ -125,7 +125,7 @@ class Interval(Stretch):
 
 
 @dataclass(frozen=True)
-class Gap(Stretch):
+class Gap(TimeSpan):
     """A stretch in which samples that should be there are not; `gpu` is None when it concerns every GPU."""
 
     gpu: int | None
@@ -323,7 +323,7 @@ class Projection:
 
 
 @dataclass(frozen=True)
-class Occurrence(Stretch):
+class Occurrence(TimeSpan):
     """One time that something happened, which is found again and again: when, on which GPUs, and what it took of them.
 
     `lost_gpu_s` are GPU seconds of work at the level before it, None where that is not known.
@@ -336,7 +336,7 @@ class Occurrence(Stretch):
 
 
 @dataclass(frozen=True)
-class Finding(Stretch):
+class Finding(TimeSpan):
     """Anything a rule says about a run. `id` is stable (`drop-3`) and is the report's anchor.
 
     `gpus` are those that felt it, `gpu` the only one, None where it was several or concerns the run as a whole. What

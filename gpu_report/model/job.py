@@ -15,7 +15,7 @@ from gpu_report.model.code import CodeLocation
 from gpu_report.model.found import Finding, LedgerRow, Sentence
 from gpu_report.model.job_part import JobPart
 from gpu_report.model.nccl import Nccl
-from gpu_report.model.recorded import InsideEpoch, Severity, Stretch
+from gpu_report.model.recorded import InsideEpoch, Severity, TimeSpan
 
 JobRule = Literal[
     "straggler",
@@ -133,7 +133,7 @@ class JobNode:
 
 
 @dataclass(frozen=True)
-class JobFinding(Stretch):
+class JobFinding(TimeSpan):
     """Something about the job as a whole. `node` is the name of the node that it is of, `rank` the rank.
 
     `lost_gpu_s` are GPU seconds of the other ranks, `share_of_training` (0 to 1) of all of the training.

@@ -24,7 +24,7 @@ from gpu_report.model.trace import Trace
 Severity = Literal["critical", "warning", "info"]
 
 
-class Stretch:
+class TimeSpan:
     """What all values have that take time: from `start_t_s` to `end_t_s`."""
 
     start_t_s: float
@@ -195,7 +195,7 @@ VALIDATION_PARTS: tuple[ValidationPart, ...] = get_args(ValidationPart)
 
 
 @dataclass(frozen=True)
-class Validation(Stretch):
+class Validation(TimeSpan):
     """A validation as our callbacks saw it on rank 0, from on_val_start to on_val_end, and where its time went.
 
     `seconds` are those of its parts, which add up to its length; what is not known is not in it. `data` is the wait for
@@ -221,7 +221,7 @@ class Validation(Stretch):
 
 
 @dataclass(frozen=True)
-class Phase(Stretch):
+class Phase(TimeSpan):
     """What YOLO was doing from `start_t_s` to `end_t_s`, and where that is known from.
 
     `detail` names the part of a phase where that is known: of startup `imports`, `setup`, `data set`, `model` or
@@ -240,7 +240,7 @@ class Phase(Stretch):
 
 
 @dataclass(frozen=True)
-class ProcessWait(Stretch):
+class ProcessWait(TimeSpan):
     """A wait of the main thread of a process, as the kernel told of it.
 
     `role` is `main` or `worker`; `state` the kernel's letter, `channel` its function. `call`, `file` (a path, `pipe` or
@@ -259,7 +259,7 @@ class ProcessWait(Stretch):
 
 
 @dataclass(frozen=True)
-class OtherProgram(Stretch):
+class OtherProgram(TimeSpan):
     """What a program that is none of the training's used between two looks at all processes, by name and user.
 
     `user` is a name, else a number, empty where not known; `pid` is the process that used most, of `processes` that
@@ -284,7 +284,7 @@ class OtherProgram(Stretch):
 
 
 @dataclass(frozen=True)
-class LockHeld(Stretch):
+class LockHeld(TimeSpan):
     """A stretch in which no thread could run Python: C code kept the interpreter's lock (GIL).
 
     `cpu_s` is the CPU that the main thread used meanwhile.
@@ -507,7 +507,7 @@ class MemoryHolder:
 
 
 @dataclass(frozen=True)
-class SetIn:
+class SettingLocation:
     """A line of the user's code that switches on what slows a training; `name` is as in its settings."""
 
     name: str
@@ -527,7 +527,7 @@ class InsideRun:
     it: of theirs, in a long run, `phases`, `epochs` and `progress` hold the beginning and the end only.
     `models` are the facts of each model that was called, by its number in this process; `calls` how many calls there
     were (calls, failed, dropped). `objects` is how many predictors the process had made of each model by then.
-    `set_in` are lines of the user's code that switched on what the settings say is on, at most three of each.
+    `setting_locations` are lines of the user's code that switched on what the settings say is on (3 of each at most).
     `memory_holders` are what held the tensors by which GPU memory grew, in order: the last look knows most.
     """
 
@@ -547,7 +547,7 @@ class InsideRun:
     calls: Mapping[str, int] = field(default_factory=dict)
     objects: Mapping[int, int] = field(default_factory=dict)
     memory_holders: tuple[MemoryHolder, ...] = ()
-    set_in: tuple[SetIn, ...] = ()
+    setting_locations: tuple[SettingLocation, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def clean(text: str) -> str:
     return _STACKED.sub(r"\1", _UNSHOWN.sub("\ufffd", text))
 
 
-def tied(sentence: str) -> str:
+def with_amounts_unbroken(sentence: str) -> str:
     """Return a sentence whose numbers do not part from what they count at the end of a line."""
     return _NUMBER_AND_UNIT.sub("\\1\u00a0", sentence)
 
@@ -289,14 +289,14 @@ def training_words(epochs: Sequence[EpochSummary]) -> str:
     return "The training" if trainings <= 1 else f"The last of {number(trainings)} trainings"
 
 
-def how_far(ending: Ending) -> str:
+def last_epoch_words(ending: Ending) -> str:
     """Return the epoch that a training had come to, and when it ended, as a clock since the run's start."""
     of = f" of {ending.epochs}" if ending.epochs is not None else ""
     epoch = f"epoch {ending.epoch}{of}, " if ending.epoch is not None else ""
     return f"{epoch}{elapsed(ending.t_s)} after the start"
 
 
-def heard(events: Sequence[KernelEvent]) -> str:
+def kernel_log_counts(events: Sequence[KernelEvent]) -> str:
     """Return how many events of the kernel log there are, and of how many messages where one came again and again."""
     messages = sum(event.count for event in events)
     return counted(len(events), "event") + (f" of {messages:,} messages" if messages > len(events) else "")

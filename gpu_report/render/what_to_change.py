@@ -12,20 +12,20 @@ UNSURE = 0.5  # what is only known to win at most so much stands behind what is 
 
 
 @dataclass(frozen=True)
-class Look:
+class FunctionToCheck:
     """A function of the user's that the verdict names (`text`), and what helps against it, empty where that is open."""
 
     text: str
     how: str = ""
 
 
-def changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice | Look]:
+def changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice | FunctionToCheck]:
     """Return what to change for findings, each once and in their order: an argument that two advise is one.
 
     Of one finding stands first what the verdict says, then what wins most. To resume comes last: nothing else is done
     after it.
     """
-    by_text: dict[str, Advice | Look] = {}
+    by_text: dict[str, Advice | FunctionToCheck] = {}
     for finding in findings:
         steps = list(finding.advice)
         if not RULES[finding.rule].ending and not analysis.is_inference:  # whose order is that of what to do
@@ -39,13 +39,13 @@ def _place(analysis: Analysis, advice: Advice) -> tuple[bool, float]:
     return all(each.advice != advice for each in analysis.verdict.sentences), -_wins(analysis, advice)
 
 
-def _with_look(finding: Finding, advice: Iterable[Advice], analysis: Analysis) -> Iterator[Advice | Look]:
+def _with_look(finding: Finding, advice: Iterable[Advice], analysis: Analysis) -> Iterator[Advice | FunctionToCheck]:
     """Yield advice, and the function of the user's that the verdict names: before the advice that it says later."""
     look = next((each for each in analysis.verdict.sentences if each.names_own and finding.id in each.findings), None)
     yields_first = [each for each in advice if look is None or _is_said_before(each, look, analysis)]
     yield from yields_first
     if look is not None:
-        yield Look(look.text, own_step(finding, analysis))
+        yield FunctionToCheck(look.text, own_step(finding, analysis))
     yield from (each for each in advice if each not in yields_first)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpu_report.baseline_store import FACTS, Shelf, digest_of, runs_in
+from gpu_report.baseline_store import FACTS, BaselineSet, digest_of, runs_in
 from gpu_report.errors import InputError, NotComparableError, UsageError
 
 
@@ -18,7 +18,7 @@ def make_run(folder, content="row\n"):
 
 def test_a_run_is_copied_with_its_facts(tmp_path):
     run = make_run(tmp_path / "run")
-    target = Shelf(tmp_path / "shelf", "main").accept(run, "H200-x1", {"fingerprint": {"a": 1}})
+    target = BaselineSet(tmp_path / "shelf", "main").accept(run, "H200-x1", {"fingerprint": {"a": 1}})
     assert target.parent == tmp_path / "shelf" / "main" / "H200-x1"
     assert (target / "yolo" / "args.yaml").read_text() == "batch: 4\n"
     assert json.loads((target / FACTS).read_text())["fingerprint"] == {"a": 1}
@@ -26,7 +26,7 @@ def test_a_run_is_copied_with_its_facts(tmp_path):
 
 
 def test_the_newest_are_kept_and_each_once(tmp_path, monkeypatch):
-    shelf = Shelf(tmp_path / "shelf", "main")
+    shelf = BaselineSet(tmp_path / "shelf", "main")
     clock = iter(range(1000, 1010))
     monkeypatch.setattr("time.time", lambda: float(next(clock)))
     targets = [shelf.accept(make_run(tmp_path / f"{n}", f"{n}\n"), "set-up", {}, keep=3) for n in (1, 2, 3, 4)]
@@ -36,7 +36,7 @@ def test_the_newest_are_kept_and_each_once(tmp_path, monkeypatch):
 
 
 def test_a_baseline_is_called_by_when_it_began_and_is_kept_once_whatever_it_was_called_before(tmp_path):
-    shelf, run = Shelf(tmp_path / "shelf", "main"), make_run(tmp_path / "run")
+    shelf, run = BaselineSet(tmp_path / "shelf", "main"), make_run(tmp_path / "run")
     old = shelf.accept(run, "set-up", {})
     new = shelf.accept(run, "set-up", {}, began="20261121-010551")
     assert new.name == f"20261121-010551-{old.name}"
@@ -45,12 +45,12 @@ def test_a_baseline_is_called_by_when_it_began_and_is_kept_once_whatever_it_was_
 
 def test_a_recording_is_told_from_others_wherever_it_lies(tmp_path):
     run, other = make_run(tmp_path / "run"), make_run(tmp_path / "other", "another row\n")
-    copy = Shelf(tmp_path / "shelf", "main").accept(run, "set-up", {})
+    copy = BaselineSet(tmp_path / "shelf", "main").accept(run, "set-up", {})
     assert digest_of(copy) == digest_of(run) != digest_of(other)
 
 
 def test_set_ups_do_not_push_each_other_out(tmp_path):
-    shelf = Shelf(tmp_path / "shelf", "main")
+    shelf = BaselineSet(tmp_path / "shelf", "main")
     for name in ("a", "b", "c"):
         shelf.accept(make_run(tmp_path / name, name), f"set-up-{name}", {}, keep=1)
     assert len(shelf.accepted()) == 3
@@ -58,17 +58,17 @@ def test_set_ups_do_not_push_each_other_out(tmp_path):
 
 @pytest.mark.parametrize("key", ["feature/x", "../../escape", "/absolute", "a b", "ü"])
 def test_whatever_a_key_is_called_it_is_one_folder_inside(tmp_path, key):
-    shelf = Shelf(tmp_path / "shelf", key)
+    shelf = BaselineSet(tmp_path / "shelf", key)
     target = shelf.accept(make_run(tmp_path / "run"), "set-up", {})
     assert target.resolve().is_relative_to((tmp_path / "shelf").resolve())
     assert len(target.relative_to(tmp_path / "shelf").parts) == 3
-    assert len(Shelf(tmp_path / "shelf", key).accepted()) == 1
+    assert len(BaselineSet(tmp_path / "shelf", key).accepted()) == 1
 
 
 @pytest.mark.parametrize("key", ["", ".", ".."])
 def test_a_key_that_is_no_name_is_refused(tmp_path, key):
     with pytest.raises(UsageError, match="is no name"):
-        Shelf(tmp_path, key).accepted()
+        BaselineSet(tmp_path, key).accepted()
 
 
 def test_links_are_not_followed_out_of_the_run(tmp_path):
@@ -80,7 +80,7 @@ def test_links_are_not_followed_out_of_the_run(tmp_path):
     (tmp_path / "private").mkdir()
     (tmp_path / "private" / "key").write_text("password")
     (run / "inside").symlink_to(tmp_path / "private")
-    target = Shelf(tmp_path / "shelf", "main").accept(run, "set-up", {})
+    target = BaselineSet(tmp_path / "shelf", "main").accept(run, "set-up", {})
     assert not (target / "host.csv").exists()
     assert not (target / "yolo" / "results.csv").exists()
     assert not (target / "inside").exists()
@@ -89,23 +89,23 @@ def test_links_are_not_followed_out_of_the_run(tmp_path):
 def test_other_files_of_a_run_stay_behind(tmp_path):
     run = make_run(tmp_path / "run")
     (run / "weights.pt").write_text("large")
-    assert not (Shelf(tmp_path / "shelf", "main").accept(run, "set-up", {}) / "weights.pt").exists()
+    assert not (BaselineSet(tmp_path / "shelf", "main").accept(run, "set-up", {}) / "weights.pt").exists()
 
 
 def test_a_bare_samples_csv_becomes_a_run_folder(tmp_path):
     (tmp_path / "smi.csv").write_text("row\n")
-    target = Shelf(tmp_path / "shelf", "main").accept(tmp_path / "smi.csv", "set-up", {})
+    target = BaselineSet(tmp_path / "shelf", "main").accept(tmp_path / "smi.csv", "set-up", {})
     assert (target / "samples.csv").read_text() == "row\n"
 
 
 def test_a_folder_that_cannot_be_written_is_wrong_use(tmp_path):
     (tmp_path / "shelf").write_text("a file")
     with pytest.raises(UsageError, match="cannot keep a baseline"):
-        Shelf(tmp_path / "shelf", "main").accept(make_run(tmp_path / "run"), "set-up", {})
+        BaselineSet(tmp_path / "shelf", "main").accept(make_run(tmp_path / "run"), "set-up", {})
 
 
 def test_what_has_no_facts_is_no_baseline(tmp_path):
-    shelf = Shelf(tmp_path / "shelf", "main")
+    shelf = BaselineSet(tmp_path / "shelf", "main")
     target = shelf.accept(make_run(tmp_path / "run"), "set-up", {})
     (target / FACTS).write_text("not JSON")
     make_run(target.parent / "copied-by-hand")
@@ -114,9 +114,9 @@ def test_what_has_no_facts_is_no_baseline(tmp_path):
 
 
 def test_a_key_without_baselines_names_those_there_are(tmp_path):
-    Shelf(tmp_path / "shelf", "feature/x").accept(make_run(tmp_path / "run"), "set-up", {})
+    BaselineSet(tmp_path / "shelf", "feature/x").accept(make_run(tmp_path / "run"), "set-up", {})
     with pytest.raises(NotComparableError, match="has none of key main, and has feature/x"):
-        Shelf(tmp_path / "shelf", "main").accepted()
+        BaselineSet(tmp_path / "shelf", "main").accepted()
 
 
 def test_a_folder_of_runs_is_several_runs(tmp_path):

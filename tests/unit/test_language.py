@@ -61,7 +61,9 @@ def test_the_sentences_of_a_verdict_are_short(name):
 def test_the_names_of_rules_and_causes_are_the_fields_words():
     rules = (text for rule in RULES.values() for text in (rule.name, rule.title, rule.note_title))
     causes = (
-        text for cause in CAUSES.values() for text in (cause.name, cause.untold, cause.step, cause.once, cause.always)
+        text
+        for cause in CAUSES.values()
+        for text in (cause.name, cause.without_training, cause.step, cause.once, cause.always)
     )
     assert found_in((*rules, *causes)) == {}
 

@@ -131,10 +131,13 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
 
 def _launches(signals: IntervalSignals) -> bool:
     """Tell whether a full main process can have been launching: in the loader, or in a user's function, it is not."""
-    stood = signals.stood
-    if stood is None:
+    idle_location = signals.idle_location
+    if idle_location is None:
         return True
-    return not stood.is_partly_in_call and max(stood.in_loader, stood.call_share, stood.own_share) < STOOD_SHARE
+    return (
+        not idle_location.is_partly_in_call
+        and max(idle_location.in_loader, idle_location.call_share, idle_location.own_share) < STOOD_SHARE
+    )
 
 
 Offer = Callable[[RunSettings, SpeedupLimit, IntervalSignals], Fix | None]

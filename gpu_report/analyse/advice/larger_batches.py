@@ -45,9 +45,9 @@ class Batches:
 
         What is done image by image takes as long as now, and so do waits for the loader.
         """
-        stood, now_s = self.signals.stood, self.limit.epoch_s_now
+        idle_location, now_s = self.signals.idle_location, self.limit.epoch_s_now
         waits = 0.0 if never_waits_for_data(self.signals) else self.signals.data_wait_share or 0.0
-        stays = min((stood.by_image if stood is not None else 0.0) + waits, 1.0)
+        stays = min((idle_location.by_image if idle_location is not None else 0.0) + waits, 1.0)
         of_now = stays + (1 - stays) * _of_steps(self.batch, larger, self.nominal, self.signals)
         train_s = max(now_s * of_now, self.loader_s(larger), self.limit.epoch_s_at_best)
         return train_s + self.validation_s(larger)

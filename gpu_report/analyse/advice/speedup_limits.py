@@ -249,7 +249,7 @@ def _lasting(
     if cause == "launch-bound" and severity != "info":
         if occupancy is None:
             return None
-        stays = signals.stood.by_image if signals and signals.stood else 0.0
+        stays = signals.idle_location.by_image if signals and signals.idle_location else 0.0
         best_s = now_s * max(occupancy / th.MOST_OCCUPANCY_PCT, stays)
         return _limit(
             cause,
@@ -258,7 +258,7 @@ def _lasting(
             f"the GPU filled to {th.MOST_OCCUPANCY_PCT:.0f} %, about the most in practice",
         )
     limit = _by_utilisation(cause, now_s, _busy_shares(context, training, epochs), signals)
-    call = signals.stood.call if signals is not None and signals.stood is not None else None
+    call = signals.idle_location.call if signals is not None and signals.idle_location is not None else None
     if limit is None or call is None or signals is None or _share_in_call(cause, signals) is None:
         return limit
     at = context.signals.place_in_call(signals.gpu, call, context.signals.steady_of(training))
@@ -289,10 +289,10 @@ def _share_in_call(cause: str, signals: IntervalSignals | None) -> float | None:
 
     It holds the next step up all the while that it lasts, also while the GPU still works on the one before.
     """
-    if signals is None or signals.stood is None or cause not in OF_A_CALL:
+    if signals is None or signals.idle_location is None or cause not in OF_A_CALL:
         return None
     only = partly_in_call(signals) is not None and slowed_by_mode(signals) is main_process_bound(signals) is None
-    return signals.stood.call_of_all if signals.stood.is_in_call or only else None
+    return signals.idle_location.call_of_all if signals.idle_location.is_in_call or only else None
 
 
 def _limit(cause: str, now_s: float, best_s: float, basis: str) -> SpeedupLimit | None:

@@ -39,7 +39,7 @@ def _main_idles(signals: IntervalSignals, main: float) -> bool:
     """Tell whether the main process used no CPU; of several ranks, of which that of the busiest is known, by stacks."""
     if signals.is_alone:
         return main < th.IDLE_CPU_PCT
-    there = signals.stood.cpu_pct if signals.stood else None
+    there = signals.idle_location.cpu_pct if signals.idle_location else None
     return waits_for_loader(signals) or (there is not None and there < th.IDLE_CPU_PCT)
 
 
@@ -82,12 +82,12 @@ def is_in_unusual_place(signals: IntervalSignals) -> bool:
     That is a function of the user's that YOLO called, or a line that is unusual. Then what it did there is the cause,
     whatever else was short meanwhile.
     """
-    stood = signals.stood
-    if stood is None or stood.is_in_call:
-        return stood is not None
-    if stood.usual is None or stood.share < STOOD_SHARE:
+    idle_location = signals.idle_location
+    if idle_location is None or idle_location.is_in_call:
+        return idle_location is not None
+    if idle_location.usual is None or idle_location.share < STOOD_SHARE:
         return False
-    return stood.share >= th.RISEN_FACTOR * stood.usual
+    return idle_location.share >= th.RISEN_FACTOR * idle_location.usual
 
 
 def computes_in_place(signals: IntervalSignals) -> bool | None:
@@ -96,17 +96,17 @@ def computes_in_place(signals: IntervalSignals) -> bool | None:
     Where only that of the whole interval is, one that used next to none in all of it computed nowhere, and one that
     filled more cores than steps can computed there.
     """
-    there, whole = signals.stood.cpu_pct if signals.stood else None, signals.within("main_cpu_pct")
+    there, whole = signals.idle_location.cpu_pct if signals.idle_location else None, signals.within("main_cpu_pct")
     if there is not None:
         return there >= COMPUTES_CPU_PCT
-    if whole is None or signals.stood is None or not signals.stood.is_alone:
+    if whole is None or signals.idle_location is None or not signals.idle_location.is_alone:
         return None
     return False if whole < th.IDLE_CPU_PCT else True if whole > th.LAUNCHES_CPU_PCT else None
 
 
 def waits_for_loader(signals: IntervalSignals) -> bool:
     """Tell whether stacks show the main process in its loader."""
-    return signals.stood is not None and signals.stood.in_loader >= STOOD_SHARE
+    return signals.idle_location is not None and signals.idle_location.in_loader >= STOOD_SHARE
 
 
 def waits_for_data(signals: IntervalSignals) -> bool:

@@ -163,31 +163,40 @@ def loader_idle(signals: IntervalSignals) -> Candidate | None:
     is no stall: the images come, and too slowly.
     """
     main, workers = signals.within("main_cpu_pct"), signals.within("workers_cpu_pct")
-    lead, stood = signals.workers_lead_s(), signals.stood.in_loader if signals.stood else None
+    lead, in_loader = signals.workers_lead_s(), signals.idle_location.in_loader if signals.idle_location else None
     if signals.is_lasting or main is None or workers is None or not idle(signals) or never_waits_for_data(signals):
         return None
-    if (lead is None and stood is None) or (stood is not None and stood < STOOD_SHARE):
+    if (lead is None and in_loader is None) or (in_loader is not None and in_loader < STOOD_SHARE):
         return None
     surge = signals.workers_surge()
     first, refilled = lead is not None and lead >= th.LEAD_S, surge is not None and surge >= th.SURGE_FACTOR
-    if not first and not refilled and stood is None:
+    if not first and not refilled and in_loader is None:
         return None
     numbers = evidence(
-        ("the main process waited for the loader", None if stood is None else 100 * stood, "% of the idle time"),
+        (
+            "the main process waited for the loader",
+            None if in_loader is None else 100 * in_loader,
+            "% of the idle time",
+        ),
         ("workers idle before the GPU fell", lead, "s"),
         ("CPU of all workers", workers, "% of a core"),
         usually(signals.typical("workers_cpu_pct"), "% of a core"),
         ("CPU of all workers right after it, compared with typical", surge, "times as much"),
     )
     text = "the data-loader workers blocked first, using neither CPU nor disk (network drive, lock, sleep)"
-    sure = STRONG if stood is not None else SUPPORTED if first and refilled else POSSIBLE
+    sure = STRONG if in_loader is not None else SUPPORTED if first and refilled else POSSIBLE
     return Candidate("input-stalled", sure, text, numbers)
 
 
 def loader_hung(signals: IntervalSignals) -> Candidate | None:
     """Find that no image came at all: the trainer was in its loader throughout, and its GPU did nothing."""
-    stood, util_pct = signals.stood, signals.gpu_within("gpu_util_pct")
-    if stood is None or stood.in_loader < th.HUNG_SHARE or util_pct is None or util_pct > th.HUNG_UTIL_PCT:
+    idle_location, util_pct = signals.idle_location, signals.gpu_within("gpu_util_pct")
+    if (
+        idle_location is None
+        or idle_location.in_loader < th.HUNG_SHARE
+        or util_pct is None
+        or util_pct > th.HUNG_UTIL_PCT
+    ):
         return None
     # a batch was counted, or is of a validation, whose batches are not
     if not signals.is_lasting or signals.step_s is not None or signals.phases.get("validation"):
@@ -195,7 +204,7 @@ def loader_hung(signals: IntervalSignals) -> Candidate | None:
     if not loading_workers(signals) or not workers_have_spare_cpu(signals):
         return None
     numbers = evidence(
-        ("the main process waited for the loader", 100 * stood.in_loader, "% of this time"),
+        ("the main process waited for the loader", 100 * idle_location.in_loader, "% of this time"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
     lost = () if signals.loader is not None else (LOST_BATCH,)

@@ -30,8 +30,8 @@ def main_waits_for_file(signals: IntervalSignals) -> Candidate | None:
 
 def workers_wait_for_file(signals: IntervalSignals) -> Candidate | None:
     """Find a worker in one system call on a remote filesystem for most of it, while the trainer waited for data."""
-    wait, stood = signals.worker_file_wait, signals.stood
-    elsewhere = stood is not None and stood.in_loader < STOOD_SHARE
+    wait, idle_location = signals.worker_file_wait, signals.idle_location
+    elsewhere = idle_location is not None and idle_location.in_loader < STOOD_SHARE
     if wait is None or not wait.is_remote or not _took(signals, wait) or elsewhere:
         return None
     on = ", on a network filesystem" if wait.is_network else ""

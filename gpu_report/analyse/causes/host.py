@@ -25,7 +25,7 @@ from gpu_report.analyse.causes.cpu_users import (
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import Advice
-from gpu_report.wording import set_in_words
+from gpu_report.wording import setting_location_words
 
 AFFINITY = "affinity"  # of what code of the user's sets
 ALLOW_MORE_CORES = "Slurm's `--cpus-per-task`, Docker's `--cpus`, the CPU limit of Kubernetes or `taskset` allow them"
@@ -93,7 +93,7 @@ def cpu_lost_to_new_programs(signals: IntervalSignals) -> bool:
     own, usual, others = trainer_cpu(signals), usual_trainer_cpu(signals), others_cpu(signals)
     if own is None or not usual or others is None or own > th.LESS_CPU_SHARE * usual:
         return False
-    if signals.stood is not None and signals.stood.is_in_call:
+    if signals.idle_location is not None and signals.idle_location.is_in_call:
         return False
     return cores_taken(signals) is not None and bool(new_cpu_users(signals, others * (signals.cores or 0)))
 
@@ -270,7 +270,7 @@ def _of_one_rank(signals: IntervalSignals, cores: float) -> Candidate | None:
         ("time with a process waiting for a CPU core", pressure, "%"),
     )
     text = f"one rank may use only {cores:g} of {signals.cores} CPU cores"
-    place = set_in_words(signals.set_in, AFFINITY)
+    place = setting_location_words(signals.setting_locations, AFFINITY)
     short = f"Give the rank that may use only {cores:g} CPU cores more of them{place}"
     return Candidate("cpu-limit", OWN_CORES, text, numbers, (Advice(f"{short}: all others wait for it", short=short),))
 
@@ -286,7 +286,7 @@ def _more_cores(of: float | None) -> Advice:
 
 def _own_affinity(signals: IntervalSignals) -> tuple[Advice, ...]:
     """Return which line of the user's code leaves a process so few cores, nothing where it is none of theirs."""
-    place = set_in_words(signals.set_in, AFFINITY)
+    place = setting_location_words(signals.setting_locations, AFFINITY)
     short = f"Let each process use more CPU cores{place}"
     return (Advice(f"{short}: code of yours sets its affinity", short=short),) if place else ()
 

@@ -18,7 +18,7 @@ from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.call_growth import CallGrowth
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.stack_habits import Stood
+from gpu_report.analyse.signals.stack_habits import IdleLocation
 from gpu_report.analyse.signals.thresholds import LAUNCHES_S, MUCH_SHARE, OWN_SHARE, STOOD_SHARE
 from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY
 from gpu_report.model import Advice, Evidence
@@ -65,7 +65,7 @@ def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
         usually(signals.typical("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
-    where = "function" if signals.stood and signals.stood.is_in_call else "line of code"
+    where = "function" if signals.idle_location and signals.idle_location.is_in_call else "line of code"
     text = "the main process was blocked, using neither CPU nor disk (callback, lock, logger, remote service)"
     if blocked:
         text = f"the main process waited in one {where}, using little CPU there"
@@ -98,12 +98,12 @@ def lock_kept_busy(signals: IntervalSignals) -> Candidate | None:
 
 def partly_in_call(signals: IntervalSignals) -> Candidate | None:
     """Find a function of the user's that YOLO called and that took much of the idle time, though not most of it."""
-    stood = signals.stood
+    idle_location = signals.idle_location
     computes = computes_in_place(signals)
-    if stood is None or not stood.is_partly_in_call or computes is None:
+    if idle_location is None or not idle_location.is_partly_in_call or computes is None:
         return None
-    numbers = evidence(_in_call(stood), _main_cpu(signals))
-    there = f"in one function for {100 * stood.call_share:.0f} % of the idle time"
+    numbers = evidence(_in_call(idle_location), _main_cpu(signals))
+    there = f"in one function for {100 * idle_location.call_share:.0f} % of the idle time"
     if computes:
         return Candidate("main-process", HINTED, f"the main process computed {there}", numbers)
     return Candidate("trainer-blocked", HINTED, f"the main process was blocked {there}", numbers)
@@ -204,7 +204,7 @@ def _launching_s(signals: IntervalSignals) -> float | None:
     util = signals.gpu_within("gpu_util_pct")
     if util is None or signals.step_s is None:
         return None
-    in_call = signals.stood.call_share * (1 - util / 100) if signals.stood is not None else 0.0
+    in_call = signals.idle_location.call_share * (1 - util / 100) if signals.idle_location is not None else 0.0
     return max(1 - util / 100 - (signals.waited_share or 0.0) - in_call, 0.0) * signals.step_s
 
 
@@ -213,23 +213,23 @@ def _only_launches(signals: IntervalSignals) -> bool:
 
     Code of the user's within the steps, such as a hook, makes launching slow by itself; between them it does not.
     """
-    stood = signals.stood
-    if stood is None or stood.launching < STOOD_SHARE:
+    idle_location = signals.idle_location
+    if idle_location is None or idle_location.launching < STOOD_SHARE:
         return False
-    return stood.own_share - stood.call_share < OWN_SHARE and stood.call_share < MUCH_SHARE
+    return idle_location.own_share - idle_location.call_share < OWN_SHARE and idle_location.call_share < MUCH_SHARE
 
 
 def _computes_in_call(signals: IntervalSignals) -> bool:
     """Tell whether much of the time went into a function of the user's that may have computed: that is no launching."""
-    much = signals.stood is not None and signals.stood.is_partly_in_call
+    much = signals.idle_location is not None and signals.idle_location.is_partly_in_call
     return much and computes_in_place(signals) is not False
 
 
 def _other_work(signals: IntervalSignals) -> str:
     """Return what the main process did: with threads of arithmetic on how many cores, by the CPU in that place."""
-    stood = signals.stood
-    whole = signals.within("main_cpu_pct") if stood is not None and stood.is_alone else None
-    cores = round(max(whole or 0.0, (stood.cpu_pct or 0.0) if stood else 0.0) / 100)
+    idle_location = signals.idle_location
+    whole = signals.within("main_cpu_pct") if idle_location is not None and idle_location.is_alone else None
+    cores = round(max(whole or 0.0, (idle_location.cpu_pct or 0.0) if idle_location else 0.0) / 100)
     if cores >= SEVERAL:
         return f"the main process itself kept {cores} CPU cores busy"
     return "the GPU waited for Python code in the training process"
@@ -237,23 +237,27 @@ def _other_work(signals: IntervalSignals) -> str:
 
 def _in_one_place(signals: IntervalSignals) -> Iterator[tuple[str, float, str]]:
     """Yield for how much of the GPU's idle time the main process stood in one place that is none of its usual ones."""
-    stood = signals.stood
-    if stood is None or not is_in_unusual_place(signals):
+    idle_location = signals.idle_location
+    if idle_location is None or not is_in_unusual_place(signals):
         return
-    if stood.is_in_call and stood.call_share > stood.share:
-        yield _in_call(stood)
+    if idle_location.is_in_call and idle_location.call_share > idle_location.share:
+        yield _in_call(idle_location)
     else:
-        yield ("the main process was in one line of code", 100 * stood.share, "% of the idle time")
+        yield ("the main process was in one line of code", 100 * idle_location.share, "% of the idle time")
 
 
-def _in_call(stood: Stood) -> tuple[str, float, str]:
-    return "in code of yours that YOLO called, with all that it calls", 100 * stood.call_share, "% of the idle time"
+def _in_call(idle_location: IdleLocation) -> tuple[str, float, str]:
+    return (
+        "in code of yours that YOLO called, with all that it calls",
+        100 * idle_location.call_share,
+        "% of the idle time",
+    )
 
 
 def _main_cpu(signals: IntervalSignals) -> tuple[str, float | None, str]:
     """Return the CPU of the main process, in the place where it stood if that is known."""
-    if is_in_unusual_place(signals) and signals.stood and signals.stood.cpu_pct is not None:
-        return "CPU of the main process there", signals.stood.cpu_pct, "% of a core"
+    if is_in_unusual_place(signals) and signals.idle_location and signals.idle_location.cpu_pct is not None:
+        return "CPU of the main process there", signals.idle_location.cpu_pct, "% of a core"
     return "CPU of the main process", signals.within("main_cpu_pct"), "% of a core"
 
 

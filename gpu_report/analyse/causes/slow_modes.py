@@ -7,8 +7,8 @@ from gpu_report.analyse.causes.candidate import Candidate
 from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.causes.main_process import launch_bound, launches_too_much, main_process_bound
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.model import Advice, SetIn
-from gpu_report.wording import set_in_words
+from gpu_report.model import Advice, SettingLocation
+from gpu_report.wording import setting_location_words
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def slowed_by_mode(signals: IntervalSignals) -> Candidate | None:
     bound = launch_bound(signals) or main_process_bound(signals)
     if not on or not signals.is_lasting or bound is None:
         return None
-    advice = tuple(switch_off(name, signals.set_in) for name in on)
+    advice = tuple(switch_off(name, signals.setting_locations) for name in on)
     return Candidate("main-process", STRONG, SLOW_MODES[on[0]].what, bound.evidence, advice)
 
 
@@ -72,7 +72,7 @@ def modes_that_slow(signals: IntervalSignals) -> frozenset[str]:
     return signals.slow_modes - by_profiler - (frozenset() if launches_too_much(signals) else TRIES)
 
 
-def switch_off(name: str, places: Sequence[SetIn]) -> Advice:
+def switch_off(name: str, places: Sequence[SettingLocation]) -> Advice:
     """Return to switch off a slow mode, with the line that switches it on where that is known."""
-    text = SLOW_MODES[name].do + set_in_words(places, name)
+    text = SLOW_MODES[name].do + setting_location_words(places, name)
     return Advice(text, short=text)

@@ -19,7 +19,7 @@ from gpu_report.analyse.compare.comparability import (
     value_notes,
 )
 from gpu_report.analyse.compare.epoch_cause import epoch_cause
-from gpu_report.analyse.compare.finding_changes import compare_findings, stutter
+from gpu_report.analyse.compare.finding_changes import compare_findings, drop_time
 from gpu_report.analyse.compare.fingerprint import Fingerprint, differences, fingerprint, slug
 from gpu_report.analyse.compare.gate_results import in_short, of_part, outcome_of, results, unmeasured, without_changes
 from gpu_report.analyse.compare.line_changes import LineComparison, compare_lines
@@ -35,7 +35,7 @@ from gpu_report.analyse.compare.significance import (
     values_of,
 )
 from gpu_report.analyse.compare.slower_host import HostSlowdown, host_slowdown
-from gpu_report.analyse.compare.verdict import Reasons, failed_by_itself, judgement_of, verdict_of
+from gpu_report.analyse.compare.verdict import Reasons, fails_without_metric, judgement_of, verdict_of
 from gpu_report.model import (
     Analysis,
     Comparison,
@@ -99,11 +99,11 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         first_epochs=_first(sides, obstacles),
         all_epochs=None if obstacles else whole,
         findings=findings,
-        stutter=(stutter(kept[0]) if kept else "", stutter(run)),
+        drop_time=(drop_time(kept[0]) if kept else "", drop_time(run)),
         gates=gated,
         outcome=outcome_of(gated, obstacles),
         judgement=None if obstacles or not kept else judgement_of(metrics),
-        verdict=f"{failed_by_itself(gated)} {verdict}".strip(),
+        verdict=f"{fails_without_metric(gated)} {verdict}".strip(),
         setup=slug(fingerprint(training)),
         notes=(*notes, *lines.why_not),
         left_out=(_special(usable[0].training) if usable else frozenset(), _special(training)),

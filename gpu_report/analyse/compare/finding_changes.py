@@ -50,7 +50,7 @@ def compare_findings(baselines: Sequence[Analysis], run: Analysis) -> tuple[Find
     return tuple(sorted(changes, key=lambda c: (order[c.status], SEVERITIES.index(c.severity), -max(c.seconds))))
 
 
-def stutter(analysis: Analysis) -> str:
+def drop_time(analysis: Analysis) -> str:
     """Return whether the GPU stalled at times, and for how long, as a person would write it into a table."""
     falls = (f for f in analysis.findings if RULES[f.rule].fall and not f.expected)
     seen = [one for fall in falls for one in fall.each]

@@ -181,7 +181,7 @@ def judge(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric, 
     found = change_interval(values[:-1], values[-1], figure_of)
     compared = replace(compared, interval=found.ends, interval_share=found.share, correlation=found.correlation)
     enough = None if found.enough is None else _epochs_for(found.enough, (*baselines, run), basis, metric.name)
-    return with_judgement(replace(held_against_band(compared, is_sure=found.is_certain), enough=enough), metric)
+    return with_judgement(replace(judge_by_band(compared, is_sure=found.is_certain), enough=enough), metric)
 
 
 def unjudged(metric: MetricComparison) -> MetricComparison:
@@ -236,7 +236,7 @@ def _peaks(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric)
     if compared.change is None:
         return compared
     compared = replace(compared, counts=(1, 1), least_change=_least(baselines, metric, compared.baseline))
-    return with_judgement(held_against_band(compared, is_sure=True), metric)
+    return with_judgement(judge_by_band(compared, is_sure=True), metric)
 
 
 def _least(baselines: Sequence[SampleValues], metric: Metric, baseline: float | None) -> float | None:
@@ -286,7 +286,7 @@ def _too_few(counts: tuple[int, int], basis: Basis) -> str:
     return f"too few {basis} to judge: {counts[0]} and {counts[1]}, at least {th.COMPARED_AT_LEAST} each are needed"
 
 
-def held_against_band(compared: MetricComparison, *, is_sure: bool) -> MetricComparison:
+def judge_by_band(compared: MetricComparison, *, is_sure: bool) -> MetricComparison:
     """Return a metric with its band; a change that is sure counts as significant only outside of it."""
     band, run = band_of(compared.each, 100.0 if compared.unit == "%" else math.inf), compared.run
     inside = band is not None and run is not None and band[0] <= run <= band[1]

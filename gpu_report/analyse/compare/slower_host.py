@@ -107,14 +107,14 @@ def slowdown_words(cores: HostSlowdown, time: MetricComparison | None) -> str:
         f"the same work took {main} {'more' if slower else 'less'} CPU time in the main process, {workers} in workers"
     )
     why = "a busy host or a lower clock" if slower else "a host with less load or a higher clock"
-    if not goes_with(cores, time):
+    if not moves_with(cores, time):
         return f"The machine was {'slower' if slower else 'faster'} ({why}): {took}."
     if not is_all(cores, time):
         return f"Part of it is the machine ({why}): {took}."
     return f"{upper_first(took)}. The reason is the machine ({why}), not the training."
 
 
-def goes_with(cores: HostSlowdown, time: MetricComparison | None) -> bool:
+def moves_with(cores: HostSlowdown, time: MetricComparison | None) -> bool:
     """Tell whether the epoch time changed for certain, and the way that the cores did.
 
     That is so whatever several baselines differ by: they may have had such cores as well.
@@ -127,7 +127,7 @@ def goes_with(cores: HostSlowdown, time: MetricComparison | None) -> bool:
 def is_all(cores: HostSlowdown, time: MetricComparison | None) -> bool:
     """Tell whether the cores are all that changed the epoch time."""
     share = time.change_share if time is not None else None
-    return share is not None and goes_with(cores, time) and cores.account_for(share)
+    return share is not None and moves_with(cores, time) and cores.account_for(share)
 
 
 def is_in_band(metric: MetricComparison) -> bool:

@@ -102,12 +102,12 @@ def _takes_more(time: MetricComparison) -> bool:
     return time.judgement == "unknown" and time.enough is not None
 
 
-def failed_by_itself(gates: Sequence[GateResult]) -> str:
+def fails_without_metric(gates: Sequence[GateResult]) -> str:
     """Return in a sentence what failed that is no change of a metric, such as an Xid; empty where nothing did.
 
     It comes before the verdict, which knows of changes alone.
     """
-    failed = [result for result in gates if result.failed_by_itself]
+    failed = [result for result in gates if result.fails_without_metric]
     return f"Failed: {'; '.join(result.summary for result in failed)}." if failed else ""
 
 

@@ -12,7 +12,7 @@ from gpu_report.analyse.job.nodes import (
     node_rank,
     refuse_several_jobs,
     refuse_several_trainings,
-    refuse_strangers,
+    refuse_unrelated_runs,
 )
 from gpu_report.analyse.job.ranks import RankOfJob, rank_table, ranks_of, rows_of
 from gpu_report.analyse.job.straggler import find_straggler
@@ -28,7 +28,7 @@ def analyse_job(runs: Sequence[NodeRun], unread: Sequence[UnreadNode] = ()) -> J
     `unread` are folders that were named and cannot be read: they are nodes as well, of which only the reason is known.
     """
     refuse_several_jobs([(run.path, run.job) for run in runs])
-    refuse_strangers(runs)
+    refuse_unrelated_runs(runs)
     ordered, notes = in_order(runs)
     found, names = clocks(ordered), names_of(ordered)
     refuse_several_trainings(ordered, found)

@@ -19,7 +19,7 @@ def refuse_several_jobs(parts: Sequence[tuple[str, JobPart]]) -> None:
             )
 
 
-def refuse_strangers(runs: Sequence[NodeRun]) -> None:
+def refuse_unrelated_runs(runs: Sequence[NodeRun]) -> None:
     """Raise InputError where nothing says that runs belong together: no job, and no common time."""
     if any(run.job.id or run.job.is_of_several_nodes for run in runs) or are_of_one_time(runs):
         return

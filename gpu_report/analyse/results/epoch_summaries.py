@@ -14,7 +14,7 @@ from gpu_report.analyse.results.epoch_outliers import with_outliers
 from gpu_report.analyse.results.stalls_in_waits import Stall, StallsInWaits
 from gpu_report.analyse.rules.epochs.comparable_epochs import length_of
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
-from gpu_report.analyse.timeline.trainings import away
+from gpu_report.analyse.timeline.trainings import unused_intervals
 from gpu_report.analyse.timeseries.energy import energy
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries, is_well_sampled, running_total, series_of_gpu
 from gpu_report.analyse.timeseries.intervals import intersect, length_s, mask_in_any
@@ -85,7 +85,9 @@ def _of_each(context: Context, ends: Sequence[EpochEnd]) -> Iterator[_Readings]:
     for series in context.series:  # not those of all GPUs at once: they are large
         stats = _of_gpu(series, spans)
         utils[series.gpu], peaks[series.gpu] = stats["gpu_util_pct"].mean, stats["memory_used_mib"].max
-    away_s = {gpu: mask_in_any(spans[0], away(context.trainings, gpu)) for gpu in context.activity.used_gpus}
+    away_s = {
+        gpu: mask_in_any(spans[0], unused_intervals(context.trainings, gpu)) for gpu in context.activity.used_gpus
+    }
     working = [np.where(away_s[gpu], np.nan, util) for gpu, util in utils.items() if gpu in away_s]
     columns = (
         _over(np.nanmean, working, len(ends)),

@@ -13,7 +13,7 @@ from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.results.call_ledger import call_shares
 from gpu_report.analyse.rules.gpu_imbalance import peer_waits
 from gpu_report.analyse.rules.other_processes import lost_to_others
-from gpu_report.analyse.timeline.trainings import away
+from gpu_report.analyse.timeline.trainings import unused_intervals
 from gpu_report.analyse.timeseries.energy import Energy, energy
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import (
@@ -213,7 +213,7 @@ def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], 
             rows.give(finding.cause.name, [finding.span])
     if series.gpu not in context.activity.used_gpus:
         rows.give("idle", [(-np.inf, np.inf)])
-    rows.give("idle", away(context.trainings, series.gpu))
+    rows.give("idle", unused_intervals(context.trainings, series.gpu))
     return rows
 
 

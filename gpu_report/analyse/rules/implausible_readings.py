@@ -6,7 +6,7 @@ from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.timeline.process_looks import by_pid, looks_of
+from gpu_report.analyse.timeline.process_samples import process_samples_of, samples_by_pid
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, rows_before, union
@@ -62,7 +62,7 @@ def _stuck(run: Run, series: GpuSeries) -> list[Interval]:
 def _presence(run: Run, series: GpuSeries) -> list[Span]:
     """Return when anybody was on a GPU, from up to one look before the process was seen."""
     spans = []
-    for looks in by_pid(looks_of(run, series.gpu)).values():
+    for looks in samples_by_pid(process_samples_of(run, series.gpu)).values():
         since_s = looks[0].t_s - PROCESSES_EVERY_S - series.tick_s
         spans.append((since_s, looks[-1].t_s if looks[-1].change == "gone" else run.duration_s))
     return union(spans)

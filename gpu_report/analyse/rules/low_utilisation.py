@@ -97,7 +97,7 @@ def _span(context: Context, training: Training) -> Span | None:
 
 def _is_in_call(signals: IntervalSignals) -> bool:
     """Tell whether the training stood in a function of the user's: that is no warming up, however short it was."""
-    return signals.stood is not None and signals.stood.is_in_call
+    return signals.idle_location is not None and signals.idle_location.is_in_call
 
 
 def _finding(context: Context, training: Training, span: Span, low: _Low) -> Finding:
@@ -147,11 +147,11 @@ def _of_a_step(context: Context, span: Span) -> tuple[Evidence, ...]:
 
 def _of_its_call(context: Context, training: Training, signals: IntervalSignals, cause: Cause) -> tuple[Evidence, ...]:
     """Return how the function of the user's grew that is why the GPU waits."""
-    stood = signals.stood
-    if cause.name not in OF_A_CALL or stood is None or stood.call is None:
+    idle_location = signals.idle_location
+    if cause.name not in OF_A_CALL or idle_location is None or idle_location.call is None:
         return ()
-    is_why = stood.is_in_call or stood.is_partly_in_call
-    return of_growth(context.signals.call_growth(signals.gpu, stood.call, training)) if is_why else ()
+    is_why = idle_location.is_in_call or idle_location.is_partly_in_call
+    return of_growth(context.signals.call_growth(signals.gpu, idle_location.call, training)) if is_why else ()
 
 
 def _how_busy(context: Context, busy: Busy, low: _Low, *, by_nature: bool) -> str:

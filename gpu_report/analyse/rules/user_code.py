@@ -10,7 +10,7 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.call_growth import CallGrowth
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.stack_habits import Stood
+from gpu_report.analyse.signals.stack_habits import IdleLocation
 from gpu_report.analyse.signals.stack_notes import MAIN, kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
@@ -50,8 +50,8 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         return None
     span = spans[0][0], spans[-1][1]
     cpu_pct = context.signals.cpu_in_call(gpu, own.function, spans)
-    alone = Stood(0.0, None, 0.0, None, own.function, 1.0, cpu_pct=cpu_pct, is_alone=signals.is_alone)
-    explained = explain(replace(signals, stood=alone))
+    alone = IdleLocation(0.0, None, 0.0, None, own.function, 1.0, cpu_pct=cpu_pct, is_alone=signals.is_alone)
+    explained = explain(replace(signals, idle_location=alone))
     if explained.cause.name not in OF_A_CALL:
         return None
     growth = context.signals.call_growth(gpu, own.function, training, is_call=own.is_call)
@@ -86,14 +86,14 @@ def _grown_words(growth: CallGrowth | None) -> str:
 
 def _own(signals: IntervalSignals) -> _Own | None:
     """Return the function that YOLO called, else the one of the line that most of the time went to, if it is much."""
-    stood, util_pct = signals.stood, signals.gpu_within("gpu_util_pct")
-    if stood is None or util_pct is None:
+    idle_location, util_pct = signals.idle_location, signals.gpu_within("gpu_util_pct")
+    if idle_location is None or util_pct is None:
         return None
-    places = [(stood.call, stood.call_share, stood.call_of_all, True)]
-    if stood.line is not None and kind_of(stood.line) == "own":
-        places.append((stood.line, stood.share, stood.line_of_all, False))
+    places = [(idle_location.call, idle_location.call_share, idle_location.call_of_all, True)]
+    if idle_location.line is not None and kind_of(idle_location.line) == "own":
+        places.append((idle_location.line, idle_location.share, idle_location.line_of_all, False))
     for function, share, of_all, is_call in places:
-        held_up = _held_up(share, of_all, util_pct, stood.in_loader)
+        held_up = _held_up(share, of_all, util_pct, idle_location.in_loader)
         if function is not None and held_up >= OWN_SHARE and not (not is_call and _is_in_layer(signals, function)):
             lost = held_up * (1 - util_pct / 100)
             return _Own(function, of_all, lost, is_call) if lost >= th.USER_CODE_SHARE else None
@@ -117,7 +117,7 @@ def _held_up(of_idle: float, of_all: float, util_pct: float, in_loader: float) -
 
 def _is_told(signals: IntervalSignals) -> bool:
     """Tell whether it is the cause of a GPU that is under-utilised: one of the same name may be another's work."""
-    util_pct, stood = signals.gpu_within("gpu_util_pct"), signals.stood
+    util_pct, idle_location = signals.gpu_within("gpu_util_pct"), signals.idle_location
     if util_pct is None or util_pct >= HEALTHY_PCT or explain(signals).cause.name not in OF_A_CALL:
         return False
-    return stood is not None and (is_in_unusual_place(signals) or stood.is_partly_in_call)
+    return idle_location is not None and (is_in_unusual_place(signals) or idle_location.is_partly_in_call)

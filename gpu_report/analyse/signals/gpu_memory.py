@@ -12,7 +12,7 @@ import numpy as np
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.timeline.activity import OWN
-from gpu_report.analyse.timeline.process_looks import Look, by_pid, looks_of
+from gpu_report.analyse.timeline.process_samples import ProcessSample, process_samples_of, samples_by_pid
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs, rows_of
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
@@ -79,7 +79,7 @@ def gpu_memory(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> G
 
 def _others_mib(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> Floats:
     """Return what others held at each row: the other processes, and processes that nobody knows whose they are."""
-    of_pid = by_pid(looks_of(run, series.gpu))
+    of_pid = samples_by_pid(process_samples_of(run, series.gpu))
     t_s = series.samples["t_s"].to_numpy(dtype=float)
     stays: dict[int, list[Span]] = defaultdict(list)  # several, if it came back
     for other in others:
@@ -94,7 +94,7 @@ def _others_mib(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> 
     return held
 
 
-def _unowned_pids(run: Run, of_pid: Mapping[int, Sequence[Look]]) -> list[int]:
+def _unowned_pids(run: Run, of_pid: Mapping[int, Sequence[ProcessSample]]) -> list[int]:
     """Return the processes whose owner never was known, but for the ranks and, with no trainer there, the largest."""
     ranks = {process.pid for process in run.inside}
     nobodys = [pid for pid, looks in sorted(of_pid.items()) if all(look.owner == UNKNOWN for look in looks)]
@@ -106,13 +106,13 @@ def _unowned_pids(run: Run, of_pid: Mapping[int, Sequence[Look]]) -> list[int]:
     return [pid for pid in pids if pid != largest]
 
 
-def _stay(looks: Sequence[Look], tick_s: float, duration_s: float) -> Span:
+def _stay(looks: Sequence[ProcessSample], tick_s: float, duration_s: float) -> Span:
     """Return from when to when a process may have been there: it came up to one look before it was seen."""
     gone_s = [look.t_s for look in looks if look.change == "gone"]
     return looks[0].t_s - PROCESSES_EVERY_S - tick_s, gone_s[-1] if gone_s else duration_s
 
 
-def _held(looks: Sequence[Look], t_s: Floats, stays: Sequence[Span], tick_s: float) -> Floats:
+def _held(looks: Sequence[ProcessSample], t_s: Floats, stays: Sequence[Span], tick_s: float) -> Floats:
     """Return what a process held at each moment, at most: of the looks before and after it the larger.
 
     A row stands for all the time to the next one, but the change itself came up to one look before it was seen. NaN
@@ -129,7 +129,7 @@ def _held(looks: Sequence[Look], t_s: Floats, stays: Sequence[Span], tick_s: flo
     return np.where(there, most, 0.0)
 
 
-def _memory_of(looks: Sequence[Look]) -> tuple[Floats, Floats]:
+def _memory_of(looks: Sequence[ProcessSample]) -> tuple[Floats, Floats]:
     """Return when a process's memory was known, and how much it was."""
     known = [(look.t_s, look.memory_used_mib) for look in looks if not isnan(look.memory_used_mib)]
     at, mib = np.array(known, dtype=float).reshape(-1, 2).T

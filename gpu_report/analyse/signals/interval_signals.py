@@ -13,9 +13,9 @@ from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.other_programs import Program
 from gpu_report.analyse.signals.process_waits import FileWait, LockKept
 from gpu_report.analyse.signals.signal_table import SignalTable
-from gpu_report.analyse.signals.stack_habits import OwnLayer, Stood
+from gpu_report.analyse.signals.stack_habits import IdleLocation, OwnLayer
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.model import NearbyKernelEvent, OtherProgram, SetIn
+from gpu_report.model import NearbyKernelEvent, OtherProgram, SettingLocation
 
 NOT_LOADING = "not_loading"  # column: share of each row (0 to 1) in which the main process did not wait for its loader
 WAITING = ((NOT_LOADING, th.NOT_LOADING_SHARE), ("main_cpu_pct", th.WAITING_MAIN_PCT))
@@ -28,9 +28,9 @@ class IntervalSignals:
     `phases` are the shares of the interval (0 to 1) by what callbacks said that YOLO was doing, empty where none did.
     `tick_s` is the time that a row of the host stands for.
     `slow_modes` are what was switched on in the main process that slows it, by their names in its settings.
-    `set_in` are lines of the user's code that switched them on, or that leave a process fewer cores ("affinity").
+    `setting_locations` are lines of user code that switched them on, or that leave a process fewer cores ("affinity").
     `is_rect` says that its training loads images in the order of their shape.
-    `stood` is where the main process stood in its idle GPU time, None without its stacks.
+    `idle_location` is where the main process stood in its idle GPU time, None without its stacks.
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
     kept Python's lock.
     `busy_thread` is another thread of the main process that kept Python busy in most of it.
@@ -66,9 +66,9 @@ class IntervalSignals:
     is_lasting: bool = False
     waits: bool = False
     slow_modes: frozenset[str] = frozenset()
-    set_in: Sequence[SetIn] = ()
+    setting_locations: Sequence[SettingLocation] = ()
     is_rect: bool = False
-    stood: Stood | None = None
+    idle_location: IdleLocation | None = None
     main_file_wait: FileWait | None = None
     worker_file_wait: FileWait | None = None
     lock_kept: LockKept | None = None
@@ -87,13 +87,13 @@ class IntervalSignals:
     @property
     def is_alone(self) -> bool:
         """Tell whether the host's reading of a main process is of this GPU's, and not of the busiest rank's."""
-        return self.stood is None or self.stood.is_alone
+        return self.idle_location is None or self.idle_location.is_alone
 
     @property
     def waited_share(self) -> float | None:
         """Return the share (0 to 1) waited for data, by callbacks, else by stacks; None where neither tells."""
-        if self.data_wait_share is None and self.stood is not None:
-            return self.stood.in_loader
+        if self.data_wait_share is None and self.idle_location is not None:
+            return self.idle_location.in_loader
         return self.data_wait_share
 
     @property

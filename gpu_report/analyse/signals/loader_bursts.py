@@ -57,5 +57,7 @@ def _is_as_usual(signals: IntervalSignals) -> bool:
     cpu, usual_cpu, main = signals.within("cpu_pct"), signals.typical("cpu_pct"), signals.within("main_cpu_pct")
     if not workers or not usual or cpu is None or usual_cpu is None or main is None:
         return False
-    waits = main < th.WAITING_MAIN_PCT or (signals.stood is not None and signals.stood.in_loader >= th.STOOD_SHARE)
+    waits = main < th.WAITING_MAIN_PCT or (
+        signals.idle_location is not None and signals.idle_location.in_loader >= th.STOOD_SHARE
+    )
     return waits and workers >= th.WENT_ON_SHARE * usual and cpu <= usual_cpu + th.OTHERS_CAME_PCT

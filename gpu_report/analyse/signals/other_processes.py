@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.timeline.activity import FOREIGN, OWN
-from gpu_report.analyse.timeline.process_looks import Look, by_pid, looks_of
+from gpu_report.analyse.timeline.process_samples import ProcessSample, process_samples_of, samples_by_pid
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, mask_in_any, union
@@ -51,8 +51,8 @@ class OtherProcess:
 
 def other_processes_on(run: Run, series: GpuSeries) -> tuple[OtherProcess, ...]:
     """Return the other processes of a GPU. When they came and went shows in its memory between two looks."""
-    looks = list(looks_of(run, series.gpu))
-    of_pid = by_pid(looks)
+    looks = list(process_samples_of(run, series.gpu))
+    of_pid = samples_by_pid(looks)
     stays = (stay for pid in _pids(run, looks) for stay in _stays(of_pid[pid]))
     found = [_other_process(run, series, stay) for stay in stays]
     return tuple(other for other in found if other.span[0] < other.span[1])
@@ -93,9 +93,9 @@ def _util_of(rows: pd.DataFrame, t_s: Floats) -> Floats:
     return np.maximum(at, 0.0)
 
 
-def _stays(looks: Sequence[Look]) -> Iterator[list[Look]]:
+def _stays(looks: Sequence[ProcessSample]) -> Iterator[list[ProcessSample]]:
     """Yield the looks at a process by stay: one that has left a GPU may open it again, hours later."""
-    stay: list[Look] = []
+    stay: list[ProcessSample] = []
     for look in looks:
         stay.append(look)
         if look.change == "gone":
@@ -105,7 +105,7 @@ def _stays(looks: Sequence[Look]) -> Iterator[list[Look]]:
         yield stay
 
 
-def _other_process(run: Run, series: GpuSeries, looks: Sequence[Look]) -> OtherProcess:
+def _other_process(run: Run, series: GpuSeries, looks: Sequence[ProcessSample]) -> OtherProcess:
     memory = max((look.memory_used_mib for look in looks if not isnan(look.memory_used_mib)), default=None)
     used = max((look.gpu_util_pct for look in looks if not isnan(look.gpu_util_pct)), default=None)
     gone = [look.t_s for look in looks if look.change == "gone"]
@@ -114,7 +114,7 @@ def _other_process(run: Run, series: GpuSeries, looks: Sequence[Look]) -> OtherP
     return OtherProcess(series.gpu, looks[0].pid, str(looks[0].name), span, memory, used)
 
 
-def _pids(run: Run, looks: Sequence[Look]) -> list[int]:
+def _pids(run: Run, looks: Sequence[ProcessSample]) -> list[int]:
     """Return whoever is not of the training, and its own processes but for its ranks and the largest one.
 
     A process whose owner is not known is left out.

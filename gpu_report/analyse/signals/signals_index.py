@@ -20,7 +20,7 @@ from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.other_programs import Program, typical_programs
 from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable, signal_table
-from gpu_report.analyse.signals.stack_habits import OwnLayer, StackHabits, stood_of
+from gpu_report.analyse.signals.stack_habits import OwnLayer, StackHabits, idle_location_of
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.throughput import Throughput, throughput_by_gpu
@@ -141,10 +141,10 @@ class SignalsIndex:
             loader_workers=training.workers if training else None,
             ranks=training.ranks if training else 1,
             slow_modes=training.slow_modes if training else frozenset(),
-            set_in=training.set_in if training else (),
+            setting_locations=training.setting_locations if training else (),
             is_rect=training is not None and training.args.get("rect") is True,
             phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
-            stood=stood_of(self._habits, gpu, within),
+            idle_location=idle_location_of(self._habits, gpu, within),
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", interval),
             worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", interval),
             lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), interval),

@@ -27,7 +27,7 @@ LEAST_ELSEWHERE_S = 1.0  # likewise of the same phases outside the interval, whi
 
 
 @dataclass(frozen=True)
-class Stood:
+class IdleLocation:
     """Where a main process stood in most of an interval's idle GPU time.
 
     `in_loader` is the share (0 to 1) of that time in which it waited for its loader, `launching` that in which it
@@ -88,7 +88,7 @@ class StackHabits:
         self.stacks, self._phases, self._host = stacks, PhaseIndex(phases), host
         self._covers: dict[tuple[Frame, bool], IntervalCover] = {}
 
-    def within(self, spans: Sequence[Span]) -> Stood | None:
+    def within(self, spans: Sequence[Span]) -> IdleLocation | None:
         """Return where it stood in some stretches, None where too little was noted of its idle time."""
         rows, share = self.stacks.within(spans)
         idle = self.stacks.idle_s[rows] * share
@@ -104,7 +104,7 @@ class StackHabits:
         call, call_s = self._call(rows, not_waiting)
         in_loader, in_line = float(idle[waits].sum()) / total, float(by_line[most]) / total
         own = [at for at, line in enumerate(lines) if line is not None and kind_of(line) == "own"]
-        stood = Stood(
+        found = IdleLocation(
             in_loader,
             lines[most],
             in_line,
@@ -118,7 +118,7 @@ class StackHabits:
             line_of_all=self._share_of_all(lines[most], self.stacks.lines, rows, share),
             by_image=self._share_by_image(rows, share),
         )
-        return replace(stood, cpu_pct=self._cpu_pct(stood, spans))
+        return replace(found, cpu_pct=self._cpu_pct(found, spans))
 
     def _share_of_all(
         self, place: Frame | None, places: tuple[list[Frame | None], PlaceOf], rows: Rows, share: Floats
@@ -207,11 +207,11 @@ class StackHabits:
         most = int(np.where(named, by_call, -1.0).argmax())
         return calls[most], float(by_call[most])
 
-    def _cpu_pct(self, stood: Stood, spans: Sequence[Span]) -> float | None:
+    def _cpu_pct(self, location: IdleLocation, spans: Sequence[Span]) -> float | None:
         """Return the CPU of the main process while it stood in its call, else in its line."""
-        is_call = stood.is_in_call or stood.is_partly_in_call
-        there = stood.call if is_call else stood.line
-        if there is None or not (is_call or stood.share >= th.STOOD_SHARE):
+        is_call = location.is_in_call or location.is_partly_in_call
+        there = location.call if is_call else location.line
+        if there is None or not (is_call or location.share >= th.STOOD_SHARE):
             return None
         return self._cpu_at(self.when_in(there, is_call=is_call), spans)
 
@@ -244,13 +244,13 @@ class StackHabits:
         """
         inside = self._sums(rows, share)
         work, time = self._whole.work - inside.work, self._whole.time - inside.time
-        stood = inside.time[:, line] - inside.work[:, line]  # idle
+        idle_s = inside.time[:, line] - inside.work[:, line]  # idle
         usual = 0.0
-        for phase in np.flatnonzero(stood > DUST_S):
+        for phase in np.flatnonzero(idle_s > DUST_S):
             spent = work[phase] if float(work[phase].sum()) >= LEAST_ELSEWHERE_S else time[phase]
             if float(spent.sum()) < LEAST_ELSEWHERE_S:
                 return None
-            usual += float(stood[phase] / stood.sum() * spent[line] / spent.sum())
+            usual += float(idle_s[phase] / idle_s.sum() * spent[line] / spent.sum())
         return usual
 
     def _sums(self, rows: Rows, share: Floats) -> _Sums:
@@ -304,15 +304,15 @@ def _line_of_most(inside: Mapping[Stack, float], function: Frame) -> tuple[Frame
     return max(by.items(), key=lambda each: each[1])
 
 
-def stood_of(habits: Sequence[StackHabits], gpu: int, spans: Sequence[Span]) -> Stood | None:
+def idle_location_of(habits: Sequence[StackHabits], gpu: int, spans: Sequence[Span]) -> IdleLocation | None:
     """Return where the main process of a GPU stood in some stretches; of several the one that was least in its loader.
 
     One that does not wait for data is what the others wait for.
     """
-    return min(_all_within(habits, gpu, spans), key=lambda stood: stood.in_loader, default=None)
+    return min(_all_within(habits, gpu, spans), key=lambda found: found.in_loader, default=None)
 
 
-def _all_within(habits: Sequence[StackHabits], gpu: int, spans: Sequence[Span]) -> Iterator[Stood]:
+def _all_within(habits: Sequence[StackHabits], gpu: int, spans: Sequence[Span]) -> Iterator[IdleLocation]:
     for each in habits:
-        if gpu in each.stacks.gpus and (stood := each.within(spans)) is not None:
-            yield stood
+        if gpu in each.stacks.gpus and (found := each.within(spans)) is not None:
+            yield found

@@ -20,7 +20,7 @@ from gpu_report.analyse.timeseries.intervals import Indices
 from gpu_report.analyse.timeseries.low_stretches import Pairs, longest_stray_s, low_stretches, stretch_bounds
 from gpu_report.analyse.timeseries.running_seconds import RunningSeconds
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK, STRAY_S
-from gpu_report.model import Interval, Options, Stretch
+from gpu_report.model import Interval, Options, TimeSpan
 
 # Medians of single windows are dearer than rolling ones: only where so many times a series is sorted. A report of a day
 # of 8 GPUs takes 2.9 s with them, 3.5 s with rolling ones alone (2 cores).
@@ -30,7 +30,7 @@ WINDOWS_OF = 1 << 20  # readings that are copied at once for that
 
 
 @dataclass(frozen=True)
-class Drop(Stretch):
+class Drop(TimeSpan):
     """Utilisation under its line from `start_t_s` to `end_t_s`; `level_pct` before it, `mean_pct` within it."""
 
     gpu: int

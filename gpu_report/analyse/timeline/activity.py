@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse.timeline import thresholds as th
-from gpu_report.analyse.timeline.process_looks import Look, looks_of
+from gpu_report.analyse.timeline.process_samples import ProcessSample, process_samples_of
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import (
     ROWS_AT_ONCE,
@@ -241,7 +241,7 @@ def _presence(run: Run) -> dict[int, list[Span]]:
     own = _own_pids(run)
     spans: dict[int, list[Span]] = {}
     open_since: dict[tuple[int, int], float] = {}
-    for look in looks_of(run):
+    for look in process_samples_of(run):
         if look.pid in own and look.change == "gone":
             spans.setdefault(look.gpu, []).append((open_since.pop((look.gpu, look.pid), 0.0), look.t_s))
         elif look.pid in own:
@@ -258,8 +258,8 @@ def _own_pids(run: Run) -> set[int]:
     came later: then the recording began in the middle of the training.
     """
     trains: set[int] = set()
-    appeared: list[Look] = []
-    for look in looks_of(run):
+    appeared: list[ProcessSample] = []
+    for look in process_samples_of(run):
         if look.owner == OWN:
             trains.add(look.pid)
         if look.change == "appeared":

@@ -22,7 +22,7 @@ from gpu_report.analyse.timeline.training_epochs import (
 )
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, mask_in_any, minus, union
-from gpu_report.model import EpochSummary, Phase, Run, SetIn, YoloRun
+from gpu_report.model import EpochSummary, Phase, Run, SettingLocation, YoloRun
 
 CPU = "cpu"
 
@@ -118,10 +118,10 @@ class Training:
         return known if varies else known - {"cudnn_benchmark"}
 
     @property
-    def set_in(self) -> tuple[SetIn, ...]:
+    def setting_locations(self) -> tuple[SettingLocation, ...]:
         """Return the lines of the user's code that switched on what slows it, in whichever of its processes."""
         ranks = self.rank_group.ranks if self.rank_group else ()
-        return tuple(dict.fromkeys(each for rank in ranks for each in rank.set_in))
+        return tuple(dict.fromkeys(each for rank in ranks for each in rank.setting_locations))
 
     @property
     def boxes(self) -> tuple[float, float] | None:
@@ -182,13 +182,13 @@ def training_at(trainings: Sequence[Training], t_s: float, gpu: int | None = Non
     return best[-1] if best else None
 
 
-def away(trainings: Sequence[Training], gpu: int) -> list[Span]:
+def unused_intervals(trainings: Sequence[Training], gpu: int) -> list[Span]:
     """Return when trainings were going on that did not use a GPU, and none that did."""
     theirs = union([training.span for training in trainings if gpu not in training.gpus])
     return minus(theirs, [training.span for training in trainings if gpu in training.gpus])
 
 
-def begun_later(trainings: Sequence[Training], gpu: int) -> list[float]:
+def later_starts(trainings: Sequence[Training], gpu: int) -> list[float]:
     """Return when trainings began on a GPU after the first one there."""
     return [training.span[0] for training in trainings if gpu in training.gpus][1:]
 

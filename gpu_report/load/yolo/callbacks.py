@@ -21,7 +21,7 @@ from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, Callback
 from gpu_report.load.yolo.exceptions import one_line, raised
 from gpu_report.load.yolo.memory_holders import memory_holders
 from gpu_report.load.yolo.profiler_windows import profiler_windows
-from gpu_report.model import InsideEpoch, InsideRun, Phase, Raised, Recording, SetIn, Validation, YoloRun
+from gpu_report.model import InsideEpoch, InsideRun, Phase, Raised, Recording, SettingLocation, Validation, YoloRun
 from gpu_report.run_folder import finite
 
 Lines = Sequence[CallbackLine]
@@ -184,7 +184,7 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         calls=_counts(lines),
         objects=_objects(lines),
         memory_holders=memory_holders(lines),
-        set_in=_set_in(lines),
+        setting_locations=_setting_locations(lines),
     )
 
 
@@ -199,11 +199,13 @@ def _models(lines: Lines) -> dict[int, dict[str, object]]:
     return found
 
 
-def _set_in(lines: Lines) -> tuple[SetIn, ...]:
+def _setting_locations(lines: Lines) -> tuple[SettingLocation, ...]:
     """Return the lines of code that switched something on, each once."""
     said = [line.content for line in lines if line.kind == "set_in"][:MOST_PLACES]
     told = ((one_line(each.get("name")), one_line(each.get("file")), whole(each.get("line"))) for each in said)
-    return tuple(dict.fromkeys(SetIn(name, file, line) for name, file, line in told if name and file and line))
+    return tuple(
+        dict.fromkeys(SettingLocation(name, file, line) for name, file, line in told if name and file and line)
+    )
 
 
 def _counts(lines: Lines) -> dict[str, int]:

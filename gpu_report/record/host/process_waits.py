@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.host.system_calls import UNNAMED, Filesystems, call_of, file_of, shown
-from gpu_report.record.host.trainer_processes import BLOCKED, TICKS_PER_S, Look
+from gpu_report.record.host.trainer_processes import BLOCKED, TICKS_PER_S, ProcessReading
 from gpu_report.record.proc_files import read_text
 from gpu_report.run_folder import Value
 
@@ -82,7 +82,9 @@ class ProcessWaits:
         self._before_s: float | None = None
         self._window_s, self._rows = float("-inf"), 0
 
-    def look(self, at: Clocks, looks: Mapping[int, Look], mains: frozenset[int], *, last: bool = False) -> None:
+    def look(
+        self, at: Clocks, looks: Mapping[int, ProcessReading], mains: frozenset[int], *, last: bool = False
+    ) -> None:
         """Take in where processes are; with `last` what goes on is written, too."""
         tick_s = 0.0 if self._before_s is None else at.mono_s - self._before_s
         self._before_s = at.mono_s
@@ -96,7 +98,7 @@ class ProcessWaits:
             for pid, wait in self._waits.items():
                 self._tell(pid, wait, mains)
 
-    def _take(self, pid: int, look: Look, at: Clocks, tick_s: float, mains: frozenset[int]) -> None:
+    def _take(self, pid: int, look: ProcessReading, at: Clocks, tick_s: float, mains: frozenset[int]) -> None:
         place = None if look.state == RUNNING else self._place(pid, look.state)
         wait = self._waits.get(pid)
         if wait is not None and place is not None and wait.place.goes_on(place) and _rests(wait, look, tick_s):
@@ -136,6 +138,6 @@ class ProcessWaits:
         self._write(wait.since, {**who, **what, "file": shown(place.file), "filesystem": place.filesystem})
 
 
-def _rests(wait: Wait, look: Look, tick_s: float) -> bool:
+def _rests(wait: Wait, look: ProcessReading, tick_s: float) -> bool:
     """Tell whether a process has not gone on meanwhile: one that reads files uses CPU for what it has read."""
     return wait.place.is_file or look.cpu_s - wait.cpu_s <= REST_SHARE * tick_s + CLOCK_TICK_S

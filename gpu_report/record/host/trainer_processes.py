@@ -25,7 +25,7 @@ OVER = ("Z", "X")  # it has ended, and its parent has not asked how
 
 
 @dataclass(frozen=True)
-class Look:
+class ProcessReading:
     """One process so far: CPU seconds, state, MiB read from storage (None: not ours to see), and two more.
 
     `programs_s` are the CPU seconds of the programs that it ran and waited for. `major_faults` are the pages of its
@@ -51,7 +51,7 @@ class TrainerTree:
         self._mains: frozenset[int] = frozenset()
         self._workers: frozenset[int] = frozenset()
         self._seen: dict[int, int] = {}  # when each process began (ticks since boot) that was ever seen here
-        self._before: dict[int, Look] = {}
+        self._before: dict[int, ProcessReading] = {}
         self._before_s = 0.0
         self._cpu_pct: float | None = None
 
@@ -74,7 +74,7 @@ class TrainerTree:
         return self._cgroup.folder
 
     @property
-    def looks(self) -> dict[int, Look]:
+    def looks(self) -> dict[int, ProcessReading]:
         """Return what each process was seen to do at the last tick."""
         return self._before
 
@@ -134,7 +134,9 @@ class TrainerTree:
     def _command_line(self, pid: int) -> str:
         return read_text(self._proc / str(pid) / "cmdline")
 
-    def _columns(self, before: dict[int, Look], after: dict[int, Look], elapsed_s: float) -> dict[str, float | None]:
+    def _columns(
+        self, before: dict[int, ProcessReading], after: dict[int, ProcessReading], elapsed_s: float
+    ) -> dict[str, float | None]:
         known = before.keys() & after.keys()
         cpu = {pid: 100 * (after[pid].cpu_s - before[pid].cpu_s) / elapsed_s for pid in known}
         programs = {pid: _share_of_programs(before[pid], after[pid], elapsed_s) for pid in known & self._workers}
@@ -166,7 +168,7 @@ class TrainerTree:
             return None  # it is gone
 
 
-def read_process(proc: Path, pid: int) -> Look | None:
+def read_process(proc: Path, pid: int) -> ProcessReading | None:
     """Return a look at a process, None when it is gone."""
     try:
         fields = stat_fields(pid, proc)
@@ -175,10 +177,10 @@ def read_process(proc: Path, pid: int) -> Look | None:
         cpu_s, programs_s = sum(ticks[:2]) / TICKS_PER_S, sum(ticks[2:]) / TICKS_PER_S
     except (ValueError, IndexError):
         return None
-    return Look(cpu_s, fields[0], _read_mib(proc, pid), programs_s, faults)
+    return ProcessReading(cpu_s, fields[0], _read_mib(proc, pid), programs_s, faults)
 
 
-def _share_of_programs(before: Look, after: Look, elapsed_s: float) -> float:
+def _share_of_programs(before: ProcessReading, after: ProcessReading, elapsed_s: float) -> float:
     """Return the CPU of the programs that a process ran, 0 to 1: a process waits for one at a time.
 
     A program is counted when it is over: of one that took longer, what it used before is not of this time.
@@ -194,7 +196,7 @@ def _read_mib(proc: Path, pid: int) -> float | None:
     return next((int(line.split()[1]) / MIB for line in lines if line.startswith("read_bytes:")), None)
 
 
-def _read_rate(before: dict[int, Look], after: dict[int, Look], elapsed_s: float) -> float | None:
+def _read_rate(before: dict[int, ProcessReading], after: dict[int, ProcessReading], elapsed_s: float) -> float | None:
     known: Iterable[tuple[float | None, float | None]] = (
         (before[pid].read_mib, after[pid].read_mib) for pid in after if pid in before
     )

@@ -14,7 +14,7 @@ from gpu_report.record.job.nccl_files import keep_nccl_files
 from gpu_report.record.kernel_log.thread import KernelLogThread
 from gpu_report.record.lifecycle import announcement, run_json
 from gpu_report.record.lifecycle.stop_request import End, StopRequest
-from gpu_report.record.lifecycle.tick_loop import Session, Surroundings
+from gpu_report.record.lifecycle.tick_loop import Session, SessionSources
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.run_folder_writer import Say, earlier_start, open_journal
 from gpu_report.record.yolo.watch import YoloWatch
@@ -75,7 +75,7 @@ class OpenRecording:
         self._say(announcement.beginning(gpus.answer, self._options, self.folder, continues=continues))
         if other := announcement.other_command(self._earlier.get("command"), hide_in_command(self._options.command)):
             self._say(other)
-        surroundings = Surroundings(self._journal, gpus, self._yolo, None if command is None else command.pid)
+        surroundings = SessionSources(self._journal, gpus, self._yolo, None if command is None else command.pid)
         session = Session(self._options, surroundings, self._say)
         end = session.run(ending)
         gpus.finish()

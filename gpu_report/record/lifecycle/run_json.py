@@ -11,7 +11,7 @@ from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_com
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.host import cgroup, cpu_memory, mounts, psi_disk
 from gpu_report.record.job.describe import job_at_end, job_at_start
-from gpu_report.record.lifecycle import whose
+from gpu_report.record.lifecycle import user_and_project
 from gpu_report.record.lifecycle.command import Ended, environment_version
 from gpu_report.record.options import RecordOptions
 from gpu_report.run_folder import slurm_job_id
@@ -38,8 +38,8 @@ def at_start(options: RecordOptions, start: Clocks, earlier: Mapping[str, object
         "working_directory": _working_directory(),
         "cuda_visible_devices": _cuda_visible_devices(options.command),
         "slurm_job_id": slurm_job_id(os.environ.get(SLURM_JOB)),
-        "user": whose.user(),
-        "project": whose.project(),
+        "user": user_and_project.user(),
+        "project": user_and_project.project(),
         "job": job_at_start(),
         "host": _host(),
         "gpus": [],

@@ -33,7 +33,7 @@ SHORTEST_SHARE_S = 0.1  # a share of CPU time over less than this is a matter of
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class SessionSources:
     """What a session reads from and writes to."""
 
     journal: Journal
@@ -45,7 +45,7 @@ class Surroundings:
 class Session:
     """Everything that is sampled, from the first tick to the last."""
 
-    def __init__(self, options: RecordOptions, surroundings: Surroundings, say: Say) -> None:
+    def __init__(self, options: RecordOptions, surroundings: SessionSources, say: Say) -> None:
         self._options = options
         self._journal = surroundings.journal
         self._gpus = surroundings.gpus

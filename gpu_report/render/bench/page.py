@@ -22,7 +22,7 @@ from gpu_report.render.bench.rows import (
 )
 from gpu_report.render.bench.view import BenchView, Section
 from gpu_report.render.comparison.page import small_page
-from gpu_report.render.formatting import tied
+from gpu_report.render.formatting import with_amounts_unbroken
 from gpu_report.render.page.view import Table
 
 TEMPLATE = "bench.html.j2"
@@ -67,8 +67,8 @@ def compose_bench(result: BenchResult) -> BenchView:
     return BenchView(
         title=f"Benchmark of {models}",
         mood=_mood(result),
-        verdict=tied(headline(result)),
-        verdict_rest=tied(second_sentence(result)),
+        verdict=with_amounts_unbroken(headline(result)),
+        verdict_rest=with_amounts_unbroken(second_sentence(result)),
         chart=chart(result),
         sections=tuple(
             Section(id_, title, about, Table(head, tuple(name not in TEXTS for name in head), tuple(rows)))

@@ -45,7 +45,7 @@ def build_comparison(comparison: Comparison) -> Json:
             "metrics": [_metric(metric) for metric in comparison.metrics],
             "first_epochs": _metric(comparison.first_epochs) if comparison.first_epochs else None,
             "all_epochs": _metric(comparison.all_epochs) if comparison.all_epochs else None,
-            "stutter": {"baseline": comparison.stutter[0] or None, "run": comparison.stutter[1] or None},
+            "stutter": {"baseline": comparison.drop_time[0] or None, "run": comparison.drop_time[1] or None},
             "findings": [_finding(finding) for finding in comparison.findings],
             "code_lines": None if comparison.code_lines is None else [_line(line) for line in comparison.code_lines],
             "gates": [_gate(result) for result in comparison.gates],

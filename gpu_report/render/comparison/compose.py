@@ -38,7 +38,7 @@ from gpu_report.render.comparison.view import (
     RunView,
     Whisker,
 )
-from gpu_report.render.formatting import first_sentence, sentence, share, tied, utc
+from gpu_report.render.formatting import first_sentence, sentence, share, utc, with_amounts_unbroken
 from gpu_report.wording import counted, ending_words
 
 SCALES = (0.1, 0.25, 0.5, 1.0)  # how far a whisker's scale may reach, as a share of the baseline
@@ -60,8 +60,8 @@ def compose_comparison(comparison: Comparison) -> ComparisonView:
     return ComparisonView(
         title=heading(comparison),
         mood=_mood(comparison),
-        verdict=tied(lead),
-        verdict_rest=tied(rest),
+        verdict=with_amounts_unbroken(lead),
+        verdict_rest=with_amounts_unbroken(rest),
         outcome=outcome_words(comparison),
         obstacles=tuple(sentence(obstacle.text) for obstacle in comparison.obstacles),
         runs=(*(_run("Baseline", newest) for newest in comparison.baselines[:1]), _run("Run", comparison.run)),
@@ -95,7 +95,7 @@ def _gates(comparison: Comparison) -> tuple[GateRow, ...]:
     """Return a row for each gate, those after each other of which the same is to be said in one."""
     rows: list[GateRow] = []
     for result in ordered(comparison):
-        word, summary = gate_word(result), tied(result.summary)
+        word, summary = gate_word(result), with_amounts_unbroken(result.summary)
         if rows and (rows[-1].word, rows[-1].summary) == (word, summary):
             rows[-1] = replace(rows[-1], gates=(*rows[-1].gates, result.gate.text))
         else:
@@ -115,7 +115,9 @@ def _several(comparison: Comparison) -> str:
 
 def _run(role: str, analysis: Analysis) -> RunView:
     ending = sentence(ending_words(analysis.ending)) if analysis.ending else ""
-    return RunView(role, run_name(analysis), utc(analysis.run.start_wall_s), ending, tied(analysis.verdict.text))
+    return RunView(
+        role, run_name(analysis), utc(analysis.run.start_wall_s), ending, with_amounts_unbroken(analysis.verdict.text)
+    )
 
 
 def _metric(metric: MetricComparison, reach: float) -> MetricRow:
@@ -134,7 +136,7 @@ def _metric(metric: MetricComparison, reach: float) -> MetricRow:
 
 
 def _stutter(comparison: Comparison) -> list[MetricRow]:
-    return [MetricRow("Stalls", *comparison.stutter, "", "", "", "", "")] if comparison.stutter[1] else []
+    return [MetricRow("Stalls", *comparison.drop_time, "", "", "", "", "")] if comparison.drop_time[1] else []
 
 
 def _reach(metrics: Sequence[MetricComparison]) -> float:

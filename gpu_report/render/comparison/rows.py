@@ -148,7 +148,7 @@ def metric_rows(comparison: Comparison) -> list[Row]:
     rows: list[Row] = [
         (label(m), *values(m), change_words(m), interval_words(m), judgement_words(m)) for m in shown(comparison)
     ]
-    return [*rows, ("Stalls", *comparison.stutter, "", "", "")] if comparison.stutter[1] else rows
+    return [*rows, ("Stalls", *comparison.drop_time, "", "", "")] if comparison.drop_time[1] else rows
 
 
 def metric_notes(comparison: Comparison) -> list[str]:
@@ -281,7 +281,7 @@ def first_words(comparison: Comparison) -> str:
 
     A verdict that begins with what failed needs no answer before it.
     """
-    if not comparison.gates or any(result.failed_by_itself for result in comparison.gates):
+    if not comparison.gates or any(result.fails_without_metric for result in comparison.gates):
         return comparison.verdict
     unsure = sum(r.unsure for r in comparison.gates) if comparison.outcome == "passed" else 0
     warnings = counted(_warned(comparison), "warning") if _warned(comparison) else ""

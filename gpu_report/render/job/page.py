@@ -4,7 +4,7 @@ from gpu_report import __version__
 from gpu_report.catalogue import RULES, cause_words, row_words
 from gpu_report.model import Finding, Job, JobFinding, JobNode, Nccl, NodeRun
 from gpu_report.render.comparison.page import small_page
-from gpu_report.render.formatting import duration, elapsed, sentence, share, tied, utc
+from gpu_report.render.formatting import duration, elapsed, sentence, share, utc, with_amounts_unbroken
 from gpu_report.render.job.rows import RANK_HEAD, clock_words, node_table, rank_rows
 from gpu_report.render.job.strips import timeline
 from gpu_report.render.job.titles import TITLES
@@ -38,8 +38,8 @@ def compose_job(job: Job) -> JobView:
         title=f"{named}: {nodes}, {counted(job.gpu_count, 'GPU')}",
         subtitle=f"{utc(job.start_wall_s)}, {duration(job.duration_s)}",
         mood=_mood(job),
-        verdict=tied(first),
-        verdict_rest=tied(" ".join(rest)),
+        verdict=with_amounts_unbroken(first),
+        verdict_rest=with_amounts_unbroken(" ".join(rest)),
         findings=tuple(_job_finding(finding) for finding in job.findings),
         timeline=timeline(job, late),
         nodes=node_table(job),
@@ -88,7 +88,7 @@ def _node(number: int, node: JobNode, late: str | None) -> NodeView:
             f"node-{number}-details",
             node.name,
             "",
-            tied(f"Its folder could not be read: {sentence(node.unread)}")
+            with_amounts_unbroken(f"Its folder could not be read: {sentence(node.unread)}")
             if node.unread
             else "Nothing was recorded of it, or its folder was not given.",
             (),
@@ -101,7 +101,7 @@ def _node(number: int, node: JobNode, late: str | None) -> NodeView:
         id=f"node-{number}-details",
         name=node.name,
         host=run.host or "",
-        verdict=tied(f"{run.verdict}{waits}"),
+        verdict=with_amounts_unbroken(f"{run.verdict}{waits}"),
         findings=tuple(_of_node(finding, node) for finding in run.findings[:MOST_FINDINGS]),
         ledger=_ledger(run),
         command=f"gpu-report render {node.name.replace(' ', '-')}.html {run.path}",

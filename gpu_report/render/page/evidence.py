@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from gpu_report.catalogue import GROWTH_KEY, OCCURRED_KEY, RULES, USER_CODE_KEY
 from gpu_report.model import Evidence, Finding, Reference
-from gpu_report.render.formatting import duration, known, number, step_time, tied
+from gpu_report.render.formatting import duration, known, number, step_time, with_amounts_unbroken
 from gpu_report.render.page.view import Fact
 from gpu_report.wording import MIB_PER_GIB, memory_words, upper_first
 
@@ -79,9 +79,9 @@ def _value(evidence: Evidence) -> str:
     if evidence.unit == "s":
         return step_time(value) if 0 < value < MS_UNDER_S else duration(value)
     if evidence.unit == "MiB":
-        return tied(memory_words(value))
+        return with_amounts_unbroken(memory_words(value))
     if evidence.unit == "GiB" and abs(value) < 1:  # 44 MiB an epoch would read 0.0
-        return tied(memory_words(value * MIB_PER_GIB))
+        return with_amounts_unbroken(memory_words(value * MIB_PER_GIB))
     shown = number(value, 0 if abs(value) >= 100 or value == round(value) else 1)
     return f"{shown}\u00a0{evidence.unit}".rstrip("\u00a0")
 

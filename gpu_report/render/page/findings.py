@@ -13,7 +13,7 @@ from gpu_report.render.formatting import (
     quantity,
     sentence,
     share,
-    tied,
+    with_amounts_unbroken,
     with_code,
 )
 from gpu_report.render.next_steps import gaps_step, next_step, own_step
@@ -71,7 +71,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         start=clock.moment(finding.start_t_s),
         end=clock.moment(finding.end_t_s),
         gist=_gist(finding, clock, analysis, is_told=is_told),
-        summary=tied(sentence(finding.summary)),
+        summary=with_amounts_unbroken(sentence(finding.summary)),
         facts=() if brief else _facts(finding, analysis),
         cause=cause_words(cause.name) if cause else "",
         cause_kind=cause_look(cause.name) if cause else "",

@@ -29,7 +29,7 @@ def alarms(gpu: Gpu) -> tuple[str, ...]:
     return tuple(sentence for sentence in said if sentence)
 
 
-def standing(gpu: Gpu) -> str:
+def health_counters(gpu: Gpu) -> str:
     """Return how the counters stood when they were last read; empty where none could be."""
     health = gpu.health_end or gpu.health_start or {}
     parts = (

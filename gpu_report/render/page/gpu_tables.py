@@ -39,7 +39,7 @@ def gpu(summary: GpuSummary, run: Run, track: QuantitySeries | None) -> GpuView:
         counted(summary.samples, "sample") + (f", {counted(readings, 'reading')} between them" if readings else ""),
         _throttled(run.samples_of(device.index)),
         gpu_health.alarms(device),
-        gpu_health.standing(device),
+        gpu_health.health_counters(device),
         readings > 0,
         quantity(_mean_util(summary), "%"),
         strip(track, run.duration_s),

@@ -15,9 +15,9 @@ from gpu_report.render.formatting import (
     energy,
     epoch_counts,
     gibibytes,
-    how_far,
     how_it_ended,
     known,
+    last_epoch_words,
     ledger_rows,
     ledger_words,
     number,
@@ -25,7 +25,7 @@ from gpu_report.render.formatting import (
     quantity,
     saw_training,
     share,
-    tied,
+    with_amounts_unbroken,
 )
 from gpu_report.render.page.view import Fact, LedgerItem, LegendItem, Table, VerdictView
 from gpu_report.render.quantity_labels import HEAT_GPUS, LANES, lanes
@@ -68,7 +68,7 @@ def _is_listed(sentence: Sentence, listed: Collection[str]) -> bool:
 
 def _text(sentences: Iterable[Sentence]) -> str:
     """Return sentences as one text; in those that may quote somebody else nothing becomes code."""
-    return tied(clean(" ".join(map(own_text, sentences))))
+    return with_amounts_unbroken(clean(" ".join(map(own_text, sentences))))
 
 
 def subtitle(analysis: Analysis) -> tuple[str, ...]:
@@ -303,7 +303,7 @@ def _calls(analysis: Analysis) -> Fact:
 def _ending(analysis: Analysis) -> tuple[Fact, ...]:
     several = len({epoch.run for epoch in analysis.epochs}) > 1
     ending, label = analysis.ending, "End" if analysis.is_inference else "Last training" if several else "Training"
-    return () if ending is None else (Fact(label, ending_name(ending), how_far(ending)),)
+    return () if ending is None else (Fact(label, ending_name(ending), last_epoch_words(ending)),)
 
 
 def _coverage_note(analysis: Analysis) -> str:

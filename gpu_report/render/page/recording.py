@@ -6,7 +6,7 @@ from gpu_report.render.formatting import (
     duration,
     elapsed,
     gibibytes,
-    heard,
+    kernel_log_counts,
     known,
     number,
     numbers,
@@ -28,7 +28,7 @@ def kernel(log: KernelLog, clock: WallClock) -> KernelView:
     """Return what is known of the kernel log; where it was not read, unknown and what would help."""
     lines = tuple(kernel_line(event, clock) for event in log.events)
     if log.status == "read":
-        found = heard(log.events) if lines else "No event that concerns GPUs, memory or storage"
+        found = kernel_log_counts(log.events) if lines else "No event that concerns GPUs, memory or storage"
         return KernelView(read=True, statement=f"{found}{_from(log)}.", command="", lines=lines)
     reason = f" ({log.reason.rstrip('.')})" if log.reason else ""
     statement = f"Unknown: the kernel log could not be read{reason}, so errors may have gone unseen."

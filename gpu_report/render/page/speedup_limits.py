@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gpu_report.model import Analysis, EpochSummary, longest_now
-from gpu_report.render.formatting import duration, tied
+from gpu_report.render.formatting import duration, with_amounts_unbroken
 from gpu_report.render.page.view import Table
 from gpu_report.render.speedup_rows import SpeedupRow, shown_rows
 from gpu_report.wording import about_length, shown_ratio
@@ -45,7 +45,7 @@ def _saves(row: SpeedupRow, epochs: Sequence[EpochSummary]) -> str:
         return ""
     least_s = row.limit_s if row.expected_s is None else row.expected_s
     words = "up to" if row.expected_s is None else "about"
-    return tied(f"{words} {about_length((row.now_s - least_s) * len(counted))}")
+    return with_amounts_unbroken(f"{words} {about_length((row.now_s - least_s) * len(counted))}")
 
 
 def _expected(row: SpeedupRow) -> str:

@@ -261,7 +261,7 @@ class RecordingView:
 class GpuView:
     """A GPU as it is named on the page; `mean` is its utilisation, `throttled` is empty where nothing counted it.
 
-    `alarms` are changes of its health during the run, `standing` how its counters stood; empty where not recorded.
+    `alarms` are changes of its health during the run, `health_counters` their last values; empty where not recorded.
     """
 
     index: int
@@ -270,7 +270,7 @@ class GpuView:
     samples: str
     throttled: str
     alarms: tuple[str, ...]
-    standing: str
+    health_counters: str
     has_ring: bool
     mean: str
     strip: tuple[HeatCell, ...]

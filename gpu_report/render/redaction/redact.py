@@ -27,7 +27,7 @@ _OURS = frozenset(
         *((kind, "process") for kind in ("CodeLocation", "CodeLine", "LineChange")),
         ("LineChange", "waits_for"),
         ("MemoryHolder", "place"),
-        ("SetIn", "name"),
+        ("SettingLocation", "name"),
         *(("CodeTime", name) for name in ("role", "phases")),
         ("CodeFrame", "kind"),
         *((None, name) for name in ("rule", "severity", "kind", "status", "anchor", "argument", "ended_by")),
@@ -77,7 +77,7 @@ _OURS = frozenset(
     }
 )
 _PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
-_LINES_OF_CODE = ("CodeLocation", "CodeLine", "CodeFrame", "LineChange", "MemoryHolder", "SetIn")
+_LINES_OF_CODE = ("CodeLocation", "CodeLine", "CodeFrame", "LineChange", "MemoryHolder", "SettingLocation")
 _OUR_COLUMNS = frozenset({"change", "owner"})  # of the table of processes
 _PATHS = frozenset({"path", "file", "folder", "working_directory", "save_dir"})  # entries of events that hold one
 Hide = Callable[[Any, Any, Hider], Any]  # what a field becomes, given its value, its owner and the hider

@@ -28,8 +28,8 @@ from gpu_report.render.formatting import (
     energy,
     epoch_counts,
     epochs_in_words,
-    heard,
     how_it_ended,
+    kernel_log_counts,
     ledger_rows,
     ledger_words,
     lines_title,
@@ -40,14 +40,14 @@ from gpu_report.render.formatting import (
     sentence,
     share,
     step_time,
-    tied,
     training_words,
+    with_amounts_unbroken,
 )
 from gpu_report.render.markdown_text import words
 from gpu_report.render.sentence_kinds import own_text
 from gpu_report.render.served_words import calls_in_all, longest_part, milliseconds, speed_words
 from gpu_report.render.speedup_rows import SpeedupRow, shown_rows
-from gpu_report.render.what_to_change import Look, changes, typed
+from gpu_report.render.what_to_change import FunctionToCheck, changes, typed
 from gpu_report.terminal import apart, plain, without_commands
 from gpu_report.wording import MIB_PER_GIB, counted, ending_words, line_words, role_words, shown_ratio, where_words
 
@@ -143,7 +143,7 @@ def _print(console: Console, text: str, style: str = "", indent: int = 0) -> Non
         if command:
             console.print(Text(f"{' ' * (indent + INDENT)}{plain(part)}", style=style), soft_wrap=True)
             continue
-        lines = textwrap.wrap(tied(plain(part)), room, break_on_hyphens=False)
+        lines = textwrap.wrap(with_amounts_unbroken(plain(part)), room, break_on_hyphens=False)
         console.print(Text("\n".join(" " * indent + line for line in lines).replace(TIED, " "), style=style))
 
 
@@ -203,7 +203,11 @@ def _steps(analysis: Analysis) -> list[tuple[str, str]]:
     ended = {advice for finding in unexpected if RULES[finding.rule].ending for advice in finding.advice}
     ended = {advice for advice in ended if advice.text != analysis.run.kernel.advice}  # which has a line of its own
     steps = changes(unexpected, analysis)
-    return [_step(each) for each in steps if isinstance(each, Look) or each in ended or _has_title(each, analysis)]
+    return [
+        _step(each)
+        for each in steps
+        if isinstance(each, FunctionToCheck) or each in ended or _has_title(each, analysis)
+    ]
 
 
 def _has_title(advice: Advice, analysis: Analysis) -> bool:
@@ -211,8 +215,8 @@ def _has_title(advice: Advice, analysis: Analysis) -> bool:
     return bool(advice.short) if analysis.is_inference else bool(typed(advice) or advice.short)
 
 
-def _step(each: Advice | Look) -> tuple[str, str]:
-    if isinstance(each, Look):
+def _step(each: Advice | FunctionToCheck) -> tuple[str, str]:
+    if isinstance(each, FunctionToCheck):
         return ("", sentence(f"{each.text} {each.how}"))
     title = each.short or (f"{typed(each)} (now {each.from_value})" if typed(each) else "")
     return "" if each.text.startswith(title) else title, sentence(each.text)
@@ -367,7 +371,7 @@ def _recording_lines(analysis: Analysis) -> list[str]:
     if kernel.status != "read":
         lines.append(f"Kernel log: unknown ({kernel.reason or 'it was not read'}). {sentence(kernel.advice)}".strip())
     else:
-        lines.append(f"Kernel log: read ({kernel.source}), {heard(kernel.events)}.")
+        lines.append(f"Kernel log: read ({kernel.source}), {kernel_log_counts(kernel.events)}.")
     return [*lines, *(f"Note: {problem}." for problem in run.problems)]
 
 

@@ -19,7 +19,7 @@ def ends(monkeypatch, tmp_path):
     def run(does):
         monkeypatch.setenv(RUN_FOLDER_VARIABLE, str(tmp_path))
         monkeypatch.setattr(sys, "argv", ["bench", json.dumps({"models": ["n.pt"], "formats": ["pt"], "batches": [1]})])
-        monkeypatch.setattr(module.Conductor, "run", lambda self: does())
+        monkeypatch.setattr(module.BenchmarkRun, "run", lambda self: does())
         return module.main()
 
     yield run

@@ -11,14 +11,14 @@ from types import ModuleType
 
 import pytest
 
-from gpu_report.inside.on_path.gpu_report_inside import set_in
-from gpu_report.inside.on_path.gpu_report_inside.set_in import user_files
+from gpu_report.inside.on_path.gpu_report_inside import setting_locations
+from gpu_report.inside.on_path.gpu_report_inside.setting_locations import user_files
 
-HERE = Path(set_in.__file__).parents[2]
+HERE = Path(setting_locations.__file__).parents[2]
 
 
 def lines(source):
-    return sorted(set_in._lines(textwrap.dedent(source), set_in.SETTERS))
+    return sorted(setting_locations._lines(textwrap.dedent(source), setting_locations.PATTERNS))
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_what_a_source_switches_on(source, found):
 
 
 def test_only_what_is_on_is_looked_for_and_nothing_costs_nothing(monkeypatch):
-    monkeypatch.setattr(set_in, "own_files", lambda _: pytest.fail("it looks"))
-    assert set_in.places([]) == []
-    assert set_in.places(["of a later version"]) == []
+    monkeypatch.setattr(setting_locations, "own_files", lambda _: pytest.fail("it looks"))
+    assert setting_locations.places([]) == []
+    assert setting_locations.places(["of a later version"]) == []
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_only_what_is_on_is_looked_for_and_nothing_costs_nothing(monkeypatch):
     ],
 )
 def test_what_settings_say_is_on(told, on, monkeypatch):
-    monkeypatch.setattr(set_in, "_affinity", list)
-    assert set_in.switched_on(told) == on
+    monkeypatch.setattr(setting_locations, "_affinity", list)
+    assert setting_locations.switched_on(told) == on
 
 
 def test_files_that_nobody_writes_are_not_read(tmp_path, monkeypatch):
@@ -95,20 +95,20 @@ def test_files_that_nobody_writes_are_not_read(tmp_path, monkeypatch):
     os.mkfifo(pipe)
     binary.write_bytes(b"gc.set_threshold\xff\xfe\0")
     files = [str(each) for each in (large, pipe, binary, tmp_path, tmp_path / "missing.py")]
-    assert set_in._in_files(files, set_in.SETTERS) == []
+    assert setting_locations._in_files(files, setting_locations.PATTERNS) == []
     usual = tmp_path / "usual.py"
     usual.write_text("import gc\ngc.set_threshold(20)\n")
-    assert set_in._in_files([str(usual)], set_in.SETTERS) == [("frequent_gc", str(usual), 2)]
-    monkeypatch.setattr(set_in, "MOST_READ", 1)
-    assert len(set_in._in_files([str(usual), str(usual)], set_in.SETTERS)) == 1
+    assert setting_locations._in_files([str(usual)], setting_locations.PATTERNS) == [("frequent_gc", str(usual), 2)]
+    monkeypatch.setattr(setting_locations, "MOST_READ", 1)
+    assert len(setting_locations._in_files([str(usual), str(usual)], setting_locations.PATTERNS)) == 1
 
 
 CHILD = """
 import sys
 sys.path.insert(0, {here!r})
-from gpu_report_inside import set_in
+from gpu_report_inside import setting_locations
 import helper
-print([(name, file.rpartition("/")[2], line) for name, file, line in set_in.places({names})])
+print([(name, file.rpartition("/")[2], line) for name, file, line in setting_locations.places({names})])
 """
 
 
@@ -176,7 +176,7 @@ def test_sources_that_no_person_writes_are_not_parsed(tmp_path, monkeypatch, con
     monkeypatch.chdir(tmp_path)
     Path("hostile.py").write_bytes(content)
     module(monkeypatch, f"{tmp_path}/hostile.py")
-    assert set_in.found(["frequent_gc"]) == []
+    assert setting_locations.found(["frequent_gc"]) == []
 
 
 @pytest.mark.parametrize("content", [b"\xef\xbb\xbf" + ON.encode(), b"# coding: latin-1\n# \xe9\n" + ON.encode()])
@@ -184,7 +184,7 @@ def test_sources_with_a_mark_or_in_another_encoding_are_read(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     Path("hostile.py").write_bytes(content)
     module(monkeypatch, f"{tmp_path}/hostile.py")
-    assert [each["name"] for each in set_in.found(["frequent_gc"])] == ["frequent_gc"]
+    assert [each["name"] for each in setting_locations.found(["frequent_gc"])] == ["frequent_gc"]
 
 
 def test_what_is_no_file_is_never_opened(tmp_path, monkeypatch):
@@ -195,7 +195,7 @@ def test_what_is_no_file_is_never_opened(tmp_path, monkeypatch):
         Path(link).symlink_to(target)
     for name in ("fifo", "folder", "loop", "zero", "gone", "nul\0", "x" * 5000, "\ud800"):
         module(monkeypatch, f"{tmp_path}/{name}.py", name)
-    assert set_in.found(["frequent_gc"]) == []
+    assert setting_locations.found(["frequent_gc"]) == []
 
 
 def test_names_that_are_no_plain_text_run_no_code(tmp_path, monkeypatch):
@@ -206,7 +206,7 @@ def test_names_that_are_no_plain_text_run_no_code(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     module(monkeypatch, Name(f"{tmp_path}/a.py"))
     module(monkeypatch, f"{tmp_path}/a.py", ("no", "text"))
-    assert set_in.found(["frequent_gc"]) == []
+    assert setting_locations.found(["frequent_gc"]) == []
 
 
 def test_a_deleted_current_folder_is_no_error(tmp_path, monkeypatch):
@@ -215,7 +215,7 @@ def test_a_deleted_current_folder_is_no_error(tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     folder.rmdir()
     module(monkeypatch, "relative.py")
-    assert set_in.found(["frequent_gc"]) == []
+    assert setting_locations.found(["frequent_gc"]) == []
     monkeypatch.chdir(tmp_path)
 
 
@@ -225,7 +225,7 @@ def test_no_more_is_parsed_than_half_a_second_takes(tmp_path, monkeypatch):
         source = tmp_path / f"m{number}.py"
         source.write_text(ON + "x = 1\n" * 10_000)
         module(monkeypatch, str(source), f"hostile{number}")
-    assert len(set_in.found(["frequent_gc"])) == 2
+    assert len(setting_locations.found(["frequent_gc"])) == 2
 
 
 @pytest.mark.parametrize(

@@ -273,7 +273,7 @@ def test_a_thread_that_used_no_cpu_did_not_wait_for_the_lock(monkeypatch):
     sleeper.start()
     monkeypatch.setattr(threading, "_active", {sleeper.ident: sleeper})
     time.sleep(0.1)  # until it sleeps
-    rivals = threads.Rivals(threads.MainThread())
+    rivals = threads.PythonThreads(threads.MainThread())
     assert not rivals.may_have_waited(1.0)
     monkeypatch.undo()
     spins = threading.Thread(target=lambda: sum(range(1_000_000)))
@@ -292,7 +292,7 @@ def test_a_thread_may_be_called_anything():
 
     ends = threading.Event()
     thread = Unnamed(target=ends.wait)
-    rivals = threads.Rivals(threads.MainThread())
+    rivals = threads.PythonThreads(threads.MainThread())
     thread.start()
     assert rivals.may_have_waited(1.0)  # nobody has looked at it
     ends.set()

@@ -60,7 +60,10 @@ def test_text_is_freed_of_what_no_file_or_page_can_hold() -> None:
 
 
 def test_a_number_stays_with_its_unit() -> None:
-    assert formatting.tied("51 s of 10 min, 71 % in 3 drops") == "51\u00a0s of 10\u00a0min, 71\u00a0% in 3\u00a0drops"
+    assert (
+        formatting.with_amounts_unbroken("51 s of 10 min, 71 % in 3 drops")
+        == "51\u00a0s of 10\u00a0min, 71\u00a0% in 3\u00a0drops"
+    )
 
 
 @pytest.mark.parametrize(("text", "said"), [("no batch was ready", "No batch was ready."), ("Why?", "Why?"), ("", "")])
@@ -100,5 +103,5 @@ def test_the_first_sentence_is_told_from_the_rest(text, parts):
 
 def test_a_message_that_came_again_and_again_is_counted_as_often():
     once, often = (KernelEvent(1.0, "other", "info", "x", "y", count=count) for count in (1, 52))
-    assert formatting.heard([once]) == "1 event"
-    assert formatting.heard([once, often]) == "2 events of 53 messages"
+    assert formatting.kernel_log_counts([once]) == "1 event"
+    assert formatting.kernel_log_counts([once, often]) == "2 events of 53 messages"

@@ -18,7 +18,7 @@ from gpu_report.analyse.compare.finding_changes import compare_findings
 from gpu_report.analyse.compare.fingerprint import Fingerprint, slug
 from gpu_report.analyse.compare.gate_results import outcome_of, without_changes
 from gpu_report.analyse.compare.significance import unjudged
-from gpu_report.analyse.compare.verdict import failed_by_itself
+from gpu_report.analyse.compare.verdict import fails_without_metric
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Gate, GateResult, Obstacle, calls_needed
 from gpu_report.wording import counted
 
@@ -54,11 +54,11 @@ def compare_calls(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[
         first_epochs=None,
         all_epochs=None,
         findings=findings,
-        stutter=("", ""),
+        drop_time=("", ""),
         gates=gated,
         outcome=outcome_of(gated, obstacles),
         judgement=None if obstacles or not kept else judgement_of_calls(metrics),
-        verdict=f"{failed_by_itself(gated)} {verdict}".strip(),
+        verdict=f"{fails_without_metric(gated)} {verdict}".strip(),
         setup=slug(fingerprint_of_calls(samples)),
         notes=(*_notes(of_kept, samples, models), *(unused_baselines(len(baselines), len(kept)) if kept else ())),
         cause=cause,

@@ -20,7 +20,7 @@ from gpu_report.analyse.compare.metrics import (
     STATISTICS_OF_CALLS,
     Metric,
 )
-from gpu_report.analyse.compare.significance import Basis, compared_figures, held_against_band, with_judgement
+from gpu_report.analyse.compare.significance import Basis, compared_figures, judge_by_band, with_judgement
 from gpu_report.model import MetricComparison, calls_needed
 
 
@@ -56,7 +56,7 @@ def _with_interval(compared: MetricComparison, before: Estimate, after: Estimate
         share = (max(ends[0] / before.value, -1.0), ends[1] / before.value) if before.value > 0 else None
         compared = replace(compared, interval=ends, interval_share=share)
     is_sure = certain or compared.basis == "run"
-    held = held_against_band(compared, is_sure=is_sure)
+    held = judge_by_band(compared, is_sure=is_sure)
     return held if is_sure else replace(held, enough=rounded(calls_for(before, after)))
 
 

@@ -20,7 +20,7 @@ def ended_badly(findings: Sequence[Finding], ending: Ending | None) -> Iterator[
     ended = next((f for f in findings if RULES[f.rule].ending and f.severity != "info"), None)
     if ended is None:
         return
-    grew = [f for f in findings if led_to(f, ended)]  # which is the news: that it ended so, its traceback said
+    grew = [f for f in findings if ran_out_before(f, ended)]  # which is the news: that it ended so, its traceback said
     yield from (Sentence("ended", f"{f.summary}.", (f.id,)) for f in grew)
     yield Sentence("ended", f"{upper_first(ended.summary)}{_where(ended, ending)}.", (ended.id,))
     if grew:
@@ -54,7 +54,7 @@ def stopped_early(ending: Ending | None) -> Iterator[Sentence]:
         yield Sentence("stopped early", f"{ending_words(ending, 'The training')}.")
 
 
-def led_to(finding: Finding, ended: Finding) -> bool:
+def ran_out_before(finding: Finding, ended: Finding) -> bool:
     """Tell whether memory grew until there was no more of it when a training ended."""
     return finding.ran_out and finding.start_t_s < ended.end_t_s
 

@@ -82,7 +82,7 @@ def is_setting(advice: Advice) -> bool:
     return advice.argument is not None and advice.gain_estimate is not None
 
 
-def beside_setting(
+def instead_of_setting(
     context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], projection: Projection | None
 ) -> Iterator[Lead]:
     """Yield what can be done instead of setting an argument, with what an epoch comes to: to resize images.

@@ -99,7 +99,7 @@ def projected(projection: Projection | None, lead: Lead | None, said: Sequence[S
     yield Sentence("projection", text, about=projection.cause)
 
 
-def beside_lead(found: Sequence[Lead], findings: Sequence[Finding]) -> Iterator[Sentence]:
+def also_worth_changing(found: Sequence[Lead], findings: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield the argument to set, and functions of the user's, where something else leads: they are worth it, too.
 
     What holds back several ranks alike is said once.

@@ -4,19 +4,19 @@ from collections.abc import Sequence
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.verdict.from_drops import drop_leads
 from gpu_report.analyse.results.verdict.from_epoch_ends import long_epoch_ends, next_time
-from gpu_report.analyse.results.verdict.from_moments import momentary
 from gpu_report.analyse.results.verdict.from_settings import (
-    beside_setting,
     enlarged,
     in_steps,
+    instead_of_setting,
     set_up,
     setting,
     unused,
     urgent,
 )
 from gpu_report.analyse.results.verdict.from_starts import slow_exits, slow_starts
-from gpu_report.analyse.results.verdict.from_what_lasts import growing, lasting, slow_epochs, user_code
+from gpu_report.analyse.results.verdict.from_steady_state import growing, slow_epochs, steady_leads, user_code
 from gpu_report.analyse.results.verdict.lead import Lead, epoch_count, seconds_trained
 from gpu_report.analyse.results.verdict.without_gpu import others_on_cpu, own_function
 from gpu_report.model import Finding, Projection, SpeedupLimit
@@ -31,12 +31,12 @@ def leads(
         *set_up(context, findings),
         *enlarged(context, findings),
         *setting(context, findings, projection),
-        *beside_setting(context, findings, limits, projection),
-        *lasting(context, findings, limits, projection),
+        *instead_of_setting(context, findings, limits, projection),
+        *steady_leads(context, findings, limits, projection),
         *user_code(context, findings),
         *growing(context, findings, epoch_count(context)),
         *slow_epochs(context, findings),
-        *momentary(context, findings, limits, epoch_count(context)),
+        *drop_leads(context, findings, limits, epoch_count(context)),
         *long_epoch_ends(findings),
         *in_steps(context, findings),
         *slow_starts(findings, context.run.duration_s, epoch_count(context)),

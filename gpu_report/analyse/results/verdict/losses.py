@@ -7,7 +7,7 @@ import numpy as np
 from gpu_report.analyse.busy_in_training import Busy, saw_training
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.verdict.lead import Lead
-from gpu_report.analyse.results.verdict.what_happened import is_marred
+from gpu_report.analyse.results.verdict.what_happened import has_problems
 from gpu_report.analyse.results.verdict.work import (
     healthy_steady_pct,
     is_long,
@@ -44,7 +44,7 @@ def largest_loss(
         return
     startup = f"Start-up took {100 * lost[0].share:.0f} % of the GPU time" if lost[0].name == "startup" else ""
     most = next((row for row in lost if not CAUSES[row.name].paid_once), None)
-    is_healthy = healthy_steady_pct(context, findings) is not None and not is_marred(findings)
+    is_healthy = healthy_steady_pct(context, findings) is not None and not has_problems(findings)
     is_idle_talk = most is not None and most.name == "short gaps" and lead is not None
     if (
         most is None

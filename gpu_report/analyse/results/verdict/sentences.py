@@ -12,7 +12,7 @@ from gpu_report.analyse.results.verdict.gpu_health import gpu_health
 from gpu_report.analyse.results.verdict.inference import inference_sentences, leading
 from gpu_report.analyse.results.verdict.lead import LOOK, URGENT_S, Lead
 from gpu_report.analyse.results.verdict.lead_details import (
-    beside_lead,
+    also_worth_changing,
     guessed,
     how_to_learn_the_line,
     how_to_prevent,
@@ -34,7 +34,7 @@ from gpu_report.analyse.results.verdict.not_measured import (
 )
 from gpu_report.analyse.results.verdict.what_happened import (
     drops_together,
-    is_marred,
+    has_problems,
     kernel_fault,
     other_findings,
     setup_problem,
@@ -158,7 +158,7 @@ def _what_to_change(known: _Known, opening: _Opening) -> Iterator[Sentence]:
     yield from how_to_learn_the_line(context, lead, findings)
     yield from guessed(context, findings) or how_to_record_inside(context, lead, findings)
     yield from projected(projection, lead, begin)
-    second = list(beside_lead(opening.found, findings))
+    second = list(also_worth_changing(opening.found, findings))
     yield from second
     yield from projected(projection, lead, second)
     yield from opening.resume
@@ -178,7 +178,7 @@ def _work(known: _Known, opening: _Opening) -> Iterator[Sentence]:
         known.unseen,
         () if opening.first else _without_lasting(findings, lead),
         is_lead=not opening.first and lead is None and is_covered,
-        marred=is_marred([f for f in findings if f.rule != "starved" or not is_launch_bound(f)]),
+        marred=has_problems([f for f in findings if f.rule != "starved" or not is_launch_bound(f)]),
         others_said=lead is not None and lead.sentence in [each.sentence for each in others_on_cpu(context)],
     )
 

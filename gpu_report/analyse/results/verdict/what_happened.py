@@ -6,7 +6,7 @@ from itertools import islice
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict.drops import MergedDrop, drop_sentences, waiting_sentence
-from gpu_report.analyse.results.verdict.end import led_to
+from gpu_report.analyse.results.verdict.end import ran_out_before
 from gpu_report.analyse.results.verdict.lead import Lead
 from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
 from gpu_report.catalogue import (
@@ -53,7 +53,7 @@ def other_findings(findings: Sequence[Finding], merged: Sequence[MergedDrop]) ->
     ended = [f for f in findings if RULES[f.rule].ending]
     for rule in (rule.id for rule in RULES.values() if rule.mentioned_once):
         mine = [f for f in findings if f.rule == rule and not f.expected]
-        mine = [f for f in mine if not ended or not led_to(f, ended[0])]
+        mine = [f for f in mine if not ended or not ran_out_before(f, ended[0])]
         mine = [f for f in mine if rule != "slowdown" or f.severity != "info"]  # of seconds, in a training of hours
         waited = waiting_sentence(merged, mine) if rule == WAITING_FOR_PEER else ""
         if waited:
@@ -96,7 +96,7 @@ def drops_together(
         said = lead.sentence.findings if lead else ()
         ids = tuple(found for each in merged for found in each.ids)
         yield from (Sentence("drops", text, ids) for text in drop_sentences(merged, said, several_gpus=several))
-    elif not merged and telling and not unchecked and not is_marred(findings):
+    elif not merged and telling and not unchecked and not has_problems(findings):
         yield Sentence("drops", "GPU utilisation never dropped unexpectedly.")
     for reason in unchecked[:1]:  # beside drops that were found, it is about others
         text = upper_first(reason) if merged else f"Not checked for drops: {reason}"
@@ -110,6 +110,6 @@ def _says_all(lead: Lead | None, merged: Sequence[MergedDrop], *, several_gpus: 
     return lead.sentence.about == UNEXPLAINED or (len(merged) == 1 and not several_gpus)
 
 
-def is_marred(findings: Sequence[Finding]) -> bool:
+def has_problems(findings: Sequence[Finding]) -> bool:
     """Tell whether something went wrong that a healthy utilisation would hide, such as a bad end or another process."""
     return any(not RULES[f.rule].harmless and f.severity != "info" and not f.expected for f in findings)

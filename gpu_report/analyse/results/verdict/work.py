@@ -152,8 +152,8 @@ def _after(context: Context, util: float, findings: Sequence[Finding], why: _Why
     """Return whose work it was where much was another's, or that the model is the limit; empty for neither."""
     if more := "" if why.cause else _shared(context):
         return f"{', and' if util < HEALTHY_PCT else ', but'} {more}"
-    is_marred = _has_small_steps(findings) or any(each.severity != "info" for each in findings)
-    return LIMIT if util > th.COMPUTE_BOUND_PCT and not is_marred else ""
+    has_problems = _has_small_steps(findings) or any(each.severity != "info" for each in findings)
+    return LIMIT if util > th.COMPUTE_BOUND_PCT and not has_problems else ""
 
 
 def _has_small_steps(findings: Sequence[Finding]) -> bool:

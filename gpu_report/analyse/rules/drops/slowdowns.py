@@ -14,7 +14,7 @@ from gpu_report.analyse.rules.drops.at_epoch_end import SEVERAL, drop_parts
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import LOW_READINGS
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
-from gpu_report.analyse.timeline.trainings import begun_later
+from gpu_report.analyse.timeline.trainings import later_starts
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, intersect, length_s, minus, union
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
@@ -174,7 +174,7 @@ def _falls_of_means(context: Context, options: Options, seconds: float) -> list[
         _with_edges(each, masks[1], fall, series.interval_s)
         for each, *masks in zip(context.series, context.usable, context.trains, strict=True)
         for series, (usable, trains) in [_of_training(each, seconds, *masks)]
-        for fall in find_drops(series, usable, trains, options, begun_later(context.trainings, series.gpu))
+        for fall in find_drops(series, usable, trains, options, later_starts(context.trainings, series.gpu))
         if _stands_out(series, trains, fall)
     ]
     return [fall for fall in found if fall.duration_s >= options.drop_seconds]

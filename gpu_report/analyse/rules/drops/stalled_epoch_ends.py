@@ -16,7 +16,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import AT_THE_END
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.process_waits import is_named
-from gpu_report.analyse.signals.stack_habits import Stood
+from gpu_report.analyse.signals.stack_habits import IdleLocation
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Floats
@@ -152,10 +152,10 @@ def _explained(context: Context, gpu: int, held: Sequence[_StalledEnd]) -> Expla
     if longest.by == LOADER:  # callbacks tell of the wait for training's loader alone; it is as long in all epochs
         signals = replace(signals, is_lasting=True, data_wait_share=None)
     if longest.call is not None:  # whatever YOLO's own share of an epoch's end is, a callback is none of it
-        alone = signals.stood is None or signals.stood.is_alone
+        alone = signals.idle_location is None or signals.idle_location.is_alone
         cpu_pct = context.signals.cpu_in_call(gpu, longest.call, [(held[0].span[0], held[-1].span[1])])
-        stood = Stood(0.0, None, 0.0, None, longest.call, 1.0, cpu_pct=cpu_pct, is_alone=alone)
-        signals = replace(signals, stood=stood)
+        idle_location = IdleLocation(0.0, None, 0.0, None, longest.call, 1.0, cpu_pct=cpu_pct, is_alone=alone)
+        signals = replace(signals, idle_location=idle_location)
     explained = explain(signals, kernel_was_read=context.run.kernel.status == "read")
     row = CAUSES[explained.cause.name]
     if not explained.cause.confidence or row.phase or (longest.by == LOADER and not row.is_input):

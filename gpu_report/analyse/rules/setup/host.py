@@ -9,7 +9,7 @@ from gpu_report.analyse.rules.setup.check import SHM, SetupIssue, host_mean
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Cause
-from gpu_report.wording import MIB_PER_GIB, memory_words, set_in_words
+from gpu_report.wording import MIB_PER_GIB, memory_words, setting_location_words
 
 MIB = 2**20
 CHANNELS = 3  # of an image in a batch, a byte each: ultralytics makes floats of them on the GPU
@@ -57,7 +57,7 @@ def threads(context: Context, training: Training) -> SetupIssue | None:
         return None
     main, waited = host_mean(context, training, "main_cpu_pct"), _waited_for_cores(context, training)
     used = (main or 0.0) >= th.THREADS_USED_PCT and (waited or 0.0) >= th.CORES_WAITED_PCT
-    place = set_in_words(training.set_in, "threads")
+    place = setting_location_words(training.setting_locations, "threads")
     fit = max(int(usable) // training.ranks, 1)
     times = f" in each of {training.ranks} processes" if training.ranks > 1 else ""
     return SetupIssue(

@@ -4,7 +4,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.setup.check import SetupIssue
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Advice
-from gpu_report.wording import set_in_words
+from gpu_report.wording import setting_location_words
 
 P2P, SHM = "p2p", "shm"  # directly from GPU to GPU (NVLink, PCIe); through the host's shared memory
 VARIABLES = {P2P: "NCCL_P2P_DISABLE", SHM: "NCCL_SHM_DISABLE"}
@@ -21,7 +21,7 @@ def transport_off(context: Context, training: Training) -> SetupIssue | None:  #
     named = [way for way in VARIABLES if isinstance(off, list | tuple) and way in off]
     if len(training.gpus) <= 1 or P2P not in named:
         return None
-    place = set_in_words(training.set_in, *named)
+    place = setting_location_words(training.setting_locations, *named)
     variables = " and ".join(f"`{VARIABLES[way]}`" for way in named)
     if SHM in named:
         short = f"Unset {variables}{place}"

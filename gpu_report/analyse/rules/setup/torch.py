@@ -9,7 +9,7 @@ from gpu_report.analyse.tensor_share import without_tensor_cores
 from gpu_report.analyse.timeline.device_argument import visible_devices
 from gpu_report.analyse.timeline.trainings import CPU, Training
 from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Advice, Evidence, Severity
-from gpu_report.wording import set_in_words, upper_first
+from gpu_report.wording import setting_location_words, upper_first
 
 GIVE_A_GPU = "Give the training a GPU"
 CUDNN_OFF = "cudnn_off"  # of the slow modes the one that makes the GPU's own work longer
@@ -65,7 +65,7 @@ def gpu_not_taken(context: Context, training: Training) -> SetupIssue | None:
         return None
     hidden = _hides_all(context, training)
     why = ": CUDA_VISIBLE_DEVICES hides it" if hidden else ", which torch could have used"
-    place = set_in_words(training.set_in, "no_gpu")
+    place = setting_location_words(training.setting_locations, "no_gpu")
     do = "Run `python -c 'import torch; torch.zeros(1).cuda()'`: the error says why"
     if hidden:
         do = f"Leave CUDA_VISIBLE_DEVICES as it is{place}" if place else "Unset CUDA_VISIBLE_DEVICES"
@@ -137,7 +137,7 @@ def _in_32_bits(training: Training, *, asked: bool, is_bare: bool, saves: float 
     """
     is_off = "TF32 is off" if training.settings.get("tf32") is False else "TF32 is probably off"
     how = "in 32 bits" if not is_bare else f"in 32 bits, without tensor cores ({is_off})"
-    place = set_in_words(training.set_in, "tf32")
+    place = setting_location_words(training.setting_locations, "tf32")
     allow = "" if not is_bare else f". To stay in 32 bits, allow TF32: `torch.backends.cudnn.allow_tf32 = True`{place}"
     if asked:
         why = f"See in its log why its check of AMP failed: most GPUs since 2018 train faster with it{allow}"
@@ -155,7 +155,7 @@ def cudnn_off(context: Context, training: Training) -> SetupIssue | None:  # noq
     if CUDNN_OFF not in training.slow_modes:
         return None
     mode = SLOW_MODES[CUDNN_OFF]
-    off = switch_off(CUDNN_OFF, training.set_in)
+    off = switch_off(CUDNN_OFF, training.setting_locations)
     return SetupIssue("warning", f"Convolutions were slow: {mode.what}", (), (), (off,))
 
 
@@ -168,7 +168,7 @@ def slow_mode(context: Context, training: Training) -> SetupIssue | None:
     busy = busy_in_training(context, training)
     if not on or busy is None or busy[0] >= HEALTHY_PCT or _is_judged(context, training):
         return None
-    what, off = SLOW_MODES[on[0]].what, tuple(switch_off(name, training.set_in) for name in on)
+    what, off = SLOW_MODES[on[0]].what, tuple(switch_off(name, training.setting_locations) for name in on)
     return SetupIssue("warning", upper_first(what), (what,), (), off)
 
 

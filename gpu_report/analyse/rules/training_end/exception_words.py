@@ -6,7 +6,7 @@ from gpu_report.analyse.rules.training_end.oom_owner import IN_MEMORY
 from gpu_report.analyse.timeline.exception_kinds import ExceptionKind, exception_kind
 from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.model import Advice, InsideRun
-from gpu_report.wording import exception_words, set_in_words
+from gpu_report.wording import exception_words, setting_location_words
 
 WHAT: Mapping[ExceptionKind, str] = {
     "disk full": "a disk was full",
@@ -94,7 +94,7 @@ def _of_nan(process: InsideRun) -> str:
     if exception_kind(process) != "nan gradient":
         return ""
     amp = process.settings.get("amp")
-    place = set_in_words(process.set_in, "detect_anomaly")
+    place = setting_location_words(process.setting_locations, "detect_anomaly")
     text = ANOMALY_OFF if amp is None else SKIPPED if amp is True else NOT_SKIPPED
     return text.replace(ANOMALY_OFF, f"{ANOMALY_OFF}{place}")
 

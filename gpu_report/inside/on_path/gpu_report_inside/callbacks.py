@@ -61,7 +61,7 @@ def _end_earlier() -> None:
     if isinstance(CURRENT.run, Prediction):
         CURRENT.run.close()
     elif isinstance(CURRENT.run, ReportedTraining):
-        CURRENT.run.forsake()
+        CURRENT.run.end_silently()
         CURRENT.end("exception", CURRENT.run.abandoned())
 
 

@@ -16,7 +16,7 @@ import time
 from .lines import RUN_FOLDER_VARIABLE, report
 from .notes import OTHER, Notes
 from .process_role import is_child, role
-from .threads import BEAT, OURS, Lock, MainThread, OtherThreads, Rivals
+from .threads import BEAT, OURS, Lock, MainThread, OtherThreads, PythonThreads
 from .writer import DraftFile, Writer
 
 FOLDER = "stacks"
@@ -53,7 +53,7 @@ class Sampler:
         self._main = MainThread()
         self._notes = Notes(UNIT_S)
         self._others = OtherThreads(self._notes, self._main)
-        self._rivals = Rivals(self._main)
+        self._rivals = PythonThreads(self._main)
         self._written_s = time.monotonic()
         self._unprobed = 0  # notes since the last look at the CPU
         self._probed_s = 0.0  # CPU that the main thread used in it

@@ -22,7 +22,7 @@ MOSAIC = "_close_dataloader_mosaic"
 _GFLOPS = re.compile(r"parameters.*?([\d.,]+) GFLOPs")
 
 
-class Around:
+class TimedMethod:
     """A method that says when it begins and when it is over; it keeps no trainer alive, and pickles as the method."""
 
     def __init__(self, trainer: Any, name: str, before: Callable[[], None], after: Callable[[], None]) -> None:
@@ -49,7 +49,7 @@ class Around:
 def wrap(trainer: Any, name: str, before: Callable[[], None], after: Callable[[], None]) -> None:
     """Wrap a method of the class on this instance, unless somebody has replaced it there."""
     if name not in vars(trainer) and hasattr(_of_class(trainer, name), "__get__"):
-        setattr(trainer, name, Around(trainer, name, before, after))
+        setattr(trainer, name, TimedMethod(trainer, name, before, after))
 
 
 def _of_class(trainer: Any, name: str) -> Any:
@@ -59,7 +59,7 @@ def _of_class(trainer: Any, name: str) -> Any:
 def unwrap(trainer: Any, *names: str) -> None:
     """Let the class's own methods be seen again."""
     for name in names:
-        if isinstance(vars(trainer).get(name), Around):
+        if isinstance(vars(trainer).get(name), TimedMethod):
             delattr(trainer, name)
 
 

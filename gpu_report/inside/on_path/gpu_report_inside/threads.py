@@ -71,7 +71,7 @@ class MainThread:
         return self._cpu_s - before
 
 
-class Rivals:
+class PythonThreads:
     """The other threads of Python, ours too: who waits for the interpreter's lock beside us may get it before us.
 
     Then the main thread may have gone on before we see where it stands. Who waits wakes up to ask, which takes CPU.

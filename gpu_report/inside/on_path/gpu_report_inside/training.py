@@ -8,7 +8,7 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from . import exceptions, facts, set_in
+from . import exceptions, facts, setting_locations
 from .batches import PROGRESS_EVERY_S, PROGRESS_SHARE, TOTALS_EVERY_S, Batches
 from .lines import LINES, now
 from .memory.watch import MemoryWatch
@@ -72,7 +72,7 @@ class ReportedTraining(ReportedRun):
         told = {**facts.read(facts.TRAINING, trainer), "gflops": self._gflops.gflops}
         LINES.write("settings", told)
         if facts.rank() == 0 or told.get("world_size", 1) > 1:
-            self._tell_places(set_in.switched_on(told))
+            self._tell_places(setting_locations.switched_on(told))
 
     def epoch_begins(self, trainer: Any) -> None:
         """Begin an epoch, or begin it again: NaN recovery and an out-of-memory retry come back to the same one.
@@ -187,7 +187,7 @@ class ReportedTraining(ReportedRun):
         unwrap(trainer, *PARTS, MOSAIC)
         self._gflops.stop()
 
-    def forsake(self) -> None:
+    def end_silently(self) -> None:
         """Take back what an exception has left, of which nobody told."""
         trainer = None if self._trainer is None else self._trainer()
         if trainer is not None:
@@ -236,7 +236,7 @@ class ReportedTraining(ReportedRun):
         asked = [name for name in names if name not in self._placed]
         self._placed.update(asked)
         if asked:
-            LINES.write_found("set_in", partial(set_in.found, asked))
+            LINES.write_found("set_in", partial(setting_locations.found, asked))
 
     def _totals(self) -> None:
         begun = {"start_wall_s": round(self._begun[0], 6), "start_mono_s": round(self._begun[1], 6)}

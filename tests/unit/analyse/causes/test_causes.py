@@ -14,10 +14,10 @@ from gpu_report.analyse.signals.loader_work import LoaderWork, WorkerCode
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.process_waits import LockKept
 from gpu_report.analyse.signals.signal_table import SignalTable
-from gpu_report.analyse.signals.stack_habits import OwnLayer, Stood
+from gpu_report.analyse.signals.stack_habits import IdleLocation, OwnLayer
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.inside.on_path.gpu_report_inside import facts
-from gpu_report.model import Cause, Frame, KernelEvent, NearbyKernelEvent, SetIn
+from gpu_report.model import Cause, Frame, KernelEvent, NearbyKernelEvent, SettingLocation
 
 START, END, SECONDS = 30.0, 45.0, 60
 # What a fed YOLO26m does on 16 cores: its main process spins while it waits for the GPU.
@@ -80,12 +80,14 @@ TRICKLE = {"main_cpu_pct": 7, "busiest_worker_cpu_pct": 3, "workers_cpu_pct": 19
 MAPPED = {**SLOW_IMAGES, "workers_major_faults": 200}
 BUSY_CALLBACK = {"main_cpu_pct": 107, "busiest_worker_cpu_pct": 30, "workers_cpu_pct": 120}
 LINE = Frame("/home/me/callbacks.py", 41, "log_images")
-ELSEWHERE = Stood(in_loader=0.0, line=LINE, share=0.95, usual=0.01)  # in a line where it never stands while a GPU works
+ELSEWHERE = IdleLocation(
+    in_loader=0.0, line=LINE, share=0.95, usual=0.01
+)  # in a line where it never stands while a GPU works
 # in a function of the user's, at several lines: it stands there in all of a training, so that no line is unusual
-IN_CALL = Stood(in_loader=0.1, line=LINE, share=0.3, usual=0.3, call=LINE, call_share=0.8)
-AS_USUAL = Stood(in_loader=0.0, line=LINE, share=0.95, usual=0.6)
-IN_LOADER = Stood(in_loader=0.9, line=LINE, share=0.1, usual=0.3)
-LAUNCHES = Stood(in_loader=0.0, line=LINE, share=0.05, usual=0.1, launching=0.9)
+IN_CALL = IdleLocation(in_loader=0.1, line=LINE, share=0.3, usual=0.3, call=LINE, call_share=0.8)
+AS_USUAL = IdleLocation(in_loader=0.0, line=LINE, share=0.95, usual=0.6)
+IN_LOADER = IdleLocation(in_loader=0.9, line=LINE, share=0.1, usual=0.3)
+LAUNCHES = IdleLocation(in_loader=0.0, line=LINE, share=0.05, usual=0.1, launching=0.9)
 OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 842.0, 50.0)
 
 
@@ -114,24 +116,27 @@ OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 84
         ("input-cpu", signals({**TOO_FEW, "workers_major_faults": 200}, data_wait_share=0.8, loader_workers=2)),
         ("input-stalled", signals(IDLE, start=START - 4, data_wait_share=1.0, loader_workers=12)),
         # eight workers asleep in each image: neither idle nor at work
-        ("input-latency", signals(TRICKLE, start=START - 4, data_wait_share=0.9, loader_workers=8, stood=IN_LOADER)),
+        (
+            "input-latency",
+            signals(TRICKLE, start=START - 4, data_wait_share=0.9, loader_workers=8, idle_location=IN_LOADER),
+        ),
         # what the stacks show counts for more than what was short meanwhile
-        ("trainer-blocked", signals({**TAKEN, "main_cpu_pct": 1}, stood=ELSEWHERE)),
-        ("trainer-blocked", signals({**IDLE, **STORAGE}, stood=ELSEWHERE)),
-        ("main-process", signals(TOO_FEW, stood=ELSEWHERE)),
-        ("main-process", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, stood=ELSEWHERE)),
-        ("main-process", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, stood=IN_CALL)),
-        ("main-process", signals({"main_cpu_pct": 30}, stood=dataclasses.replace(IN_CALL, cpu_pct=95))),
-        ("trainer-blocked", signals({"main_cpu_pct": 30}, stood=dataclasses.replace(IN_CALL, cpu_pct=2))),
-        ("trainer-blocked", signals({"main_cpu_pct": 3}, stood=IN_CALL)),
+        ("trainer-blocked", signals({**TAKEN, "main_cpu_pct": 1}, idle_location=ELSEWHERE)),
+        ("trainer-blocked", signals({**IDLE, **STORAGE}, idle_location=ELSEWHERE)),
+        ("main-process", signals(TOO_FEW, idle_location=ELSEWHERE)),
+        ("main-process", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, idle_location=ELSEWHERE)),
+        ("main-process", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, idle_location=IN_CALL)),
+        ("main-process", signals({"main_cpu_pct": 30}, idle_location=dataclasses.replace(IN_CALL, cpu_pct=95))),
+        ("trainer-blocked", signals({"main_cpu_pct": 30}, idle_location=dataclasses.replace(IN_CALL, cpu_pct=2))),
+        ("trainer-blocked", signals({"main_cpu_pct": 3}, idle_location=IN_CALL)),
         ("main-process", signals({**ONE_CORE, "main_cpu_pct": 900}, gpu={"gpu_util_pct": 28, "sm_active_pct": 7})),
         ("input-latency", signals(TOO_FEW, data_wait_share=0.7, loader=LoaderWork(0.1, 0.0, 0.4))),
         ("input-cpu", signals(TOO_FEW, data_wait_share=0.7, loader=LoaderWork(0.1, 0.0, 0.1))),
-        ("input-cpu", signals(TAKEN, stood=AS_USUAL)),
-        ("input-cpu", signals(TOO_FEW, stood=IN_LOADER)),
-        ("input-stalled", signals(IDLE, stood=IN_LOADER)),
-        ("launch-bound", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, stood=AS_USUAL)),
-        ("launch-bound", signals(ONE_CORE, gpu={"gpu_util_pct": 8, "sm_active_pct": 7}, stood=LAUNCHES)),
+        ("input-cpu", signals(TAKEN, idle_location=AS_USUAL)),
+        ("input-cpu", signals(TOO_FEW, idle_location=IN_LOADER)),
+        ("input-stalled", signals(IDLE, idle_location=IN_LOADER)),
+        ("launch-bound", signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, idle_location=AS_USUAL)),
+        ("launch-bound", signals(ONE_CORE, gpu={"gpu_util_pct": 8, "sm_active_pct": 7}, idle_location=LAUNCHES)),
         ("other-process", signals({}, other_processes=(OTHER,))),
         ("gpu-fault", signals(IDLE, nvml_lost="GPU is lost")),
     ],
@@ -145,7 +150,7 @@ def test_a_cause_is_named_by_its_signals(name, given):
 
 @pytest.mark.parametrize(("name", "workers"), [("input-stalled", IDLE), ("input-latency", SLOW_IMAGES)])
 def test_on_a_machine_that_others_keep_busy_a_wait_for_data_is_one(name, workers):
-    given = signals({**workers, "cpu_pct": 70, "cpu_pressure_pct": 40}, stood=IN_LOADER, loader_workers=12)
+    given = signals({**workers, "cpu_pct": 70, "cpu_pressure_pct": 40}, idle_location=IN_LOADER, loader_workers=12)
     cause = explain(given).cause
     assert (cause.name, cause.confidence) == (name, 0.5)
     assert explain(dataclasses.replace(given, data_wait_share=0.01)).cause.confidence == 0.0
@@ -275,7 +280,11 @@ def test_without_workers_the_main_process_loads_the_data_itself(main_cpu_pct, na
 
 def test_images_that_come_too_slowly_all_the_time_are_no_stall():
     """80 ms of sleep for each image leaves two workers 5 % of a core: what never was otherwise has not stopped."""
-    slow = signals({**IDLE, "workers_cpu_pct": 12, "workers": 12}, stood=Stood(0.9, None, 0.0, None), loader_workers=12)
+    slow = signals(
+        {**IDLE, "workers_cpu_pct": 12, "workers": 12},
+        idle_location=IdleLocation(0.9, None, 0.0, None),
+        loader_workers=12,
+    )
     assert explain(slow).cause.name == "input-stalled"
     assert explain(dataclasses.replace(slow, is_lasting=True)).cause.name == "input-latency"
 
@@ -296,14 +305,20 @@ def test_one_image_that_takes_far_longer_holds_up_all_workers():
 
 def test_a_stopped_worker_is_no_stopped_training():
     stopped = signals({**IDLE, "main_cpu_pct": 1, "trainer_stopped": 1})
-    assert explain(dataclasses.replace(stopped, stood=Stood(0.9, None, 0.0, None))).cause.name == "input-stalled"
-    whole = signals({**IDLE, "trainer_stopped": 13}, stood=Stood(0.9, None, 0.0, None))
+    assert (
+        explain(dataclasses.replace(stopped, idle_location=IdleLocation(0.9, None, 0.0, None))).cause.name
+        == "input-stalled"
+    )
+    whole = signals({**IDLE, "trainer_stopped": 13}, idle_location=IdleLocation(0.9, None, 0.0, None))
     assert explain(whole).cause.name == "trainer-blocked"
-    assert explain(dataclasses.replace(stopped, stood=Stood(0.0, None, 0.0, None))).cause.name == "trainer-blocked"
+    assert (
+        explain(dataclasses.replace(stopped, idle_location=IdleLocation(0.0, None, 0.0, None))).cause.name
+        == "trainer-blocked"
+    )
 
 
 def test_workers_that_wait_for_a_lock_are_said_to():
-    slow = signals({**IDLE, "workers_cpu_pct": 12}, stood=Stood(0.9, None, 0.0, None), is_lasting=True)
+    slow = signals({**IDLE, "workers_cpu_pct": 12}, idle_location=IdleLocation(0.9, None, 0.0, None), is_lasting=True)
     assert "a lock" in explain(dataclasses.replace(slow, loader=LoaderWork(0.0, 0.6))).cause.explanation
     assert "lock" not in explain(dataclasses.replace(slow, loader=LoaderWork(0.0, 0.0))).cause.explanation
 
@@ -313,9 +328,9 @@ def test_workers_that_wait_for_a_lock_are_said_to():
     [(1.0, 0.0, True, True), (0.9, 0.0, True, False), (1.0, 4.0, True, False), (1.0, 0.0, False, False)],
 )
 def test_a_loader_from_which_nothing_comes_hangs_and_is_not_slow(in_loader, util, lasting, hung):
-    stood = dataclasses.replace(IN_LOADER, in_loader=in_loader)
+    idle_location = dataclasses.replace(IN_LOADER, in_loader=in_loader)
     gpu = {"gpu_util_pct": util, "sm_active_pct": 0}
-    stands = signals({**IDLE, "main_cpu_pct": 1}, gpu=gpu, stood=stood, is_lasting=lasting)
+    stands = signals({**IDLE, "main_cpu_pct": 1}, gpu=gpu, idle_location=idle_location, is_lasting=lasting)
     assert (explain(stands).cause.explanation == "no image came any more from the data-loader workers") == hung
     assert any("a batch never came" in each.short for each in explain(stands).advice) == hung
     at_work = explain(dataclasses.replace(stands, loader=LoaderWork(0.0, 0.0)))
@@ -349,10 +364,10 @@ def test_a_main_process_that_is_late_with_a_profiler_on_is_late_for_it(sm_active
         "Stop PyTorch's profiler after a few steps",
         "Turn off `tracemalloc`",
     ]
-    placed = dataclasses.replace(slowed, set_in=(SetIn("tracemalloc", "/a/leak.py", 3),))
+    placed = dataclasses.replace(slowed, setting_locations=(SettingLocation("tracemalloc", "/a/leak.py", 3),))
     assert [each.short for each in explain(placed).advice][1] == "Turn off `tracemalloc` (leak.py:3)"
     assert not explain(dataclasses.replace(slowed, is_lasting=False)).advice
-    assert explain(dataclasses.replace(slowed, stood=IN_CALL)).cause.explanation != explained.cause.explanation
+    assert explain(dataclasses.replace(slowed, idle_location=IN_CALL)).cause.explanation != explained.cause.explanation
     fed = dataclasses.replace(signals({}), is_lasting=True, slow_modes=slowed.slow_modes)
     assert explain(fed).cause.name == "unexplained"
 
@@ -375,7 +390,7 @@ def test_each_mode_that_callbacks_tell_has_its_words():
     assert set(SLOW_MODES) == set(facts.SLOW_MODES)
 
 
-PARTLY = Stood(in_loader=0.0, line=LINE, share=0.4, usual=0.3, call=LINE, call_share=0.4)
+PARTLY = IdleLocation(in_loader=0.0, line=LINE, share=0.4, usual=0.3, call=LINE, call_share=0.4)
 
 
 @pytest.mark.parametrize(
@@ -383,14 +398,14 @@ PARTLY = Stood(in_loader=0.0, line=LINE, share=0.4, usual=0.3, call=LINE, call_s
 )  # hooks in each layer; a logger of YOLO's
 def test_a_gpu_with_few_kernels_is_not_called_launch_bound_where_other_code_runs_between_them(share):
     slow = signals(ONE_CORE, gpu={"gpu_util_pct": 8, "sm_active_pct": 7})
-    stood = dataclasses.replace(LAUNCHES, launching=0.6, **share)
-    assert explain(dataclasses.replace(slow, stood=stood)).cause.name == "main-process"
+    idle_location = dataclasses.replace(LAUNCHES, launching=0.6, **share)
+    assert explain(dataclasses.replace(slow, idle_location=idle_location)).cause.name == "main-process"
 
 
 def test_launching_is_named_where_the_main_process_waits_for_something_else_in_between():
     waits_between = signals({**ONE_CORE, "main_cpu_pct": 62}, gpu={"gpu_util_pct": 24, "sm_active_pct": 16})
-    stood = dataclasses.replace(LAUNCHES, launching=0.7, call=LINE, call_share=0.24, own_share=0.24)
-    assert explain(dataclasses.replace(waits_between, stood=stood)).cause.name == "launch-bound"
+    idle_location = dataclasses.replace(LAUNCHES, launching=0.7, call=LINE, call_share=0.24, own_share=0.24)
+    assert explain(dataclasses.replace(waits_between, idle_location=idle_location)).cause.name == "launch-bound"
     assert explain(waits_between).cause.name == "unexplained"
 
 
@@ -420,7 +435,9 @@ def test_code_in_the_workers_that_keeps_most_cores_busy_is_named_beside_launchin
 
 
 def test_steps_that_fill_more_cores_than_launching_can_are_the_main_process():
-    threads = signals({**ONE_CORE, "main_cpu_pct": 400}, gpu={"gpu_util_pct": 8, "sm_active_pct": 7}, stood=LAUNCHES)
+    threads = signals(
+        {**ONE_CORE, "main_cpu_pct": 400}, gpu={"gpu_util_pct": 8, "sm_active_pct": 7}, idle_location=LAUNCHES
+    )
     assert explain(threads).cause.name == "main-process"
 
 
@@ -434,7 +451,7 @@ def test_a_process_that_only_holds_memory_takes_no_time_of_the_gpu():
 def test_a_full_core_is_named_by_the_function_that_much_of_it_goes_to():
     full = signals(ONE_CORE, gpu={"gpu_util_pct": 8}, is_lasting=True)
     assert explain(full).cause.explanation == "the main process used one CPU core fully"
-    named = explain(dataclasses.replace(full, stood=dataclasses.replace(PARTLY, cpu_pct=95))).cause
+    named = explain(dataclasses.replace(full, idle_location=dataclasses.replace(PARTLY, cpu_pct=95))).cause
     assert (named.name, "in one function for 40 %" in named.explanation) == ("main-process", True)
 
 
@@ -449,13 +466,17 @@ def test_who_computes_in_a_callback_does_not_launch():
     full = signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": 7}, data_wait_share=0.0)
     assert explain(full).cause.name == "launch-bound"
     assert (
-        explain(dataclasses.replace(full, stood=dataclasses.replace(PARTLY, cpu_pct=95))).cause.name == "main-process"
+        explain(dataclasses.replace(full, idle_location=dataclasses.replace(PARTLY, cpu_pct=95))).cause.name
+        == "main-process"
     )
-    assert explain(dataclasses.replace(full, stood=dataclasses.replace(PARTLY, cpu_pct=2))).cause.name == "launch-bound"
+    assert (
+        explain(dataclasses.replace(full, idle_location=dataclasses.replace(PARTLY, cpu_pct=2))).cause.name
+        == "launch-bound"
+    )
 
 
 @pytest.mark.parametrize(
-    ("stood", "name"),
+    ("idle_location", "name"),
     [
         (dataclasses.replace(PARTLY, cpu_pct=2), "trainer-blocked"),
         (dataclasses.replace(PARTLY, cpu_pct=95), "main-process"),
@@ -464,10 +485,10 @@ def test_who_computes_in_a_callback_does_not_launch():
         (dataclasses.replace(PARTLY, cpu_pct=2, share=0.6), "unexplained"),  # most of the time it stood elsewhere
     ],
 )
-def test_much_of_the_time_in_one_function_is_a_cause_where_there_is_no_other(stood, name):
-    given = signals({"main_cpu_pct": 60}, stood=stood)
+def test_much_of_the_time_in_one_function_is_a_cause_where_there_is_no_other(idle_location, name):
+    given = signals({"main_cpu_pct": 60}, idle_location=idle_location)
     assert explain(given).cause.name == name
-    storage = signals({**IDLE, **STORAGE, "main_cpu_pct": 60}, stood=stood)
+    storage = signals({**IDLE, **STORAGE, "main_cpu_pct": 60}, idle_location=idle_location)
     assert explain(storage).cause.name == "input-storage"
 
 
@@ -661,7 +682,7 @@ ONE_FULL_CORE = {**ONE_CORE, "main_cpu_pct": 101}
 
 
 def test_a_thread_that_kept_pythons_lock_is_why_launching_is_slow():
-    found = explain(signals(ONE_FULL_CORE, stood=LAUNCHES, step_s=0.3, busy_thread=EXPORTER))
+    found = explain(signals(ONE_FULL_CORE, idle_location=LAUNCHES, step_s=0.3, busy_thread=EXPORTER))
     assert (found.cause.name, found.cause.explanation.split(",")[0]) == (
         "main-process",
         "another thread kept Python's lock (GIL)",
@@ -671,7 +692,7 @@ def test_a_thread_that_kept_pythons_lock_is_why_launching_is_slow():
 
 
 def test_beside_such_a_thread_a_long_wait_for_the_lock_is_no_c_code():
-    fields = {"stood": LAUNCHES, "step_s": 0.3, "lock_kept": LockKept(1e6, 0.0)}
+    fields = {"idle_location": LAUNCHES, "step_s": 0.3, "lock_kept": LockKept(1e6, 0.0)}
     with_thread = explain(signals(ONE_FULL_CORE, busy_thread=EXPORTER, **fields))
     assert with_thread.cause.explanation.startswith("another thread kept")
     assert explain(signals(ONE_FULL_CORE, **fields)).cause.explanation.startswith("C code waited")
@@ -680,9 +701,9 @@ def test_beside_such_a_thread_a_long_wait_for_the_lock_is_no_c_code():
 @pytest.mark.parametrize(
     "fields",
     [
-        {"stood": ELSEWHERE, "step_s": 9.0},  # a callback of the user's: that is named
-        {"stood": LAUNCHES, "step_s": 9.0, "data_wait_share": 0.8},
-        {"stood": LAUNCHES, "step_s": 0.3, "busy_thread": dataclasses.replace(EXPORTER, main_share=None)},
+        {"idle_location": ELSEWHERE, "step_s": 9.0},  # a callback of the user's: that is named
+        {"idle_location": LAUNCHES, "step_s": 9.0, "data_wait_share": 0.8},
+        {"idle_location": LAUNCHES, "step_s": 0.3, "busy_thread": dataclasses.replace(EXPORTER, main_share=None)},
     ],
 )
 def test_it_is_not_where_the_main_thread_waits_for_something_else(fields):
@@ -692,21 +713,23 @@ def test_it_is_not_where_the_main_thread_waits_for_something_else(fields):
 
 def test_without_its_cpu_a_step_that_no_launching_explains_speaks_for_it():
     unmeasured = dataclasses.replace(EXPORTER, main_share=None)
-    found = explain(signals(ONE_FULL_CORE, stood=LAUNCHES, step_s=23.5, busy_thread=unmeasured))
+    found = explain(signals(ONE_FULL_CORE, idle_location=LAUNCHES, step_s=23.5, busy_thread=unmeasured))
     assert found.cause.explanation.startswith("another thread kept Python's lock")
 
 
 @pytest.mark.parametrize(("call_share", "too_much"), [(0.0, True), (0.4, False)])
 def test_the_time_in_a_function_of_the_users_is_no_launching(call_share, too_much):
-    stood = dataclasses.replace(LAUNCHES, call=LINE, call_share=call_share, cpu_pct=90.0)
-    found = signals(ONE_CORE, gpu={"gpu_util_pct": 10, "sm_active_pct": 5}, stood=stood, step_s=0.6, is_lasting=True)
+    idle_location = dataclasses.replace(LAUNCHES, call=LINE, call_share=call_share, cpu_pct=90.0)
+    found = signals(
+        ONE_CORE, gpu={"gpu_util_pct": 10, "sm_active_pct": 5}, idle_location=idle_location, step_s=0.6, is_lasting=True
+    )
     assert main_process.launches_too_much(found) == too_much
     assert explain(found).cause.explanation.startswith("a step took 0.5 s of CPU work") == too_much
 
 
 def test_one_batch_of_a_drop_says_nothing_of_all_steps():
     """The last batch of a first epoch, of another size, took 5 s: once, and in each training (H200, 2026-11-27)."""
-    fall = signals(ONE_CORE, gpu={"gpu_util_pct": 1, "sm_active_pct": 1}, stood=LAUNCHES, step_s=0.6)
+    fall = signals(ONE_CORE, gpu={"gpu_util_pct": 1, "sm_active_pct": 1}, idle_location=LAUNCHES, step_s=0.6)
     assert "a step took" not in explain(fall).cause.explanation
     in_first = explain(dataclasses.replace(fall, in_first_epoch=True, data_wait_share=0.0))
     assert (in_first.cause.name, in_first.advice) == ("startup", ())
@@ -716,7 +739,9 @@ def test_one_batch_of_a_drop_says_nothing_of_all_steps():
 def test_a_layer_of_the_users_that_takes_most_of_a_pass_is_why_a_step_takes_long(share, leads):
     """A loop over the windows of a feature map: 1.0 s a step, where YOLO26s takes 0.1 s (H200, 2026-11-27)."""
     layer = OwnLayer(Frame("/home/u/windows.py", 27, "forward"), share)
-    slow = signals(ONE_CORE, gpu={"gpu_util_pct": 10, "sm_active_pct": 5}, stood=LAUNCHES, step_s=1.0, is_lasting=True)
+    slow = signals(
+        ONE_CORE, gpu={"gpu_util_pct": 10, "sm_active_pct": 5}, idle_location=LAUNCHES, step_s=1.0, is_lasting=True
+    )
     (advice,) = explain(dataclasses.replace(slow, own_layer=layer)).advice
     look = "Look at `forward` (windows.py:27): your layer takes 89 % of the model's forward pass"
     assert (advice.short == look) == leads
@@ -738,15 +763,15 @@ def test_a_training_on_few_cores_is_given_more_unless_its_own_code_chose_them():
     on_two = dataclasses.replace(lasting, host=signal_table({**FED, "main_cores": 2, "worker_cores": 2}, busy, START))
     short = "Give the training more CPU cores than the 2 that it may use"
     assert [each.short for each in explain(on_two).advice] == [short]
-    place = (SetIn("affinity", "/home/me/binding.py", 14),)
+    place = (SettingLocation("affinity", "/home/me/binding.py", 14),)
     short = "Let each process use more CPU cores (binding.py:14)"
-    assert [each.short for each in explain(dataclasses.replace(on_two, set_in=place)).advice] == [short]
+    assert [each.short for each in explain(dataclasses.replace(on_two, setting_locations=place)).advice] == [short]
 
 
 def test_a_rank_on_few_cores_is_given_more_and_the_line_that_binds_it_is_named():
     busy = {"main_cpu_pct": 96, "workers_cpu_pct": 280, "main_cores": 2, "cpu_pressure_pct": 29, "workers": 24}
-    place = (SetIn("affinity", "/home/me/binding.py", 14),)
-    lasting = dataclasses.replace(signals(busy, is_lasting=True, cores=32), set_in=place)
+    place = (SettingLocation("affinity", "/home/me/binding.py", 14),)
+    lasting = dataclasses.replace(signals(busy, is_lasting=True, cores=32), setting_locations=place)
     explained = explain(dataclasses.replace(lasting, host=signal_table({**FED, "main_cores": 2}, busy, START)))
     assert explained.cause.explanation == "one rank may use only 2 of 32 CPU cores"
     short = "Give the rank that may use only 2 CPU cores more of them (binding.py:14)"

@@ -8,7 +8,7 @@ import pytest
 from gpu_report.analyse.causes import explain, host
 from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
 from gpu_report.analyse.signals.other_programs import programs_in, typical_programs
-from gpu_report.analyse.signals.stack_habits import Stood
+from gpu_report.analyse.signals.stack_habits import IdleLocation
 from gpu_report.model import Frame, OtherProgram
 
 START, END = 30.0, 45.0
@@ -97,32 +97,45 @@ def test_others_that_slowed_nothing_are_no_cause(values):
     assert host.cores_shared(signals(values, looks)) is None
 
 
-def stood(**fields):
+def idle_location(**fields):
     """A main process that stood in a line in which it is seldom otherwise."""
-    return Stood(0.1, Frame("/x/ultralytics/models/yolo/detect/train.py", 119, "preprocess_batch"), 0.7, 0.1, **fields)
+    return IdleLocation(
+        0.1, Frame("/x/ultralytics/models/yolo/detect/train.py", 119, "preprocess_batch"), 0.7, 0.1, **fields
+    )
 
 
 LESS = {**FULL, "main_cpu_pct": 3, "workers_cpu_pct": 60}
 
 
 def test_a_main_process_that_got_no_core_stands_anywhere():
-    cause = explain(signals(LESS, (look("stress-ng", 5000),), stood=stood(cpu_pct=94.0))).cause
+    cause = explain(signals(LESS, (look("stress-ng", 5000),), idle_location=idle_location(cpu_pct=94.0))).cause
     assert cause.explanation == "the program stress-ng of user bob (40 processes) used 50 of the 64 CPU cores"
 
 
 @pytest.mark.parametrize(
     ("values", "looks", "where"),
     [
-        (LESS, (), stood(cpu_pct=94.0)),  # nobody knows who: what the main process did there is the cause
-        (LESS, (look("simulate", 5000, 0.0, END),), stood(cpu_pct=94.0)),  # they were there before
-        (LESS, (look("stress-ng", 5000),), stood(call=Frame("a.py", 1, "log"), call_share=0.9)),  # it may have asked
-        ({**FULL, "main_cpu_pct": 100, "workers_cpu_pct": 400}, (look("stress-ng", 5000),), stood(cpu_pct=94.0)),
+        (LESS, (), idle_location(cpu_pct=94.0)),  # nobody knows who: what the main process did there is the cause
+        (LESS, (look("simulate", 5000, 0.0, END),), idle_location(cpu_pct=94.0)),  # they were there before
+        (
+            LESS,
+            (look("stress-ng", 5000),),
+            idle_location(call=Frame("a.py", 1, "log"), call_share=0.9),
+        ),  # it may have asked
+        (
+            {**FULL, "main_cpu_pct": 100, "workers_cpu_pct": 400},
+            (look("stress-ng", 5000),),
+            idle_location(cpu_pct=94.0),
+        ),
     ],
 )
 def test_a_main_process_that_stands_elsewhere_by_itself_is_not_crowded_out(values, looks, where):
     typical = typical_programs(looks, [(0.0, 25.0)])
-    assert not host.cpu_lost_to_new_programs(signals(values, looks, stood=where, typical_programs=typical))
-    assert "of the 64" not in explain(signals(values, looks, stood=where, typical_programs=typical)).cause.explanation
+    assert not host.cpu_lost_to_new_programs(signals(values, looks, idle_location=where, typical_programs=typical))
+    assert (
+        "of the 64"
+        not in explain(signals(values, looks, idle_location=where, typical_programs=typical)).cause.explanation
+    )
 
 
 def test_a_name_from_outside_becomes_no_code():

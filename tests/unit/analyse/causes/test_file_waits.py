@@ -9,7 +9,7 @@ from gpu_report.analyse.causes.file_waits import wait_words
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS
-from gpu_report.analyse.signals.stack_habits import Stood
+from gpu_report.analyse.signals.stack_habits import IdleLocation
 from gpu_report.model import LockHeld, ProcessWait
 
 NFS = ProcessWait(2.0, 10.0, 7, "main", "D", "rpc_wait_bit_killable", "read", "/mnt/nfs/a.npy", "nfs4")
@@ -52,9 +52,9 @@ def test_other_waits_are_no_cause_by_themselves(wait):
 def test_a_worker_that_waits_for_the_network_is_input():
     worker = changed(role="worker", pid=8)
     assert explain(of(worker)).cause.name == "input-storage"
-    assert explain(of(worker, stood=Stood(0.9, None, 0.0, None))).cause.name == "input-storage"
+    assert explain(of(worker, idle_location=IdleLocation(0.9, None, 0.0, None))).cause.name == "input-storage"
     assert (
-        explain(of(worker, stood=Stood(0.1, None, 0.0, None))).cause.name == "unexplained"
+        explain(of(worker, idle_location=IdleLocation(0.1, None, 0.0, None))).cause.name == "unexplained"
     )  # the trainer did not wait for it
     assert explain(of(changed(role="worker", filesystem="fuse"))).cause.name == "input-storage"
     assert explain(of(changed(role="worker", filesystem="ext4"))).cause.name == "unexplained"  # the pressures say

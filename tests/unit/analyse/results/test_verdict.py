@@ -10,7 +10,7 @@ from support.samples import analysis_of
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict import sentences
-from gpu_report.analyse.results.verdict.from_moments import momentary
+from gpu_report.analyse.results.verdict.from_drops import drop_leads
 from gpu_report.analyse.results.verdict.lead import Lead
 from gpu_report.analyse.results.verdict.work import with_cause
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Options, Phase, RecordedEvent, Sentence
@@ -230,7 +230,7 @@ def test_what_took_time_for_no_known_reason_is_called_what_it_is(rule, count, sa
         dataclasses.replace(drop, id=f"{rule}-{n}", rule=rule, start_t_s=100.0 * n, end_t_s=100.0 * n + 20)
         for n in range(count)
     ]
-    (lead,) = momentary(build_context(make_run(readings((90, 400))), Options()), alike, (), 1)
+    (lead,) = drop_leads(build_context(make_run(readings((90, 400))), Options()), alike, (), 1)
     assert lead.sentence.text == f"{said}; the cause is unknown."
 
 

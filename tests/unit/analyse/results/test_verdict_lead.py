@@ -9,10 +9,10 @@ from support.samples import SAMPLES, analysis_of, run_of
 from gpu_report.analyse import analyse
 from gpu_report.analyse.advice.resume_or_restart import NEXT_TIME
 from gpu_report.analyse.build_context import build_context
-from gpu_report.analyse.results.verdict.from_moments import momentary
+from gpu_report.analyse.results.verdict.from_drops import drop_leads
 from gpu_report.analyse.results.verdict.from_starts import slow_starts
 from gpu_report.analyse.results.verdict.lead import LOOK, Lead, affected_epochs
-from gpu_report.analyse.results.verdict.lead_details import beside_lead, projected
+from gpu_report.analyse.results.verdict.lead_details import also_worth_changing, projected
 from gpu_report.analyse.results.verdict.leads import leads
 from gpu_report.catalogue import ENDS_SHARE_KEY
 from gpu_report.load import load_run
@@ -218,7 +218,7 @@ def test_a_drop_that_lasts_to_the_end_of_what_was_seen_is_said_to_go_on(ends_s, 
     assert context.trainings[0].train_spans[-1][1] == pytest.approx(110, abs=1)
     fell = finding_of("drop", Cause("input-cpu", 0.9, "Images came late"), (70, ends_s), 30)
     where = CodeLocation("workers", "bend", "/work/own.py", 10, 0.9)
-    (said,) = momentary(context, [dataclasses.replace(fell, where=(where,))], (), 1)
+    (said,) = drop_leads(context, [dataclasses.replace(fell, where=(where,))], (), 1)
     assert said.sentence.text == f"Look at `bend` (own.py:10): the GPU was idle {words}."
 
 
@@ -235,4 +235,4 @@ def test_what_all_epochs_come_to_stands_behind_the_setting_that_it_is_of():
 
 def test_what_holds_back_several_ranks_alike_is_said_once():
     same = [Lead(Sentence(LOOK, "Look at `exchange`.", (name,), "main-process", names_own=True), 9.0) for name in "abc"]
-    assert list(beside_lead(same, [])) == []
+    assert list(also_worth_changing(same, [])) == []

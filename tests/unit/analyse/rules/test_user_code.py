@@ -97,7 +97,7 @@ def test_a_loss_during_which_the_gpu_still_works_holds_up_a_gpu_that_waits():
     assert (finding.where[0].function, finding.where[0].line) == ("rare_weight", 18)
     assert finding.where[0].share == pytest.approx(0.12, abs=0.005)
     context = build_context(run, Options())
-    assert context.signals.of_training(0, context.trainings[0]).stood.call_share < OWN_SHARE
+    assert context.signals.of_training(0, context.trainings[0]).idle_location.call_share < OWN_SHARE
 
 
 def test_what_it_took_is_all_of_its_time():

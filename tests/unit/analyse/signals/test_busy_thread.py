@@ -61,19 +61,19 @@ def test_the_line_in_which_it_sleeps_is_not_the_one_that_keeps_python_busy():
     assert ThreadHabits(process(*looks(10, 0.9, 0.0, number=5))).within([(0.0, 10.0)]).line.line == 63
 
 
-def stood(*stays, name="Thread"):
+def thread(*stays, name="Thread"):
     start, end, number = np.array(stays, dtype=float).T
     return ThreadStacks(name, start, end, number.astype(np.int32))
 
 
 def test_without_its_cpu_it_is_one_that_stood_in_your_own_python_at_most_looks():
-    found = ThreadHabits(process(threads=(stood((0, 8, 1), (8, 10, 2)),))).within([(0.0, 10.0)])
+    found = ThreadHabits(process(threads=(thread((0, 8, 1), (8, 10, 2)),))).within([(0.0, 10.0)])
     assert (found.line.line, found.share, found.main_share) == (61, pytest.approx(0.8), None)
-    assert ThreadHabits(process(threads=(stood((0, 10, 2)),))).within([(0.0, 10.0)]) is None  # in C, which may wait
-    assert ThreadHabits(process(threads=(stood((0, 10, 3)),))).within([(0.0, 10.0)]) is None  # none of the user's
+    assert ThreadHabits(process(threads=(thread((0, 10, 2)),))).within([(0.0, 10.0)]) is None  # in C, which may wait
+    assert ThreadHabits(process(threads=(thread((0, 10, 3)),))).within([(0.0, 10.0)]) is None  # none of the user's
 
 
 def test_where_no_stack_says_what_it_calls_nobody_knows_who_waits():
     silent = {number: tuple(each._replace(called="") for each in stack) for number, stack in STACKS.items()}
-    old = dataclasses.replace(process(threads=(stood((0, 10, 1)),)), stacks=silent)
+    old = dataclasses.replace(process(threads=(thread((0, 10, 1)),)), stacks=silent)
     assert ThreadHabits(old).within([(0.0, 10.0)]) is None

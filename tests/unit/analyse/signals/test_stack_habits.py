@@ -11,7 +11,7 @@ from gpu_report.analyse.signals.cpu_in_place import cpu_in_place
 from gpu_report.analyse.signals.idle_stacks import main_idle_stacks
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
 from gpu_report.analyse.signals.signals_index import SignalsIndex
-from gpu_report.analyse.signals.stack_habits import StackHabits, stood_of
+from gpu_report.analyse.signals.stack_habits import StackHabits, idle_location_of
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.model import Frame, Phase, Probes
 
@@ -27,9 +27,9 @@ def readings(t_s, cpu):
 
 
 def test_a_line_in_which_it_does_not_stand_while_the_gpu_works_is_unusual():
-    stood = habits((0, 20, TRAINS), (20, 30, LOGS), util=[90] * 20 + [0] * 10).within([(20, 30)])
-    assert (stood.line, stood.share, stood.in_loader) == (LOG, pytest.approx(1), 0)
-    assert stood.usual == 0
+    found = habits((0, 20, TRAINS), (20, 30, LOGS), util=[90] * 20 + [0] * 10).within([(20, 30)])
+    assert (found.line, found.share, found.in_loader) == (LOG, pytest.approx(1), 0)
+    assert found.usual == 0
 
 
 PASS = Frame("/venv/lib/python3.11/site-packages/ultralytics/nn/tasks.py", 140, "predict")
@@ -77,21 +77,21 @@ def test_of_a_decorated_function_the_one_that_takes_the_time_is_named(within, na
 
 def test_a_stall_that_recurs_is_no_habit_for_the_gpu_does_nothing_in_it():
     stays = [stay for n in range(0, 60, 20) for stay in ((n, n + 10, TRAINS), (n + 10, n + 20, LOGS))]
-    stood = habits(*stays, util=([90] * 10 + [0] * 10) * 3).within([(30, 40)])
-    assert stood.line == LOG
-    assert stood.usual < 0.05
+    found = habits(*stays, util=([90] * 10 + [0] * 10) * 3).within([(30, 40)])
+    assert found.line == LOG
+    assert found.usual < 0.05
 
 
 def test_a_slow_gpu_leaves_the_trainer_in_its_usual_lines():
-    stood = habits((0, 30, TRAINS), util=[90] * 20 + [20] * 10).within([(20, 30)])
-    assert (stood.line, stood.share) == (TRAINER, pytest.approx(1))
-    assert stood.usual == pytest.approx(1)
+    found = habits((0, 30, TRAINS), util=[90] * 20 + [20] * 10).within([(20, 30)])
+    assert (found.line, found.share) == (TRAINER, pytest.approx(1))
+    assert found.usual == pytest.approx(1)
 
 
 def test_waiting_for_the_loader_is_a_share_of_its_own():
-    stood = habits((0, 20, TRAINS), (20, 28, WAITS), (28, 30, LOGS), util=[90] * 20 + [0] * 10).within([(20, 30)])
-    assert stood.in_loader == pytest.approx(0.8)
-    assert (stood.line, stood.share) == (LOG, pytest.approx(0.2))
+    found = habits((0, 20, TRAINS), (20, 28, WAITS), (28, 30, LOGS), util=[90] * 20 + [0] * 10).within([(20, 30)])
+    assert found.in_loader == pytest.approx(0.8)
+    assert (found.line, found.share) == (LOG, pytest.approx(0.2))
 
 
 def test_what_is_usual_is_that_of_the_same_phase_and_unknown_where_it_was_met_but_once():
@@ -110,10 +110,10 @@ BACKWARD = (Frame("/venv/lib/python3.11/site-packages/torch/autograd/graph.py", 
     [([100] * 10, LOG, 0.6), (None, LOG, 0.6), ([3] * 10, TRAINER, 0.0)],  # the last one hangs there
 )
 def test_a_steps_launching_is_a_share_of_its_own_as_long_as_the_process_uses_the_cpu(cpu, line, launching):
-    stood = habits((0, 6, BACKWARD), (6, 10, LOGS), util=[0] * 10, cpu=cpu).within([(0, 10)])
-    assert stood.launching == pytest.approx(launching)
-    assert stood.line == line
-    assert stood.own_share == pytest.approx(0.4)
+    found = habits((0, 6, BACKWARD), (6, 10, LOGS), util=[0] * 10, cpu=cpu).within([(0, 10)])
+    assert found.launching == pytest.approx(launching)
+    assert found.line == line
+    assert found.own_share == pytest.approx(0.4)
 
 
 def test_too_few_notes_say_nothing():
@@ -124,23 +124,23 @@ def test_of_several_processes_that_feed_a_gpu_the_one_counts_that_waits_least_fo
     waits = habits((0, 20, TRAINS), (20, 30, WAITS), util=[90] * 20 + [0] * 10)
     logs = habits((0, 20, TRAINS), (20, 30, LOGS), util=[90] * 20 + [0] * 10)
     other = habits((0, 30, READS), util=[0] * 30, gpu=1)
-    assert stood_of([waits, logs, other], 0, [(20, 30)]).line == LOG
-    assert stood_of([other], 0, [(20, 30)]) is None
+    assert idle_location_of([waits, logs, other], 0, [(20, 30)]).line == LOG
+    assert idle_location_of([other], 0, [(20, 30)]) is None
 
 
 def test_a_function_of_the_users_counts_as_one_wherever_it_stands_in_it():
     draws, sends = (Frame("/home/me/log.py", n, "send") for n in (10, 11))
     stays = [(n, n + 3, (line, *LOGS)) for n, line in zip(range(0, 30, 3), [draws, sends] * 5, strict=True)]
-    stood = habits(*stays, util=[0] * 30, cpu=[2] * 30).within([(0, 30)])
-    assert (stood.call.function, stood.call_share) == (LOG.function, pytest.approx(1))
-    assert stood.share == pytest.approx(0.5)
-    assert stood.is_in_call
-    assert stood.cpu_pct == pytest.approx(2)
+    found = habits(*stays, util=[0] * 30, cpu=[2] * 30).within([(0, 30)])
+    assert (found.call.function, found.call_share) == (LOG.function, pytest.approx(1))
+    assert found.share == pytest.approx(0.5)
+    assert found.is_in_call
+    assert found.cpu_pct == pytest.approx(2)
 
 
 def test_a_training_that_stands_in_no_function_of_the_users_has_no_call():
-    stood = habits((0, 30, TRAINS), util=[20] * 30, cpu=[100] * 30).within([(0, 30)])
-    assert (stood.call, stood.call_share, stood.is_in_call) == (None, 0, False)
+    found = habits((0, 30, TRAINS), util=[20] * 30, cpu=[100] * 30).within([(0, 30)])
+    assert (found.call, found.call_share, found.is_in_call) == (None, 0, False)
 
 
 @pytest.mark.parametrize("waits_pct", [0.0, 8.0, 75.0, 100.0])
@@ -188,8 +188,8 @@ def test_of_several_ranks_no_cpu_is_known_for_the_host_tells_of_the_busiest():
     sleeps = process((0, 30, LOGS), role="rank 0", pid=1)
     for stacks, known in (((sleeps,), True), ((sleeps, process((0, 30, TRAINS), role="rank 1", pid=2)), False)):
         run = dataclasses.replace(of, host=host, stacks=stacks, processes=of.processes.iloc[:0])
-        stood = SignalsIndex(run, [series(*[0] * 30)], []).of(0, 0.0, 30.0).stood
-        assert (stood.is_alone, stood.cpu_pct is not None) == (known, known)
+        found = SignalsIndex(run, [series(*[0] * 30)], []).of(0, 0.0, 30.0).idle_location
+        assert (found.is_alone, found.cpu_pct is not None) == (known, known)
 
 
 def test_what_workers_did_is_that_of_the_interval():
@@ -212,5 +212,5 @@ def test_looks_at_the_cpu_in_a_place_say_more_than_readings_of_the_host(ran, cpu
         dataclasses.replace(process((0, 30, LOGS)), probes=Probes(at_s, np.array(ran))), [series(*[0] * 30)]
     )
     host = readings(np.arange(1.0, 31), [40] * 30)
-    stood = StackHabits(stacks, [Phase("train", None, 0, 1000, "callbacks")], host).within([(0, 30)])
-    assert stood.cpu_pct == pytest.approx(cpu_pct)
+    found = StackHabits(stacks, [Phase("train", None, 0, 1000, "callbacks")], host).within([(0, 30)])
+    assert found.cpu_pct == pytest.approx(cpu_pct)

@@ -13,7 +13,7 @@ from gpu_report.load import load_run
 from gpu_report.load.limits import SHORT, Limits
 from gpu_report.load.run_clock import Boot, RunClock
 from gpu_report.load.yolo.callbacks import Outside, load_inside, with_versions
-from gpu_report.model import Recording, SetIn, YoloRun
+from gpu_report.model import Recording, SettingLocation, YoloRun
 from gpu_report.render.run.summary_json import build_summary
 
 START = 1_800_000_000
@@ -417,4 +417,4 @@ def test_where_something_was_set_is_read_once_and_what_makes_no_sense_is_left_ou
     lines = [line(2.0, "set_in", **each) for each in (told, told, *odd)]
     (tmp_path / "7.jsonl").write_text(run_line() + "".join(lines))
     ((run,), _) = load_inside(tmp_path, CLOCK, END_S, (), Outside())
-    assert run.set_in == (SetIn("tf32", "/a/train.py", 7),)
+    assert run.setting_locations == (SettingLocation("tf32", "/a/train.py", 7),)

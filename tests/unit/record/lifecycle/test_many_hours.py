@@ -23,7 +23,7 @@ from gpu_report.record.gpu.sampler import GpuWatch
 from gpu_report.record.lifecycle import tick_loop
 from gpu_report.record.lifecycle.recording import OpenRecording
 from gpu_report.record.lifecycle.stop_request import End
-from gpu_report.record.lifecycle.tick_loop import Session, Surroundings
+from gpu_report.record.lifecycle.tick_loop import Session, SessionSources
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.run_folder_writer import Journal
 
@@ -107,7 +107,7 @@ def test_hours_of_ticks_drift_by_nothing_and_keep_nothing(fast, tmp_path):
     said = []
     journal = Journal(tmp_path / "run", said.append)
     gpus = FlappingGpus()
-    recording = Session(RecordOptions(interval_s=1.0), Surroundings(journal, gpus, BrokenYolo(), None), said.append)
+    recording = Session(RecordOptions(interval_s=1.0), SessionSources(journal, gpus, BrokenYolo(), None), said.append)
     tracemalloc.start()
     began = time.monotonic()
     try:

@@ -5,7 +5,7 @@ import pytest
 
 from gpu_report import schema
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.lifecycle import whose
+from gpu_report.record.lifecycle import user_and_project
 from gpu_report.record.lifecycle.run_json import at_start
 from gpu_report.record.options import RecordOptions
 
@@ -52,7 +52,7 @@ def test_of_slurm_the_jobs_number_is_kept_and_not_its_partition(monkeypatch, fou
     ],
 )
 def test_whose_it_is_is_what_variables_say_else_whom_the_machine_knows(monkeypatch, variables, user, project):
-    for name in (*whose.USER_VARIABLES, *whose.PROJECT_VARIABLES):
+    for name in (*user_and_project.USER_VARIABLES, *user_and_project.PROJECT_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)

@@ -8,7 +8,7 @@ import pytest
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.gpu.process_owners import Owners
 from gpu_report.record.lifecycle import tick_loop
-from gpu_report.record.lifecycle.tick_loop import Session, Surroundings
+from gpu_report.record.lifecycle.tick_loop import Session, SessionSources
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.run_folder_writer import Journal
 
@@ -33,7 +33,7 @@ def recording(tmp_path, monkeypatch):
     said = []
     journal = Journal(tmp_path / "run", said.append)
     options = RecordOptions(interval_s=1.0)
-    running = Session(options, Surroundings(journal, NoGpus(), BrokenYolo(), None), said.append)
+    running = Session(options, SessionSources(journal, NoGpus(), BrokenYolo(), None), said.append)
 
     def play(*moments):
         for moment in moments:
@@ -78,7 +78,9 @@ def test_a_mistake_of_ours_is_said_once_and_costs_nothing_else(recording):
 
 def test_no_stacks_looks_at_no_process(recording, monkeypatch):
     _, running, _ = recording
-    without = Session(RecordOptions(stacks=False), Surroundings(running._journal, NoGpus(), BrokenYolo(), None), print)
+    without = Session(
+        RecordOptions(stacks=False), SessionSources(running._journal, NoGpus(), BrokenYolo(), None), print
+    )
     for session, looks in ((running, 1), (without, 0)):
         seen = []
         monkeypatch.setattr(tick_loop.DropDumps, "tick", lambda *_, seen=seen: seen.append(1))

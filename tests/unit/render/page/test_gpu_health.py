@@ -1,7 +1,7 @@
 import pytest
 
 from gpu_report.model import Gpu
-from gpu_report.render.page.gpu_health import alarms, standing
+from gpu_report.render.page.gpu_health import alarms, health_counters
 
 SOUND = {
     "recovery_action": "none",
@@ -23,7 +23,7 @@ def gpu(**changes):
 
 def test_what_stood_before_the_run_is_no_alarm():
     assert alarms(gpu()) == ()
-    assert standing(gpu()) == (
+    assert health_counters(gpu()) == (
         "At the end of the run: no memory errors since the driver was loaded, "
         "7 corrected and 1 uncorrected in the GPU's life, 2 remapped rows, 12 PCIe replays."
     )
@@ -65,8 +65,12 @@ def test_a_counter_that_went_back_is_a_loaded_driver_not_a_change():
 def test_a_recorder_that_was_killed_leaves_how_it_stood_at_the_start():
     killed = Gpu(0, health_start=SOUND)
     assert alarms(killed) == ()
-    assert standing(killed).startswith("At the start of the run: ")
+    assert health_counters(killed).startswith("At the start of the run: ")
 
 
 def test_nothing_known_says_nothing():
-    assert (alarms(Gpu(0)), standing(Gpu(0)), standing(Gpu(0, health_start={}, health_end={}))) == ((), "", "")
+    assert (alarms(Gpu(0)), health_counters(Gpu(0)), health_counters(Gpu(0, health_start={}, health_end={}))) == (
+        (),
+        "",
+        "",
+    )

@@ -312,8 +312,8 @@ def test_a_function_that_is_called_as_a_part_of_a_call_takes_no_word_from_the_ve
 
 
 def test_the_file_of_a_line_that_sets_something_is_hidden_wherever_it_is_named(analysis: model.Analysis) -> None:
-    place = model.SetIn("tf32", "/home/okapi/ward/tapir_train.py", 8)
-    inside = model.InsideRun(1, 0, 7, "train", {}, (), (), "finished", set_in=(place,))
+    place = model.SettingLocation("tf32", "/home/okapi/ward/tapir_train.py", 8)
+    inside = model.InsideRun(1, 0, 7, "train", {}, (), (), "finished", setting_locations=(place,))
     said = "Unset it (tapir_train.py:8)."
     told = replace(
         analysis,
@@ -321,6 +321,6 @@ def test_the_file_of_a_line_that_sets_something_is_hidden_wherever_it_is_named(a
         verdict=model.Verdict((model.Sentence("fix", said),)),
     )
     shared = redact(told)
-    (hidden,) = shared.run.inside[0].set_in
+    (hidden,) = shared.run.inside[0].setting_locations
     assert (hidden.name, hidden.line) == ("tf32", 8)
     assert "tapir" not in hidden.file + shared.verdict.text + render_html(shared)

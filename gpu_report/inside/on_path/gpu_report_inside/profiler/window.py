@@ -63,7 +63,7 @@ class Window:
         if shutil.disk_usage(tempfile.gettempdir()).free < space << 20:
             self._tell(failed="no_space")
             return
-        _let_cupti_go()
+        _release_cupti()
         self._profiler = _profiler(self._discarded, self._plan, self._export)
         if self._layers is not None:
             self._layers.name()
@@ -163,7 +163,7 @@ def _profiler(discarded: int, plan: Plan, export: Callable[[Any], None]) -> Any:
     return kineto.profile(activities=activities, schedule=schedule, on_trace_ready=export, record_shapes=plan.full)
 
 
-def _let_cupti_go() -> None:
+def _release_cupti() -> None:
     """Have the GPU no longer watched after the window, where that is safe and nobody has decided it.
 
     On an H100 steps stayed 60 % slower without (torch 2.11, YOLO26n, batch 4), and were as before with it.

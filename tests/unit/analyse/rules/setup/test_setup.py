@@ -13,7 +13,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.rules.setup.storage import faster_place
 from gpu_report.analyse.signals.filesystems import mount_of
 from gpu_report.catalogue import SLOW_IMAGES_KEY
-from gpu_report.model import Frame, InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, SetIn, YoloRun
+from gpu_report.model import Frame, InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, SettingLocation, YoloRun
 
 SECONDS = 120
 FITTING = {"torch": "2.11.0+cu130", "cuda": "13.0", "device": "cuda:0"}
@@ -158,7 +158,7 @@ def test_a_gpu_that_the_users_own_code_hides_is_named_with_its_line():
     told = {**FITTING, "device": "cpu", "gpus_hidden": True}
     run = trained(told, args={}, util=0.0, cuda="13.0", cuda_visible_devices="2")  # what it was started with
     (mine,) = run.inside
-    hidden = dataclasses.replace(mine, set_in=(SetIn("no_gpu", "/home/me/environment.py", 4),))
+    hidden = dataclasses.replace(mine, setting_locations=(SettingLocation("no_gpu", "/home/me/environment.py", 4),))
     (finding,) = odds(dataclasses.replace(run, inside=(hidden,)))
     assert finding.advice[0].short == "Leave CUDA_VISIBLE_DEVICES as it is (environment.py:4)"
 
@@ -270,20 +270,22 @@ def test_a_debugging_mode_is_named_where_a_training_is_too_short_to_be_judged():
     assert analyse(run).verdict.sentences[0].text.startswith("Unset `CUDA_LAUNCH_BLOCKING`, which is for debugging: ")
 
 
-def set_in(run, *names):
+def setting_locations(run, *names):
     """Return the run with lines that set these: the first in train.py:7, the next in train.py:8."""
-    places = tuple(SetIn(name, "/home/me/train.py", 7 + number) for number, name in enumerate(names))
-    return dataclasses.replace(run, inside=tuple(dataclasses.replace(each, set_in=places) for each in run.inside))
+    places = tuple(SettingLocation(name, "/home/me/train.py", 7 + number) for number, name in enumerate(names))
+    return dataclasses.replace(
+        run, inside=tuple(dataclasses.replace(each, setting_locations=places) for each in run.inside)
+    )
 
 
 def test_the_line_that_sets_something_stands_in_what_to_do():
-    run = set_in(trained({**FITTING, "slow_modes": ["cudnn_off"]}), "cudnn_off", "tf32")
+    run = setting_locations(trained({**FITTING, "slow_modes": ["cudnn_off"]}), "cudnn_off", "tf32")
     assert odds(run)[0].advice[0].short == "Remove `torch.backends.cudnn.enabled = False` (train.py:7)"
     settings = {**FITTING, "amp": False, "tf32": False, "compute_capability": 9.0}
-    run = set_in(trained(settings, args={"amp": False}), "cudnn_off", "tf32")
+    run = setting_locations(trained(settings, args={"amp": False}), "cudnn_off", "tf32")
     assert "`torch.backends.cudnn.allow_tf32 = True` (train.py:8)" in odds(run)[0].advice[0].text
     settings = {**FITTING, "omp_num_threads": 64, "torch_threads": 64}
-    (finding,) = odds(set_in(trained(settings, cores=8, cores_online=8), "threads"))
+    (finding,) = odds(setting_locations(trained(settings, cores=8, cores_online=8), "threads"))
     assert "Set OMP_NUM_THREADS=8 (train.py:7)" in finding.advice[0].text
 
 

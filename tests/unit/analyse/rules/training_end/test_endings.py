@@ -35,7 +35,7 @@ from gpu_report.model import (
     Progress,
     Raised,
     RecordedEvent,
-    SetIn,
+    SettingLocation,
     YoloRun,
 )
 from gpu_report.render.comparison.rows import finding_words
@@ -54,7 +54,7 @@ def rank(
     ended=None,
     error=None,
     end=END,
-    heard=None,
+    kernel_log_counts=None,
     last=("train", 5, ""),
     before=(("validation", 4, 2.0),),
     run=1,
@@ -67,8 +67,12 @@ def rank(
         phases.append(Phase(other, of, t_s, t_s + seconds, "inside"))
         t_s += seconds
     phases.append(Phase(name, epoch, t_s, end, "inside", detail))
-    heard = end - 2.0 if heard is None else heard
-    progress = tuple(Progress(float(t), 1, 0.0) for t in np.arange(13.0, heard + 0.1, 3.0)) if name == "train" else ()
+    kernel_log_counts = end - 2.0 if kernel_log_counts is None else kernel_log_counts
+    progress = (
+        tuple(Progress(float(t), 1, 0.0) for t in np.arange(13.0, kernel_log_counts + 0.1, 3.0))
+        if name == "train"
+        else ()
+    )
     done = (InsideEpoch(4, 1, 10.0, 20.0, 100, 10, 0.0, 0.0, 0.0),)
     told = {"epochs": 30, "patience": 3, **settings}
     return InsideRun(run, number, 41 + number, "train", told, tuple(phases), done, ended, error, progress)
@@ -434,9 +438,9 @@ def test_a_nan_gradient_ends_a_training_only_as_anomaly_detection_is_on(amp, adv
 
 
 def test_the_line_that_switched_anomaly_detection_on_is_named():
-    place = SetIn("detect_anomaly", "/home/me/train.py", 8)
+    place = SettingLocation("detect_anomaly", "/home/me/train.py", 8)
     crashed = rank(ended="exception", error="RuntimeError", amp=True)
-    crashed = dataclasses.replace(crashed, raised=Raised(code=NAN_GRADIENT), set_in=(place,))
+    crashed = dataclasses.replace(crashed, raised=Raised(code=NAN_GRADIENT), setting_locations=(place,))
     (finding,) = ends(recorded(crashed))
     assert finding.advice[0].text.startswith("Turn off `torch.autograd.set_detect_anomaly` (train.py:8): with AMP")
 
@@ -581,7 +585,10 @@ HUNG = {"duration": 300, "util": 100.0}
 )
 def test_a_training_that_stopped_telling_hung(events, words):
     run = recorded(
-        rank(end=280.0, heard=70.0), events=events, host={"main_cpu_pct": 100.0, "trainer_stopped": 0.0}, **HUNG
+        rank(end=280.0, kernel_log_counts=70.0),
+        events=events,
+        host={"main_cpu_pct": 100.0, "trainer_stopped": 0.0},
+        **HUNG,
     )
     (finding,) = ends(run)
     assert finding.summary == words
@@ -594,16 +601,20 @@ def test_a_training_that_stopped_telling_hung(events, words):
 
 def test_a_training_that_a_signal_had_stopped_did_not_hang_by_itself():
     host = {"trainer_stopped": [0.0] * 71 + [9.0] * 229}
-    (left,) = ends(recorded(rank(end=280.0, heard=70.0), host=host, **HUNG))
+    (left,) = ends(recorded(rank(end=280.0, kernel_log_counts=70.0), host=host, **HUNG))
     assert left.summary == "The training was paused by a signal in epoch 5: it reported nothing for its last 3 min 30 s"
-    run = recorded(rank(end=280.0, heard=70.0), events=[command(280.0, signal="SIGKILL")], host=host, **HUNG)
+    run = recorded(
+        rank(end=280.0, kernel_log_counts=70.0), events=[command(280.0, signal="SIGKILL")], host=host, **HUNG
+    )
     text = "SIGKILL ended the command, after it had been paused by a signal in epoch 5 for 3 min 30 s"
     assert [finding.summary for finding in ends(run)] == [text]
     assert ending_words(analyse(run).ending) == text  # which names the epoch itself
 
 
 def test_an_exception_after_a_long_silence_was_a_hang():
-    (finding,) = ends(recorded(rank(ended="exception", error="DistBackendError", end=280.0, heard=70.0), **HUNG))
+    (finding,) = ends(
+        recorded(rank(ended="exception", error="DistBackendError", end=280.0, kernel_log_counts=70.0), **HUNG)
+    )
     assert (
         finding.summary == "The training hung in epoch 5 for 3 min 30 s, then crashed: communication between its "
         "processes failed (DistBackendError)"
@@ -612,7 +623,7 @@ def test_an_exception_after_a_long_silence_was_a_hang():
 
 def test_what_nccl_said_of_a_timeout_is_proof_and_no_headline():
     said = "WorkNCCL(SeqNum=81233, Timeout(ms)=600000) ran for 600021 milliseconds"
-    died = rank(ended="exception", error="DistBackendError", end=280.0, heard=70.0)
+    died = rank(ended="exception", error="DistBackendError", end=280.0, kernel_log_counts=70.0)
     died = dataclasses.replace(died, raised=Raised(bases=("DistError",), message=said))
     (finding,) = ends(recorded(died, **HUNG))
     assert said not in finding.summary
@@ -652,15 +663,15 @@ def test_a_hang_that_ended_a_training_has_one_length_in_the_verdict():
 @pytest.mark.parametrize(
     ("process", "hung"),
     [
-        (rank(end=280.0, heard=221.0), False),  # 59 s
-        (rank(end=280.0, heard=215.0), True),  # 65 s
+        (rank(end=280.0, kernel_log_counts=221.0), False),  # 59 s
+        (rank(end=280.0, kernel_log_counts=215.0), True),  # 65 s
         (rank(end=280.0, last=("validation", 5, ""), before=(("validation", 4, 40.0),)), True),  # 220 s
         (rank(end=280.0, last=("validation", 5, ""), before=(("validation", 4, 50.0),)), False),  # 210 s
         (rank(end=280.0, last=("validation", 5, ""), before=()), False),  # nobody knows how long one takes
         (rank(end=280.0, last=("final evaluation", None, "")), False),
         (rank(end=280.0, last=("startup", None, "data set"), before=()), False),  # it may take hours
         (rank(end=280.0, last=("startup", None, "first batch"), before=()), False),
-        (rank(ended="finished", end=280.0, heard=70.0), False),
+        (rank(ended="finished", end=280.0, kernel_log_counts=70.0), False),
         (dataclasses.replace(rank(end=280.0), progress=()), False),  # an older recording tells of no batches
     ],
 )

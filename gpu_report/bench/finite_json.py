@@ -7,12 +7,12 @@ from gpu_report import run_folder
 from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_and_cut
 
 
-def kept(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Return a value as JSON can have it, all that is in it included: FP16 that overflows makes scores and mAP NaN."""
     if isinstance(value, str):
         return hide_and_cut(value)
     if isinstance(value, float):
         return run_folder.finite(float(value))
     if isinstance(value, Mapping):
-        return {name: kept(item) for name, item in value.items()}
-    return [kept(item) for item in value] if isinstance(value, list | tuple) else value
+        return {name: finite(item) for name, item in value.items()}
+    return [finite(item) for item in value] if isinstance(value, list | tuple) else value

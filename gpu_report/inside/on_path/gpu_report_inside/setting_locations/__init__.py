@@ -24,7 +24,7 @@ MOST_PLACES = 3  # of one setting; where there are more, nobody knows which one 
 OFF = frozenset({None, False, "", "0"})  # values by which code switches off
 
 
-class Setter(NamedTuple):
+class SettingPattern(NamedTuple):
     """How code switches something on: by a call, or an assignment, of a name that ends so, or by a variable."""
 
     calls: tuple[str, ...] = ()
@@ -40,29 +40,31 @@ class Setter(NamedTuple):
         return (*named, *([self.variable] if self.variable else []))
 
 
-SETTERS: Mapping[str, Setter] = {
-    "no_gpu": Setter(variable="CUDA_VISIBLE_DEVICES", any_value=True),
-    "launch_blocking": Setter(variable="CUDA_LAUNCH_BLOCKING"),
-    "no_memory_caching": Setter(variable="PYTORCH_NO_CUDA_MEMORY_CACHING"),
-    "p2p": Setter(variable="NCCL_P2P_DISABLE"),
-    "shm": Setter(variable="NCCL_SHM_DISABLE"),
-    "torch_profiler": Setter(calls=("torch.profiler.profile", "autograd.profiler.profile", "profiler.emit_nvtx")),
-    "cudnn_off": Setter(assigned=("cudnn.enabled",)),
-    "cudnn_benchmark": Setter(assigned=("cudnn.benchmark",), slow_at=True),
-    "tf32": Setter(assigned=("cudnn.allow_tf32",)),
-    "detect_anomaly": Setter(calls=("autograd.set_detect_anomaly", "autograd.detect_anomaly")),
-    "memory_history": Setter(calls=("memory._record_memory_history",)),
-    "trace_function": Setter(calls=("sys.settrace", "threading.settrace")),
-    "profile_function": Setter(calls=("sys.setprofile", "threading.setprofile", "cProfile.Profile")),
-    "tracemalloc": Setter(calls=("tracemalloc.start",)),
-    "frequent_gc": Setter(calls=("gc.set_threshold",)),
-    "affinity": Setter(calls=("os.sched_setaffinity", "Process.cpu_affinity")),
-    "threads": Setter(calls=("torch.set_num_threads",), variable="OMP_NUM_THREADS"),
+PATTERNS: Mapping[str, SettingPattern] = {
+    "no_gpu": SettingPattern(variable="CUDA_VISIBLE_DEVICES", any_value=True),
+    "launch_blocking": SettingPattern(variable="CUDA_LAUNCH_BLOCKING"),
+    "no_memory_caching": SettingPattern(variable="PYTORCH_NO_CUDA_MEMORY_CACHING"),
+    "p2p": SettingPattern(variable="NCCL_P2P_DISABLE"),
+    "shm": SettingPattern(variable="NCCL_SHM_DISABLE"),
+    "torch_profiler": SettingPattern(
+        calls=("torch.profiler.profile", "autograd.profiler.profile", "profiler.emit_nvtx")
+    ),
+    "cudnn_off": SettingPattern(assigned=("cudnn.enabled",)),
+    "cudnn_benchmark": SettingPattern(assigned=("cudnn.benchmark",), slow_at=True),
+    "tf32": SettingPattern(assigned=("cudnn.allow_tf32",)),
+    "detect_anomaly": SettingPattern(calls=("autograd.set_detect_anomaly", "autograd.detect_anomaly")),
+    "memory_history": SettingPattern(calls=("memory._record_memory_history",)),
+    "trace_function": SettingPattern(calls=("sys.settrace", "threading.settrace")),
+    "profile_function": SettingPattern(calls=("sys.setprofile", "threading.setprofile", "cProfile.Profile")),
+    "tracemalloc": SettingPattern(calls=("tracemalloc.start",)),
+    "frequent_gc": SettingPattern(calls=("gc.set_threshold",)),
+    "affinity": SettingPattern(calls=("os.sched_setaffinity", "Process.cpu_affinity")),
+    "threads": SettingPattern(calls=("torch.set_num_threads",), variable="OMP_NUM_THREADS"),
 }
 
 
 def switched_on(told: Mapping[str, Any]) -> list[str]:
-    """Return what of SETTERS the settings of a training say is on, and which fewer cores it may use than there are."""
+    """Return what of PATTERNS the settings of a training say is on, and which fewer cores it may use than there are."""
     ways = told.get("nccl_disabled") or []
     in_32_bits = told.get("amp") is False and told.get("tf32") is False
     threads = told.get("torch_threads") or 1
@@ -88,11 +90,13 @@ def found(names: Sequence[str]) -> list[dict[str, Any]]:
 
 def places(names: Sequence[str]) -> list[tuple[str, str, int]]:
     """Return which lines switch on what is on: (name, file, line), in order; never more than MOST_PLACES of a name."""
-    wanted = {name: SETTERS[name] for name in names if name in SETTERS}
+    wanted = {name: PATTERNS[name] for name in names if name in PATTERNS}
     if not wanted:
         return []
     above = ancestors()
-    given = {name: Setter(variable=each.variable) for name, each in wanted.items() if _is_given(os.getpid(), each)}
+    given = {
+        name: SettingPattern(variable=each.variable) for name, each in wanted.items() if _is_given(os.getpid(), each)
+    }
     mine = {name: each._replace(variable="") if name in given else each for name, each in wanted.items()}
     told = _in_files(own_files([os.path.dirname(script) for _, script in above if script]), mine)  # noqa: PTH120
     for pid, script in above:  # who was not started with a variable that this process was is where it was set
@@ -103,7 +107,7 @@ def places(names: Sequence[str]) -> list[tuple[str, str, int]]:
     return [each for each in told if count[each[0]] <= MOST_PLACES]
 
 
-def _in_files(files: Sequence[str], wanted: Mapping[str, Setter]) -> list[tuple[str, str, int]]:
+def _in_files(files: Sequence[str], wanted: Mapping[str, SettingPattern]) -> list[tuple[str, str, int]]:
     found, read, parsed = [], 0, 0
     for file in files[:MOST_FILES]:
         source = source_of(file) if read < MOST_READ else ""
@@ -116,23 +120,23 @@ def _in_files(files: Sequence[str], wanted: Mapping[str, Setter]) -> list[tuple[
     return found
 
 
-def _lines(source: str, wanted: Mapping[str, Setter]) -> set[tuple[str, int]]:
+def _lines(source: str, wanted: Mapping[str, SettingPattern]) -> set[tuple[str, int]]:
     """Return the names of what is switched on, and the lines that do it."""
     return {(name, line) for line, step in steps(source) for name, each in wanted.items() if _switches_on(step, each)}
 
 
-def _is_given(pid: int, setter: Setter) -> bool:
-    return bool(setter.variable) and has_variable(pid, setter.variable)
+def _is_given(pid: int, pattern: SettingPattern) -> bool:
+    return bool(pattern.variable) and has_variable(pid, pattern.variable)
 
 
-def _switches_on(step: Step, setter: Setter) -> bool:
+def _switches_on(step: Step, pattern: SettingPattern) -> bool:
     if step.kind == "environ":
-        is_on = setter.any_value or step.value not in OFF
-        return bool(setter.variable) and step.name == setter.variable and is_on
+        is_on = pattern.any_value or step.value not in OFF
+        return bool(pattern.variable) and step.name == pattern.variable and is_on
     if step.kind == "call":
         is_off = step.value in OFF and type(step.value) is not int  # 0 is the first of many things, such as a pid
-        return _ends(step.name, setter.calls) and not is_off
-    return _ends(step.name, setter.assigned) and step.value is not (not setter.slow_at)
+        return _ends(step.name, pattern.calls) and not is_off
+    return _ends(step.name, pattern.assigned) and step.value is not (not pattern.slow_at)
 
 
 def _ends(name: str, endings: Sequence[str]) -> bool:

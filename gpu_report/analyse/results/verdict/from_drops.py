@@ -20,7 +20,7 @@ COSTS = frozenset({"other-process", "power-cap"})  # whose stay or stretches cos
 FASTER_FROM = 1.2  # times as fast: less is no headline
 
 
-def momentary(
+def drop_leads(
     context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int
 ) -> Iterator[Lead]:
     """Yield what to look at for each cause that took time at moments: all of its findings together.

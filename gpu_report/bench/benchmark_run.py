@@ -17,8 +17,8 @@ from typing import Any
 from gpu_report import run_folder, schema
 from gpu_report.bench.agreement import agreement, as_fields
 from gpu_report.bench.build import Built, Export, size_mib
-from gpu_report.bench.child import Asked, ChildFailed, Renewed
-from gpu_report.bench.kept import kept
+from gpu_report.bench.child import ChildFailed, Renewed, WorkerProcess
+from gpu_report.bench.finite_json import finite
 from gpu_report.bench.plan import Plan
 from gpu_report.bench.rounds import is_precise, orders, turn_lengths
 from gpu_report.bench.variants import Variant
@@ -52,7 +52,7 @@ class _Entry:
 
     variant: Variant
     fields: dict[str, Any] = field(default_factory=dict)
-    child: Asked | None = None
+    child: WorkerProcess | None = None
     boxes: list[Any] | None = None
 
     @property
@@ -69,10 +69,12 @@ class _Entry:
         return "failed" not in self.fields
 
 
-class Conductor:
+class BenchmarkRun:
     """One benchmark."""
 
-    def __init__(self, plan: Plan, folder: Path, start: Callable[[str], Asked], say: Callable[[str], None]) -> None:
+    def __init__(
+        self, plan: Plan, folder: Path, start: Callable[[str], WorkerProcess], say: Callable[[str], None]
+    ) -> None:
         """Prepare it: `start` starts a worker with a name, `say` says what is done."""
         self._plan, self._folder, self._start, self._say = plan, folder, start, say
         self._built = Path(plan.built).absolute()
@@ -280,10 +282,10 @@ class Conductor:
             **{name: self._facts.get(name) for name in ("device", "gpu", "gpu_uuid", "versions")},
             "variants": [{**entry.variant.as_fields(), **entry.fields} for entry in self._entries],
         }
-        run_folder.write_json(self._folder / schema.BENCH_JSON, kept(fields))
+        run_folder.write_json(self._folder / schema.BENCH_JSON, finite(fields))
 
 
-def _child(entry: _Entry) -> Asked:
+def _child(entry: _Entry) -> WorkerProcess:
     if entry.child is None:
         raise ChildFailed("its process has ended")
     return entry.child

@@ -37,7 +37,7 @@ from gpu_report.model import Advice, CodeLocation, Finding, Projection, Sentence
 from gpu_report.wording import about_length, brief_seconds, place_words, upper_first
 
 
-def lasting(
+def steady_leads(
     context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], projection: Projection | None
 ) -> Iterator[Lead]:
     """Yield what to look at where something holds training back all the time, and no argument is known against it."""

@@ -61,6 +61,7 @@ from gpu_report.model.found import (
     Projection,
     Reference,
     Sentence,
+    Setting,
     SpeedupLimit,
     Stats,
     Verdict,

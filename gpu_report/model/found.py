@@ -181,13 +181,24 @@ class NearbyKernelEvent:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """An argument of the run, its value now and the one to try, as they are typed."""
+
+    argument: str
+    from_value: str | None
+    to_value: str
+
+
+@dataclass(frozen=True)
 class Advice:
     """One thing to change: in words, and as an argument of the run with its value now and the one to try.
 
     `gain_at_most` is the share of the time of training steps (0 to 1) that can be won at all, `gain_estimate` what this
     change is likely to win of it; None where that cannot be worked out. Both are of whole epochs where `of_epoch`, with
     their validation. `short` is the same in a few words, empty where the text is no longer than that; `resume` is the
-    command that it says to resume the training with, after which epoch `resume_after`.
+    command that it says to resume the training with, after which epoch `resume_after`. `also` are arguments that are
+    set with it, or instead of one; `images_times` is how often the training images are to be listed, `images_px` to
+    which longer side they are to be resized.
     """
 
     text: str
@@ -200,6 +211,16 @@ class Advice:
     resume: str = ""
     resume_after: int | None = None
     of_epoch: bool = False
+    also: tuple[Setting, ...] = ()
+    images_times: int | None = None
+    images_px: int | None = None
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """Return all arguments that it sets."""
+        if self.argument is None or self.to_value is None:
+            return self.also
+        return Setting(self.argument, self.from_value, self.to_value), *self.also
 
 
 @dataclass(frozen=True)

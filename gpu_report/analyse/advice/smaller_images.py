@@ -40,6 +40,7 @@ def resize_images(
         gain_estimate=None if limit is None or expected_s is None else (limit.epoch_s_now - expected_s) / limit.whole_s,
         short=short,
         of_epoch=True,
+        images_px=imgsz,
     )
 
 

@@ -9,7 +9,7 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.model import Advice, FamilyName, Finding, ProfiledSteps, Severity, TraceAnalysis
+from gpu_report.model import Advice, FamilyName, Finding, ProfiledSteps, Setting, Severity, TraceAnalysis
 from gpu_report.wording import amount, counted
 
 ON_TENSOR_CORES: frozenset[FamilyName] = frozenset({"convolution", "matrix products", "attention"})
@@ -21,6 +21,7 @@ TO_THE_GPU = "HtoD"
 IMPORTED = "imported"
 NMS = re.compile(r"::(?:batched_)?nms$")
 NAME_LENGTH = 60  # characters of a name out of a trace
+FIXED_SIZES = {"multi_scale": "0", "rect": "False"}  # arguments that vary the sizes of images, and what keeps them
 TAKES, GIVES_BACK = {"cudaMalloc", "cudaMallocAsync"}, {"cudaFree", "cudaFreeAsync"}  # of the GPU, not of the host
 
 
@@ -166,15 +167,25 @@ def _allocator(context: Context, window: _Window) -> Iterator[Finding]:
     seconds, number = (sum(each) / window.count for each in ([c.cpu_s for c in calls], [c.count for c in calls]))
     taken, given = (sum(c.count for c in calls if c.name in names) for names in (TAKES, GIVES_BACK))
     if min(taken, given) >= window.count and seconds >= th.STEP_SHARE * window.step_s:
-        text = "Keep image sizes the same (`multi_scale=0`, `rect=False`), without `torch.cuda.empty_cache()`"
+        keep = _keep_sizes(context, window, "Keep image sizes the same, without `torch.cuda.empty_cache()`")
         yield context.finding(
             "allocator-churn",
             _severity(seconds / window.step_s),
             window.span,
             f"Each step takes GPU memory from the driver and gives it back: {amount(seconds, 's')}",
-            advice=(Advice(text),),
+            advice=(keep,),
             evidence=evidence(("calls of the driver's allocator, a step", number, ""), ("a step", window.step_s, "s")),
         )
+
+
+def _keep_sizes(context: Context, window: _Window, text: str) -> Advice:
+    """Return to keep image sizes the same, with the run's arguments that vary them; with both where none is known."""
+    training = _training(context, window)
+    asked: Mapping[str, object] = {} if training is None else training.args
+    set_ = tuple(Setting(name, str(asked[name]), to) for name, to in FIXED_SIZES.items() if asked.get(name))
+    names = [each.argument for each in set_] or list(FIXED_SIZES)
+    typed = ", ".join(f"`{name}={FIXED_SIZES[name]}`" for name in names)
+    return Advice(f"{text}: {typed}", also=set_)
 
 
 def _optimizer(context: Context, window: _Window) -> Iterator[Finding]:
@@ -290,6 +301,6 @@ def _recompiles(context: Context, window: _Window) -> Iterator[Finding]:
             "warning" if made >= th.RECOMPILES_A_STEP * window.count else "info",
             window.span,
             f"torch.compile made {counted(made, 'new graph')} in {counted(window.count, 'step')}",
-            advice=(Advice("Keep image sizes and batches the same: `multi_scale=0`, `rect=False`"),),
+            advice=(_keep_sizes(context, window, "Keep image sizes and batches the same"),),
             evidence=evidence(("a step", window.real_s, "s")),
         )

@@ -1,6 +1,7 @@
 """Rule: a training that took long to begin, or never did: which part of its start-up, and in which lines."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from statistics import median
 from typing import NamedTuple
 
@@ -120,7 +121,15 @@ def _finding(context: Context, part: str, spans: Sequence[Span], did: Did, state
 def _of_kind(context: Context, work: StartWork | None, span: Span) -> Iterator[Advice]:
     """Yield what to do about a kind of work, unless the run is set so already."""
     if work is not None and not _keeps(context, span, work):
-        yield work.advice
+        training = context.training_at(span[0])
+        yield work.advice if training is None else _as_argument(work.advice, work, training.args)
+
+
+def _as_argument(advice: Advice, work: StartWork, args: Mapping[str, object]) -> Advice:
+    """Return advice with the argument of the run's own that makes this work, where it has one."""
+    argument, to = {COMPILES: ("compile", "False"), CACHES: ("cache", "disk")}.get(work, ("", ""))
+    asked = args.get(argument)
+    return replace(advice, argument=argument, from_value=str(asked), to_value=to) if asked else advice
 
 
 def _of_storage(context: Context, work: StartWork | None, span: Span) -> Iterator[Advice]:

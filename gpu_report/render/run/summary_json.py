@@ -296,6 +296,9 @@ def _advice(advice: Advice, analysis: Analysis) -> Json:
         "argument": advice.argument,
         "from": advice.from_value,
         "to": advice.to_value,
+        "sets": [{"argument": each.argument, "from": each.from_value, "to": each.to_value} for each in advice.settings],
+        "images_times": advice.images_times,
+        "images_px": advice.images_px,
         "gain_at_most": most,
         "gain_estimate": likely,
     }

@@ -21,7 +21,7 @@ from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import ENDS_EPOCHS_KEY, ENDS_SHARE_KEY, RULES, SWAPPED_KEY
-from gpu_report.model import Advice, Cause, Evidence, Finding
+from gpu_report.model import Advice, Cause, Evidence, Finding, Setting
 from gpu_report.wording import upper_first
 
 COLOURS, MIB = 3, 2**20
@@ -278,13 +278,16 @@ def _advice(training: Training, parts: _Parts) -> Iterator[Advice]:
     if times is None:
         return
     gain = parts.share * (1 - 1 / times)
-    shorter = " ".join(f"{name}={value}" for name, value in _shorter(training.args, times))
+    shorter = tuple(_shorter(training.args, times))
+    typed = " ".join(f"{each.argument}={each.to_value}" for each in shorter)
     less = " and ".join(parts.named(["validates"], ["saves"]))
     yield Advice(
         f"List the training images {times} times in `data.yaml` (`train: [images/train, images/train, ...]`) and set "
-        f"`{shorter}`. The training then takes about as many steps, and {less} less often",
+        f"`{typed}`. The training then takes about as many steps, and {less} less often",
         gain_estimate=gain,
         short=f"Make each epoch {times} times as long",
+        also=shorter,
+        images_times=times,
     )
 
 
@@ -319,12 +322,12 @@ def _fits(training: Training, times: int) -> bool:
     return bool(images and side) and times * (images or 0) * COLOURS * (side or 0) ** 2 <= th.CACHED_TIMES_MIB * MIB
 
 
-def _shorter(args: Mapping[str, object], times: int) -> Iterator[tuple[str, str]]:
+def _shorter(args: Mapping[str, object], times: int) -> Iterator[Setting]:
     """Yield the arguments that count epochs, with a share of their value that ultralytics takes."""
     for name in ("epochs", "close_mosaic", "patience", "save_period"):
         value = whole(args.get(name))
         if value:
-            yield name, str(value // times if name == "epochs" else max(round(value / times), 1))
+            yield Setting(name, str(value), str(value // times if name == "epochs" else max(round(value / times), 1)))
     warm_up = args.get("warmup_epochs")
     if isinstance(warm_up, int | float) and warm_up > 0:
-        yield "warmup_epochs", f"{warm_up / times:g}"
+        yield Setting("warmup_epochs", f"{warm_up:g}", f"{warm_up / times:g}")

@@ -11,7 +11,7 @@ from support.stacks import LOG, LOGS, READ, READS, RESTS, TRAINER, TRAINS, WAITS
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.causes import start_work
-from gpu_report.model import Frame, InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, YoloRun
+from gpu_report.model import Frame, InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, Setting, YoloRun
 
 
 def started(parts, *, train_s=0.0, stacks=(), ended="interrupted"):
@@ -225,6 +225,9 @@ def test_a_model_that_is_compiled_leads_with_its_backward():
     first, then, *_ = (each.text for each in analyse(run).verdict.sentences)
     assert first.startswith("Leave out `compile` in short runs")
     assert then == "Start-up spent 30 s compiling the model."
+    assert slow(run)[0].advice[0].settings == ()  # by code of the user's: no argument does it
+    asked = dataclasses.replace(run, yolo_runs=(YoloRun(1, None, {"compile": True}, "recorded", None),))
+    assert slow(asked)[0].advice[0].settings == (Setting("compile", "True", "False"),)
     no_compiler = started([("first batch", 30.0)], train_s=2.0, stacks=(process((5, 35, BACKWARD)),))
     assert slow(no_compiler)[0].advice == ()
 

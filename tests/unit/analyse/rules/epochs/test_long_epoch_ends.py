@@ -6,7 +6,7 @@ import pytest
 from support.runs import make_run
 
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideEpoch, InsideRun, Phase, RecordedEvent, Validation, YoloRun
+from gpu_report.model import InsideEpoch, InsideRun, Phase, RecordedEvent, Setting, Validation, YoloRun
 
 ARGS = {"epochs": 100, "batch": 16}
 
@@ -45,6 +45,7 @@ def test_epochs_that_mostly_validate_and_save_are_to_be_longer():
     assert advice.gain_estimate == pytest.approx(2 / 3 * 0.9)
     assert advice.short == "Make each epoch 10 times as long"
     assert "`epochs=10`" in advice.text
+    assert (advice.settings, advice.images_times) == ((Setting("epochs", "100", "10"),), 10)
     first = analyse(run).verdict.sentences[0]
     assert first.text.startswith("Make each epoch 10 times as long: about 2.5\u00d7 faster.")
 

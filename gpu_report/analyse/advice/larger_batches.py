@@ -55,14 +55,15 @@ class Batches:
     def loader_s(self, larger: int) -> float:
         """Return what the loader's workers need for the training part of an epoch (s), 0 where that is not known.
 
-        They can be busy all the time and no more; what is ready at its start they loaded at the end of the one before.
+        They can be busy all the time and no more; what is ready at its start they loaded at the end of the one before,
+        also while a validation goes on that takes longer then.
         """
         settings, workers = self.settings, (self.settings.workers or 0) * self.settings.ranks
         if not workers or not settings.images:
             return 0.0
         all_s = min(self._image_s * settings.images / workers, self.limit.epoch_s_now)
-        ready_s = all_s * th.READY_BATCHES * workers * larger / settings.ranks / settings.images
-        return all_s - min(ready_s, self.limit.rest_s)
+        ready_s = all_s * settings.ready_batches * workers * larger / settings.ranks / settings.images
+        return max(all_s - min(ready_s, self.limit.rest_s + self.validation_s(larger)), 0.0)
 
     def validation_s(self, larger: int) -> float:
         """Return what a validation takes longer (s) whose images are a single batch then: it has no workers.
@@ -73,14 +74,21 @@ class Batches:
         at_once = 1 if self.settings.args.get("task") in VALIDATED_BY_BATCH else 2
         if not images or not at_once * self.batch < images <= at_once * larger:
             return 0.0
-        return self._image_s * images / ranks
+        return self._validated_s * images / ranks
+
+    @property
+    def _validated_s(self) -> float:
+        """Return the seconds of a core in which an image to validate is loaded: it is decoded, and hardly augmented.
+
+        Decoding goes with the pixels on disk, the rest with those of imgsz; as many of both where the size is unknown.
+        """
+        scaled = self.settings.scaled_down
+        times = 1.0 if scaled is None else 1 / scaled.pixels_used
+        return self._image_s * (times + th.AUGMENTING / 2) / (times + th.AUGMENTING)
 
     @property
     def _image_s(self) -> float:
-        """Return the seconds of a core in which the workers load an image, 0 where that is not known.
-
-        One that is validated takes less, for it is not augmented: about half of it, where files are small.
-        """
+        """Return the seconds of a core in which the workers load an image to train, 0 where that is not known."""
         cpu_pct, images = self.signals.within("workers_cpu_pct"), self.settings.images
         return (cpu_pct or 0.0) / 100 * self.limit.epoch_s_now / images if images else 0.0
 

@@ -39,6 +39,7 @@ class RunSettings:
     neither other processes nor a core or two for the rest of the training take, for each rank; `workers_most` are the
     workers to which ultralytics cuts any larger number. `memory_free_mib` is the least host memory that was available,
     and that its cgroup's limit left. `gpu_peak_mib` and `gpu_total_mib` are of the fullest GPU that it used.
+    `ready_batches` are those that each worker has loaded when an epoch begins, if it had the time.
     """
 
     args: Mapping[str, object]
@@ -58,6 +59,7 @@ class RunSettings:
     memory_free_mib: float | None
     gpu_peak_mib: float | None
     gpu_total_mib: float | None
+    ready_batches: int
 
     def has(self, argument: str) -> bool:
         """Tell whether the run's own args.yaml has an argument: one that it lacks must not be advised."""
@@ -94,7 +96,14 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         memory_free_mib=_memory_free_mib(context, training),
         gpu_peak_mib=None if fullest is None else peaks[fullest],
         gpu_total_mib=None if fullest is None else context.run.gpu(fullest).memory_total_mib,
+        ready_batches=_ready_batches(training.text("ultralytics") or context.run.recording.ultralytics or ""),
     )
+
+
+def _ready_batches(version: str) -> int:
+    """Return how many batches a version of ultralytics lets each worker have ready."""
+    parts = [int(part) for part in version.split(".")[:2] if part.isdecimal()]
+    return th.READY_BATCHES_NEWER if tuple(parts) >= th.READY_NEWER_FROM else th.READY_BATCHES
 
 
 def _scaled_down(said: Mapping[str, object]) -> ScaledDown | None:

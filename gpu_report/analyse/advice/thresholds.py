@@ -18,8 +18,13 @@ WORKERS_MARGIN = 1.2  # so that the loader is a little faster than the GPU, not 
 # A loader that keeps up leaves an epoch a little over its limit: 1.07 and 1.10 of it in the two fixes that were
 # recorded (sample_runs/n-fed and ab-workers-14, against n-starved and ab-workers-2).
 REACHED = 1.08
-# Batches that each worker has ready, at least: torch's default. Ultralytics 8.4 asks for 4, older versions for none.
-READY_BATCHES = 2
+# Batches that each worker has ready at the start of an epoch, at most: torch's default, and what ultralytics asks for
+# from version 8.4 on (`build_dataloader`): with 3 workers and a batch of 64 nearly all of 800 images.
+READY_BATCHES, READY_BATCHES_NEWER = 2, 4
+READY_NEWER_FROM = (8, 4)
+# Of an image to train, what is computed on pixels of imgsz, in times that decoding as many takes: to validate, half of
+# it. In a validation of one batch an image took 0.4 to 0.65 of that to train (640 px), 1.4 times it of 4000 px (H200).
+AUGMENTING = 6.0
 CACHE_NEEDS = 2.0  # ultralytics refuses to cache images unless twice their size is free
 # Launching an optimiser's step, in forward and backward passes: YOLO26n on an H200 takes 52 ms a batch of 4 (a step in
 # 6 to 11 of them), 55 of 8 (in 3 to 6), and 71 of 64 (in each), its main process full all along.

@@ -16,8 +16,11 @@ from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.advice import speedup_limits
 from gpu_report.analyse.advice.fixes import cache_in_memory
+from gpu_report.analyse.advice.larger_batches import Batches
+from gpu_report.analyse.advice.run_settings import run_settings_of
+from gpu_report.analyse.build_context import build_context
 from gpu_report.load import load_run
-from gpu_report.model import Advice, EpochRow, Frame, Gpu, InsideEpoch, InsideRun, Phase, SpeedupLimit
+from gpu_report.model import Advice, EpochRow, Frame, Gpu, InsideEpoch, InsideRun, Options, Phase, SpeedupLimit
 
 NAN = float("nan")
 MASKS = Frame("/venv/lib/python3.11/site-packages/ultralytics/utils/loss.py", 659, "calculate_segmentation_loss")
@@ -320,11 +323,29 @@ def test_a_larger_batch_is_no_larger_than_the_loader_can_feed():
     assert changes(launch_bound_run(workers_pct=470.0, batch=32)) == {"batch": "64"}
 
 
+def loading_of(run, rest_s=20.0):
+    """Return what larger batches are worked out from: the settings, epochs of 20 s, and the signals."""
+    context = build_context(run, Options())
+    settings = run_settings_of(context, context.trainings[0])
+    limit = SpeedupLimit("launch-bound", 20.0, 1.0, "", rest_s=rest_s)
+    return settings, limit, context.signals.of_training(0, context.trainings[0])
+
+
+@pytest.mark.parametrize(("version", "batches"), [("8.4.190", 4), ("8.3.200", 2), ("9.0", 4), ("", 2)])
+def test_what_is_ready_when_an_epoch_begins_need_not_be_loaded_in_it(version, batches):
+    """Workers that are busy for 30 % of the time: of 63 batches of 64 they have 8 times as many ready as each has."""
+    run = launch_bound_run(workers_pct=240.0, ultralytics=version)
+    assert Batches(*loading_of(run), 4, 64).loader_s(64) == pytest.approx(20 * 0.3 * (1 - batches * 8 * 64 / 4000))
+
+
 def test_a_validation_that_is_a_single_batch_then_is_loaded_without_workers():
     """An image takes 20 ms of a core: 4,000 of them half of the time of eight workers, in 20 s."""
     plain = bound_of(launch_bound_run(batch=32, workers_pct=400.0), "launch-bound")
     single = bound_of(launch_bound_run(batch=32, workers_pct=400.0, val_images=100), "launch-bound")
-    assert single.epoch_s_estimate == pytest.approx(plain.epoch_s_estimate + 100 * 4.0 * 20 / 4000)
+    image_s = 4.0 * 20 / 4000 * (1 + 3) / (1 + 6)  # decoded, and hardly augmented
+    assert single.epoch_s_estimate == pytest.approx(plain.epoch_s_estimate + 100 * image_s)
+    large = launch_bound_run(batch=32, workers_pct=400.0, val_images=20, scaled_down=[1.0, 4000, 1 / 39])
+    assert Batches(*loading_of(large, 8), 8, 64).validation_s(64) == pytest.approx(20 * 0.02 * 42 / 45)
     assert changes(launch_bound_run(batch=32, workers_pct=400.0, val_images=128)) == {"batch": "64"}
     for images in (50, 129, 1000):  # a single batch now, too; still more than one
         run = launch_bound_run(batch=32, workers_pct=400.0, val_images=images)

@@ -7,13 +7,14 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import DropPart, drop_parts
 from gpu_report.analyse.rules.drops.cause_at_epoch_end import EpochEndCause, epoch_end_cause
-from gpu_report.analyse.rules.drops.regular import regular_drops
+from gpu_report.analyse.rules.drops.regular import ends_a_training, regular_drops
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.model import Advice, Cause, Evidence, Finding
 from gpu_report.wording import fall_words, length
 
 COMES_ROUND = Cause("validation", POSSIBLE, "it comes round as the validations of epochs do; no epochs are known here")
+ENDS_SO = Cause("validation", POSSIBLE, "the process left the GPU after it, as after a final evaluation")
 
 
 def drops(context: Context) -> list[Finding]:
@@ -33,8 +34,7 @@ def _finding(context: Context, part: DropPart) -> Finding:
     at_end = epoch_end_cause(context, drop) if part.explained else None
     signals = context.signals.of(drop.gpu, *drop.span)
     kernel_was_read = context.run.kernel.status == "read"
-    regular = drop in context.cached(regular_drops)
-    expects = at_end.cause if at_end else COMES_ROUND if regular else None
+    expects = at_end.cause if at_end else _without_epochs(context, drop)
     explained = explain(signals, fell=True, expected=expects, kernel_was_read=kernel_was_read)
     explained = with_late_first_batch(context, drop, explained)
     cause = explained.cause
@@ -56,6 +56,13 @@ def _finding(context: Context, part: DropPart) -> Finding:
         kernel_events=tuple(signals.kernel),
         advice=_kernel_advice(context) if cause.name == "unexplained" else explained.advice,
     )
+
+
+def _without_epochs(context: Context, drop: Drop) -> Cause | None:
+    """Return what a drop may be in a training of which no epochs are known, None where nothing speaks for it."""
+    if drop in context.cached(regular_drops):
+        return COMES_ROUND
+    return ENDS_SO if ends_a_training(context, drop) else None
 
 
 def _fall_context(context: Context, part: DropPart, at_end: EpochEndCause | None) -> tuple[Evidence, ...]:

@@ -1,9 +1,10 @@
-"""Drops that come round as the ends of epochs do, where no epochs are known: of logs without a run folder."""
+"""Drops as each training has them, where no epochs are known: of logs without a run folder."""
 
 import numpy as np
 
 from gpu_report.analyse.context import USED_PCT, Context
 from gpu_report.analyse.signals.utilisation_drops import Drop
+from gpu_report.analyse.timeline.thresholds import FINAL_EVALUATION_S
 from gpu_report.analyse.timeseries.gpu_series import Floats
 
 IN_STEP = 0.9  # mean resultant length (0 to 1) of their moments in a period: all within a seventh of it, about
@@ -24,6 +25,14 @@ def regular_drops(context: Context) -> frozenset[Drop]:
     seconds = np.array([drop.duration_s for drop in drops])
     worked = np.average([drop.mean_pct for drop in drops], weights=seconds) >= USED_PCT
     return frozenset(drops) if worked and _in_step(middles, seconds) else frozenset()
+
+
+def ends_a_training(context: Context, drop: Drop) -> bool:
+    """Tell whether the GPU worked in a drop, as in a final evaluation, until the training's process left it."""
+    if context.epoch_ends.all or context.rank_groups or drop.duration_s > FINAL_EVALUATION_S:
+        return False
+    left = any(start <= drop.end_t_s < end for start, end in context.activity.idle)
+    return left and drop.mean_pct >= USED_PCT
 
 
 def _in_step(at_s: Floats, seconds: Floats) -> bool:

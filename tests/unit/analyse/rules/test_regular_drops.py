@@ -23,3 +23,12 @@ def test_what_comes_round_and_works_may_be_validation_and_is_no_warning():
 def test_what_is_idle_or_comes_at_any_time_is_a_warning(low_pct, lengths):
     (found,) = drops(low_pct, lengths)
     assert (found.severity != "info", len(found.occurrences)) == (True, 5)
+
+
+@pytest.mark.parametrize(("low_pct", "seconds", "warned"), [(30, 14, 0), (1, 14, 1), (30, 60, 1)])
+def test_a_final_evaluation_is_no_drop(low_pct, seconds, warned):
+    """It works, is short, and the process leaves the GPU after it: as at the end of each training."""
+    util = readings((0, 20), (92, 300), (low_pct, seconds), (0, 60))
+    run = make_run(util, quantities={"memory_used_mib": [9000.0] * (320 + seconds) + [8.0] * 60})
+    found = [f for f in analyse(run).findings if f.rule == "drop" and not f.expected]
+    assert len(found) == warned

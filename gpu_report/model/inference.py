@@ -76,11 +76,15 @@ class CallParts:
 
 @dataclass(frozen=True)
 class GapPart:
-    """What a process did between its calls: so many seconds of it, and the line of code that most of them went to."""
+    """What a process did between its calls: so many seconds of it, and the line of code that most of them went to.
+
+    `waited_for`: another thread did it, and the one that makes the calls waited for it.
+    """
 
     kind: GapKind
     seconds: float
     where: CodeLocation | None = None
+    waited_for: bool = False
 
 
 @dataclass(frozen=True, eq=False)

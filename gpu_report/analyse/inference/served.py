@@ -56,7 +56,7 @@ def _served(context: Context, calls: ModelCalls) -> ServedModel:
         images_per_s_in_calls=images / in_calls_s if in_calls_s > 0 else None,
         in_calls_share=in_calls_s / length_s if length_s > 0 else 0.0,
         gap_s=gap_s,
-        gap_parts=_gap_parts(context, calls, span, gap_s),
+        gap_parts=_gap_parts(context, calls.after(warm_up), span, gap_s),
     )
     return served if series is None else _with_gpu(context, served, series)
 
@@ -104,7 +104,7 @@ def _gap_parts(context: Context, calls: ModelCalls, span: Span, gap_s: float) ->
     notes = noted_thread(context, calls.pid)
     own = [each for each in context.run.calls if each.pid == calls.pid]
     # of a process with several models nobody can say which of them a gap belongs to
-    return gap_parts(notes, span, gap_s) if notes is not None and len(own) == 1 else ()
+    return gap_parts(notes, call_spans(calls), span, gap_s) if notes is not None and len(own) == 1 else ()
 
 
 def _share_of_inference(context: Context, calls: ModelCalls, span: Span) -> float:

@@ -15,4 +15,6 @@ IN_CALLS_AT_LEAST = 0.2
 # the share that must lie in a call of ultralytics, so that it is the noted thread that makes the calls.
 GAP_NOTES_S = 1.0
 CALLS_IN_THREAD = 0.5
+# Of calls, before anything is said of threads beside the main one, which are seen once a second.
+THREAD_NOTES_S = 10.0
 SHOWN_LINES = 3  # lines of code of a part of calls: what comes after them is seldom what takes long

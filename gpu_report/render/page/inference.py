@@ -278,7 +278,7 @@ def _gaps(served: ServedModel) -> Table:
         return Table(columns, numeric, ())
     rows = [
         (
-            upper_first(part.kind),
+            upper_first(part.kind) + (", in another thread" if part.waited_for else ""),
             duration(part.seconds),
             share(part.seconds / served.gap_s),
             clean(where_words(part.where)) if part.where else "",

@@ -68,7 +68,8 @@ def _latency(latency: Latency) -> Json:
 
 
 def _gap(part: GapPart, location: Callable[[CodeLocation], Json]) -> Json:
-    return {"kind": part.kind, "seconds": part.seconds, "where": None if part.where is None else location(part.where)}
+    where = None if part.where is None else location(part.where)
+    return {"kind": part.kind, "seconds": part.seconds, "where": where, "waited_for": part.waited_for}
 
 
 def _group(group: CallGroup) -> Json:

@@ -27,6 +27,12 @@ GAPS = {
     ),
     "network": ("network", "waiting for the network", "Fetch the next images in another thread while the model works"),
 }
+# What another thread does, which calls wait for, and what to do about it.
+MORE_THREADS = {
+    "own code": ("your code", "Run {what} in several threads or processes, since one does not keep up"),
+    "decoding": ("images to be decoded", "Decode in several threads or processes, since one does not keep up"),
+    "network": ("the network", "Fetch images in several threads, since one does not keep up"),
+}
 
 
 def time_between_calls(context: Context) -> list[Finding]:
@@ -45,14 +51,17 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
     share, each_ms = part.seconds / active, MS * part.seconds / served.latency.calls
     line = "" if part.where is None else f": {where_it_is(part.where)}"
     now = served.images / active
-    best = served.images / max(active - min(part.seconds, active - part.seconds), part.seconds)
-    fix = fix.format(what=f"`{part.where.function}`" if part.where else "it")
-    text = f"{fix}: {rate(now)} images/s become {rate(best)} at most"
+    best = served.images / _least_s(active, part)
+    summary = f"Before each call {what} takes {ms(each_ms)}, {percent(share)} of the time{line}"
+    if part.waited_for:
+        what, fix = MORE_THREADS[part.kind]
+        summary = f"Calls wait for {what} in another thread, {percent(share)} of the time{line}"
+    text = f"{fix.format(what=_named(part))}: {rate(now)} images/s become {rate(best)} at most"
     return context.finding(
         "slow-between-calls",
         severity(share, part.seconds),
         (served.start_s, served.end_s),
-        f"Before each call {what} takes {ms(each_ms)}, {percent(share)} of the time{line}",
+        summary,
         gpu=served.calls.gpu,
         evidence=evidence(
             ("between two calls", each_ms, "ms"),
@@ -63,6 +72,19 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
         where=(part.where,) if part.where else (),
         advice=(Advice(text, gain_at_most=1 - now / best, short=text),),
     )
+
+
+def _least_s(active_s: float, part: GapPart) -> float:
+    """Return the least time that the calls take once a part is done by the side: as long as the longer of both.
+
+    What several threads do in the place of one is not waited for any more.
+    """
+    rest_s = active_s - part.seconds
+    return rest_s if part.waited_for else max(rest_s, part.seconds)
+
+
+def _named(part: GapPart) -> str:
+    return f"`{part.where.function}`" if part.where else "it"
 
 
 def reloaded_models(context: Context) -> list[Finding]:

@@ -1,9 +1,11 @@
 """What a process does between its calls, by the stack of the thread that makes them."""
 
+import numpy as np
 import pytest
 from support.stacks import process
 
-from gpu_report.analyse.inference.gaps import gap_parts, kind_between_calls, lines_within
+from gpu_report.analyse.inference.gap_kinds import kind_between_calls
+from gpu_report.analyse.inference.gaps import gap_parts, lines_within
 from gpu_report.analyse.signals.idle_stacks import main_idle_stacks
 from gpu_report.model import Frame
 
@@ -19,6 +21,7 @@ SETUP = Frame(SITE + "ultralytics/engine/predictor.py", 465, "setup_model")
 SLEEP = Frame("/home/me/serve.py", 9, "<module>", called="sleep")
 GET = Frame(SITE + "requests/api.py", 73, "get")
 SELECT = Frame("/usr/lib/python3.11/selectors.py", 415, "select")
+NO_CALLS = np.empty((0, 2))
 IMREAD = Frame("/home/me/serve.py", 5, "load", called="imread")
 
 
@@ -47,19 +50,19 @@ def stacks(*stays):
 
 def test_the_gap_is_shared_out_by_the_notes_and_names_its_line():
     noted = stacks((0, 6, (OWN, MAIN)), (6, 8, (IMREAD, MAIN)), (8, 12, (FORWARD, STREAM, MAIN)))
-    first, second = gap_parts(noted, (0.0, 12.0), 9.0)  # notes of 8 s stand for 9 s by the calls' own clock
+    first, second = gap_parts(noted, NO_CALLS, (0.0, 12.0), 9.0)  # notes of 8 s stand for 9 s by the calls' own clock
     assert (first.kind, second.kind) == ("own code", "decoding")
     assert (first.seconds, second.seconds) == pytest.approx((6.75, 2.25))
     assert (first.where.function, first.where.line, first.where.share) == ("prepare", 7, 1.0)
 
 
 def test_nothing_is_said_where_another_thread_makes_the_calls():
-    assert gap_parts(stacks((0, 12, (SELECT, MAIN))), (0.0, 12.0), 1.0) == ()
+    assert gap_parts(stacks((0, 12, (SELECT, MAIN))), NO_CALLS, (0.0, 12.0), 1.0) == ()
 
 
 def test_nothing_is_said_of_a_moment():
     noted = stacks((0, 0.5, (OWN, MAIN)), (0.5, 12, (FORWARD, STREAM, MAIN)))
-    assert gap_parts(noted, (0.0, 12.0), 0.5) == ()
+    assert gap_parts(noted, NO_CALLS, (0.0, 12.0), 0.5) == ()
 
 
 def test_the_lines_of_a_part_of_calls_are_those_within_its_function():
@@ -71,4 +74,4 @@ def test_the_lines_of_a_part_of_calls_are_those_within_its_function():
 
 def test_calls_that_overlap_all_the_time_have_no_gap():
     noted = stacks((0, 4, (OWN, MAIN)), (4, 12, (FORWARD, STREAM, MAIN)))
-    assert gap_parts(noted, (0.0, 12.0), 0.0) == ()
+    assert gap_parts(noted, NO_CALLS, (0.0, 12.0), 0.0) == ()

@@ -1,0 +1,88 @@
+"""What a thread does between calls, by its stack; and the lines of code that most of it went to."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from gpu_report.analyse.signals.stack_notes import WAITING_CALLS, location_of
+from gpu_report.model import CodeLocation, Frame, GapKind, GapPart, ProcessStacks, Stack
+
+Lines = Mapping[Frame | None, float]  # seconds
+PREDICTOR: Final = re.compile(r"[\\/]ultralytics[\\/]engine[\\/]predictor\.py$")
+STREAM: Final = "stream_inference"  # its function in which all of a call lies
+LOADERS: Final = re.compile(r"[\\/]ultralytics[\\/]data[\\/]loaders\.py$")
+# Functions of C and files that make an image of bytes.
+DECODES: Final = frozenset({"imread", "imdecode", "imdecodemulti", "VideoCapture", "grab", "retrieve", "fromfile"})
+DECODERS: Final = re.compile(r"[\\/](?:PIL|imageio|av|decord|torchcodec)[\\/]|[\\/]torchvision[\\/]io[\\/]")
+# Clients of a network; servers wait in `selectors`, `socketserver` and queues.
+NETWORK: Final = re.compile(
+    r"[\\/](?:http[\\/]client|ssl|urllib[\\/]request|ftplib)\.py$|[\\/](?:urllib3|requests|httpx|httpcore|botocore|aiohttp[\\/]client\w*"
+    r"|redis|pika|paramiko|grpc[\\/]_channel)(?:[\\/]|\.py$)"
+)
+SERVERS: Final = re.compile(
+    r"[\\/](?:selectors|socketserver|queue|threading|asyncio[\\/]\w+|concurrent[\\/]futures[\\/]\w+"
+    r"|multiprocessing[\\/](?:queues|connection|popen_\w+))\.py$"
+)
+LOADS_MODEL: Final = re.compile(
+    r"[\\/]ultralytics[\\/](?:nn[\\/](?:tasks|autobackend|backends[\\/]\w+)|engine[\\/](?:model|predictor))\.py$"
+)
+BUILDS: Final = frozenset({"_new", "_load", "__init__", "setup_model", "load_checkpoint", "parse_model"})
+
+
+@lru_cache(maxsize=8192)
+def kind_between_calls(stack: Stack) -> GapKind | None:
+    """Return what a thread does in a stack if it is in no call, else None; a stack has its innermost frame first."""
+    at = next((at for at, frame in enumerate(stack) if is_stream(frame)), None)
+    if at is not None and not any(LOADERS.search(frame.file) for frame in stack[:at]):
+        return "loading the model" if _builds(stack[:at]) else None
+    if not stack:
+        return None
+    if any(LOADERS.search(frame.file) or DECODERS.search(frame.file) for frame in stack) or _called(stack) in DECODES:
+        return "decoding"
+    if any(NETWORK.search(frame.file) for frame in stack):
+        return "network"
+    if _called(stack) in WAITING_CALLS or SERVERS.search(stack[0].file):
+        return "waiting for calls"
+    return "loading the model" if _builds(stack) else "own code"
+
+
+def is_in_call(stack: Stack) -> bool:
+    """Tell whether a stack lies within ultralytics' function that makes the calls."""
+    return any(map(is_stream, stack))
+
+
+def lines_of(process: ProcessStacks, seconds: Mapping[int, float]) -> dict[GapKind, Lines]:
+    """Return how long a thread stood in each line between its calls, by kind; `seconds` by the number of a stack."""
+    lines: dict[GapKind, dict[Frame | None, float]] = {}
+    for number, spent in seconds.items():
+        stack = process.stacks.get(number, ())
+        kind = kind_between_calls(stack)
+        if kind is not None:
+            of = lines.setdefault(kind, {})
+            line = location_of(stack)
+            of[line] = of.get(line, 0.0) + spent
+    return dict(lines)
+
+
+def part_of(kind: GapKind, lines: Lines, scale: float, role: str) -> GapPart:
+    """Return a part with the line that most of it went to; `scale` makes its seconds of those that were noted."""
+    total = sum(lines.values())
+    line = max(lines, key=lambda each: lines[each])
+    where = None
+    if line is not None:
+        where = CodeLocation(role, line.function, line.file, line.line, lines[line] / total)
+    return GapPart(kind, total * scale, where)
+
+
+def is_stream(frame: Frame) -> bool:
+    """Tell whether a frame is ultralytics' function in which all of a call lies."""
+    return frame.function == STREAM and PREDICTOR.search(frame.file) is not None
+
+
+def _builds(stack: Stack) -> bool:
+    return any(frame.function in BUILDS and LOADS_MODEL.search(frame.file) for frame in stack)
+
+
+def _called(stack: Stack) -> str:
+    return stack[0].called if stack else ""

@@ -1,0 +1,104 @@
+"""What threads beside the main one did between calls: those that make the calls, or those that calls waited for.
+
+They are seen once a second. A note stands until the next one that differs.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import numpy as np
+
+from gpu_report.analyse.inference import thresholds as th
+from gpu_report.analyse.inference.gap_kinds import is_in_call, kind_between_calls, lines_of, part_of
+from gpu_report.analyse.signals.idle_stacks import IdleStacks
+from gpu_report.analyse.signals.stack_notes import THREAD
+from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.model import GapPart, ProcessStacks, Stack, ThreadStacks
+
+Seconds = Mapping[int, float]  # by the number of a stack
+WAITING: Final = "waiting for calls"
+
+
+def made_by_threads(stacks: IdleStacks, called: Floats, span: Span, gap_s: float) -> tuple[GapPart, ...]:
+    """Return what a process did between calls that its main thread does not make.
+
+    That is what the threads that make them did besides, and the main one while no call went on (`called`: rows of start
+    and end, as of an event loop). Where nobody was seen in a call, it may be any of its threads.
+    """
+    process = stacks.process
+    if not process.threads:
+        return ()
+    noted = [_seconds(thread, span) for thread in process.threads]
+    makers = [each for each in noted if any(is_in_call(_stack(process, number)) for number in each)]
+    busy = [_busy(process, each) for each in (makers or noted)]
+    main = _busy(process, _outside_calls(stacks, called, span))
+    total = sum(sum(each.values()) for each in (*busy, main))
+    if total < th.GAP_NOTES_S:
+        return ()
+    scale = min(1.0, gap_s / total)
+    parts = [*_parts(process, _added(busy), scale, THREAD), *_parts(process, main, scale, process.role)]
+    rest_s = gap_s - sum(part.seconds for part in parts)
+    waits = (GapPart(WAITING, rest_s),) if rest_s > 0 else ()
+    return (*parts, *waits)
+
+
+def waited_for(stacks: IdleStacks, waiting: GapPart, span: Span) -> tuple[GapPart, ...]:
+    """Return the time in which a thread waited for calls, and what another thread did meanwhile that it waited for.
+
+    One that waits for B of L seconds, beside one that is busy for W of them, does so in W + B - L of them at least: one
+    that prepares images in time has nothing to do while they are waited for.
+    """
+    length_s, process = span[1] - span[0], stacks.process
+    busy = [_busy(process, _seconds(thread, span)) for thread in process.threads]
+    longest = max(busy, key=lambda each: sum(each.values()), default={})
+    together_s = waiting.seconds + min(sum(longest.values()), length_s) - length_s
+    if length_s < th.THREAD_NOTES_S or together_s < th.GAP_NOTES_S:
+        return (waiting,)
+    scale = together_s / sum(longest.values())
+    found = [
+        GapPart(part.kind, part.seconds, part.where, waited_for=True)
+        for part in _parts(process, longest, scale, THREAD)
+    ]
+    return (*found, GapPart(WAITING, waiting.seconds - together_s, waiting.where))
+
+
+def _stack(process: ProcessStacks, number: int) -> Stack:
+    return process.stacks.get(number, ())
+
+
+def _seconds(thread: ThreadStacks, span: Span) -> dict[int, float]:
+    """Return how many seconds of a span a thread stood in each stack."""
+    shared = np.clip(np.minimum(thread.end_s, span[1]) - np.maximum(thread.start_s, span[0]), 0.0, None)
+    seconds = np.bincount(thread.number, shared).tolist() if len(thread.number) else []
+    return {number: spent for number, spent in enumerate(seconds) if spent > 0}
+
+
+def _outside_calls(stacks: IdleStacks, called: Floats, span: Span) -> dict[int, float]:
+    """Return how many seconds of a span the main thread stood in each stack while no call went on."""
+    rows, share = stacks.within([span])
+    spans = stacks.spans(rows)
+    lengths = spans[:, 1] - spans[:, 0]
+    in_calls = interval_cover(called).seconds_in_each(spans)
+    outside = np.divide(lengths - in_calls, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
+    seconds = np.bincount(stacks.number[rows], stacks.seconds(rows) * np.minimum(share, outside)).tolist()
+    return {number: spent for number, spent in enumerate(seconds) if spent > 0}
+
+
+def _busy(process: ProcessStacks, seconds: Seconds) -> dict[int, float]:
+    """Return those seconds in which a thread did what calls may wait for."""
+    kinds = {number: kind_between_calls(_stack(process, number)) for number in seconds}
+    return {number: spent for number, spent in seconds.items() if kinds[number] not in {None, WAITING}}
+
+
+def _added(many: Iterable[Seconds]) -> dict[int, float]:
+    total: dict[int, float] = {}
+    for seconds in many:
+        for number, spent in seconds.items():
+            total[number] = total.get(number, 0.0) + spent
+    return total
+
+
+def _parts(process: ProcessStacks, seconds: Seconds, scale: float, role: str) -> list[GapPart]:
+    return [part_of(kind, of, scale, role) for kind, of in lines_of(process, seconds).items()]

@@ -21,7 +21,7 @@ def noted_thread(context: Context, pid: int) -> IdleStacks | None:
     return mains[0] if len(mains) == 1 else None
 
 
-def _seconds_by_stack(stacks: IdleStacks, span: Span) -> dict[int, float]:
+def seconds_by_stack(stacks: IdleStacks, span: Span) -> dict[int, float]:
     """Return how many seconds of a span a process stood in each stack, by its number."""
     rows, share = stacks.within([span])
     seconds = np.bincount(stacks.number[rows], stacks.seconds(rows) * share).tolist()
@@ -34,7 +34,7 @@ def gap_parts(stacks: IdleStacks, called: Floats, span: Span, gap_s: float) -> t
     `gap_s` is how long it had no call then, `called` when it had one, as rows of (start, end). Notes say what share of
     the gaps went to what, for they are too few to be laid beside calls of milliseconds.
     """
-    spent = _seconds_by_stack(stacks, span)
+    spent = seconds_by_stack(stacks, span)
     called_s = sum(s for number, s in spent.items() if is_in_call(stacks.process.stacks.get(number, ())))
     if gap_s <= 0:
         return ()
@@ -59,7 +59,7 @@ def _made_by_main(stacks: IdleStacks, spent: Mapping[int, float], span: Span, ga
 def lines_within(stacks: IdleStacks, span: Span, function: str) -> tuple[CodeLocation, ...]:
     """Return the lines in which a process stood within a function that its calls have, the most time first."""
     lines: dict[Frame, float] = {}
-    for number, spent in _seconds_by_stack(stacks, span).items():
+    for number, spent in seconds_by_stack(stacks, span).items():
         stack = stacks.process.stacks.get(number, ())
         if any(frame.function == function for frame in stack) and is_in_call(stack):
             line = location_of(stack)

@@ -10,6 +10,7 @@ from gpu_report.analyse.rules.inference.devices import on_the_cpu, pytorch_on_th
 from gpu_report.analyse.rules.inference.gpu_work import full_precision, small_calls
 from gpu_report.analyse.rules.inference.memory import growing_memory_of_calls
 from gpu_report.analyse.rules.inference.pauses import slow_after_pauses
+from gpu_report.analyse.rules.inference.rest_of_calls import rest_of_calls
 from gpu_report.model import Finding
 
 Rule = Callable[[Context], Sequence[Finding]]
@@ -20,6 +21,7 @@ RULES: tuple[Rule, ...] = (
     rare_calls,
     slow_preprocessing,
     slow_postprocessing,
+    rest_of_calls,
     small_calls,
     full_precision,
     slow_after_pauses,

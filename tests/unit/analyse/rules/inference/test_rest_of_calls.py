@@ -1,0 +1,71 @@
+"""What lies within calls besides the model's own parts."""
+
+import dataclasses
+
+import pytest
+from support.calls import make_calls, make_served
+from support.stacks import process
+
+from gpu_report.analyse import analyse
+from gpu_report.analyse.inference.call_kinds import kind_in_call
+from gpu_report.model import Frame
+
+YOLO = "/venv/lib/python3.11/site-packages/ultralytics/"
+TORCH = Frame("/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1794, "_call_impl")
+MAIN = Frame("/home/me/serve.py", 12, "<module>")
+STREAM = Frame(YOLO + "engine/predictor.py", 382, "stream_inference")
+CONV = Frame(YOLO + "nn/modules/conv.py", 98, "forward_fuse")
+HOOK = (Frame("/home/me/serve.py", 7, "keep", called="compress"), TORCH, CONV, STREAM, MAIN)
+LAYER = (Frame("/home/me/layers.py", 7, "forward"), TORCH, STREAM, MAIN)
+GMC = (Frame(YOLO + "trackers/utils/gmc.py", 250, "apply", called="calcOpticalFlowPyrLK"), STREAM, MAIN)
+DRAWS = (Frame(YOLO + "utils/plotting.py", 466, "box_label"), Frame(YOLO + "engine/results.py", 9, "plot"), STREAM)
+CALL = (CONV, STREAM, MAIN)
+AFTER = (Frame("/home/me/serve.py", 20, "draw"), MAIN)
+
+
+@pytest.mark.parametrize(
+    ("stack", "kind"),
+    [
+        (HOOK, "own code"),
+        (LAYER, None),
+        (GMC, "tracking"),
+        (DRAWS, "drawing and saving"),
+        (CALL, None),
+        (AFTER, None),
+        ((), None),
+    ],
+)
+def test_each_stack_is_of_a_kind_within_calls_or_of_none(stack, kind):
+    assert kind_in_call(stack) == kind
+
+
+def found(*stacks, models=1):
+    """Return findings of calls in which the process stood in these stacks by turns."""
+    calls = make_calls(600)
+    spans = enumerate(zip(calls.start_s, calls.end_s, strict=True))
+    stays = [(start, end, stacks[at % len(stacks)]) for at, (start, end) in spans]
+    served = make_served([calls, *(dataclasses.replace(calls, number=2 + at) for at in range(models - 1))])
+    run = dataclasses.replace(served, stacks=(process(*stays, pid=calls.pid),))
+    return {finding.rule: finding for finding in analyse(run).findings}
+
+
+@pytest.mark.parametrize(
+    ("stack", "rule", "function"),
+    [
+        (HOOK, "slow-code-in-calls", "keep"),
+        (GMC, "slow-tracking", "apply"),
+        (DRAWS, "slow-saving", "box_label"),
+    ],
+)
+def test_what_takes_much_of_the_calls_is_named_with_its_line(stack, rule, function):
+    finding = found(stack, CALL)[rule]
+    assert finding.where[0].function == function
+    assert finding.advice[0].gain_at_most == pytest.approx(0.46, abs=0.02)  # half of calls, a ms between two of them
+
+
+def test_what_takes_little_is_no_finding():
+    assert "slow-tracking" not in found(GMC, *[CALL] * 5)
+
+
+def test_of_two_models_in_one_process_nobody_knows_whose_call_it_is():
+    assert "slow-code-in-calls" not in found(HOOK, CALL, models=2)

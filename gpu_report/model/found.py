@@ -222,6 +222,18 @@ class Advice:
             return self.also
         return Setting(self.argument, self.from_value, self.to_value), *self.also
 
+    @property
+    def typed(self) -> str:
+        """Return its arguments as they are typed, empty of advice that needs more than arguments."""
+        known = self.settings if self.argument is not None else ()
+        return " ".join(f"{each.argument}={each.to_value}" for each in known)
+
+    @property
+    def now(self) -> str:
+        """Return the values that these arguments have now, in words; empty where one of them is not known."""
+        values = [each.from_value for each in self.settings if self.argument is not None]
+        return "" if None in values else " and ".join(value for value in values if value is not None)
+
 
 @dataclass(frozen=True)
 class SpeedupLimit:

@@ -31,7 +31,7 @@ def changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice | Fu
         if not RULES[finding.rule].ending and not analysis.is_inference:  # whose order is that of what to do
             steps.sort(key=partial(_place, analysis))
         for each in _with_look(finding, steps, analysis):
-            by_text.setdefault(f"{each.text} {typed(each) if isinstance(each, Advice) else ''}", each)
+            by_text.setdefault(f"{each.text} {each.typed if isinstance(each, Advice) else ''}", each)
     return sorted(by_text.values(), key=lambda each: isinstance(each, Advice) and bool(each.resume))
 
 
@@ -52,11 +52,6 @@ def _with_look(finding: Finding, advice: Iterable[Advice], analysis: Analysis) -
 def _is_said_before(advice: Advice, look: Sentence, analysis: Analysis) -> bool:
     sentences = analysis.verdict.sentences
     return any(each.advice == advice for each in sentences[: sentences.index(look)])
-
-
-def typed(advice: Advice) -> str:
-    """Return an argument as it is typed, empty of advice without one."""
-    return f"{advice.argument}={advice.to_value}" if advice.argument and advice.to_value is not None else ""
 
 
 def _wins(analysis: Analysis, advice: Advice) -> float:

@@ -103,10 +103,11 @@ def _advice(limit: SpeedupLimit, found: Fix) -> Advice:
         gain_estimate=None if found.epoch_s is None else (limit.epoch_s_now - found.epoch_s) / limit.whole_s,
         short=found.short,
         of_epoch=True,
+        also=found.also,
     )
 
 
 def _with_estimate(limit: SpeedupLimit, found: Fix | None) -> SpeedupLimit:
     if found is None or found.epoch_s is None or limit.at_epoch_ends:
         return limit
-    return replace(limit, epoch_s_estimate=found.epoch_s, fix=f"{found.argument}={found.to_value}")
+    return replace(limit, epoch_s_estimate=found.epoch_s, fix=_advice(limit, found).typed)

@@ -5,7 +5,7 @@ argument that it does not know, and its own answers have named several that neve
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 
 from gpu_report.analyse.advice import thresholds as th
@@ -17,7 +17,7 @@ from gpu_report.analyse.causes.slow_modes import modes_that_slow
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
-from gpu_report.model import SpeedupLimit
+from gpu_report.model import Setting, SpeedupLimit
 from gpu_report.wording import MIB_PER_GIB, counted
 
 IN_MEMORY = frozenset({"ram", "True", "true"})  # values of `cache`
@@ -27,7 +27,8 @@ IN_MEMORY = frozenset({"ram", "True", "true"})  # values of `cache`
 class Fix:
     """An argument, its value now and the one to try, why in one sentence, and the epoch that it is likely to reach.
 
-    `epoch_s` is the training part in seconds, None where it cannot be worked out. Then `short` may say it all.
+    `epoch_s` is the training part in seconds, None where it cannot be worked out. Then `short` may say it all. `also`
+    are arguments that are set with it.
     """
 
     argument: str
@@ -36,6 +37,7 @@ class Fix:
     reason: str
     epoch_s: float | None = None
     short: str = ""
+    also: tuple[Setting, ...] = ()
 
 
 def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
@@ -119,14 +121,43 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
         return None
     by_memory = th.BATCH_MEMORY_SHARE * (settings.gpu_total_mib or 0.0) / settings.gpu_peak_mib * batch
     by_images = (settings.images or 0) / th.BATCHES_AT_LEAST
-    found = Batches(settings, limit, signals, batch, nominal).worth_trying(min(by_memory, by_images))
-    if found is None:
+    batches, most = Batches(settings, limit, signals, batch, nominal), min(by_memory, by_images)
+    found = batches.worth_trying(most)
+    fed = _with_more_workers(batches, most, best_s=found[1] if found else limit.epoch_s_now)
+    return fed or (None if found is None else _of_batch(batches, *found))
+
+
+def _of_batch(batches: Batches, try_: int, expected_s: float) -> Fix:
+    reason = f"a batch of {batches.batch} is too small for this GPU"
+    steps = f"with {try_} the optimizer still steps every {batches.nominal} images"
+    return Fix("batch", str(batches.batch), str(try_), f"{reason}; {steps}", expected_s)
+
+
+def _with_more_workers(batches: Batches, most: float, best_s: float) -> Fix | None:
+    """Offer a larger batch together with the workers that feed it, where that is faster than an epoch of `best_s`."""
+    settings, signals = batches.settings, batches.signals
+    workers_most = _most_workers(settings, signals)
+    if not settings.workers or workers_most is None or workers_most <= settings.workers:
         return None
-    try_, expected_s = found
-    reason = (
-        f"a batch of {batch} is too small for this GPU; with {try_} the optimizer still steps every {nominal} images"
-    )
-    return Fix("batch", str(batch), str(try_), reason, expected_s)
+    found = batches.fed_by(workers_most).worth_trying(most)
+    workers = settings.workers if found is None else batches.workers_for(found[0], workers_most)
+    if found is None or workers == settings.workers:
+        return None
+    expected_s = batches.fed_by(workers).epoch_s(found[0])
+    if not batches.is_worth(expected_s, best_s):
+        return None
+    fix = _of_batch(batches, found[0], expected_s)
+    fed = f"{counted(settings.workers, 'data-loader worker')} could not feed it: {workers} would"
+    return replace(fix, reason=f"{fix.reason}. {fed}", also=(Setting("workers", str(settings.workers), str(workers)),))
+
+
+def _most_workers(settings: RunSettings, signals: IntervalSignals) -> int | None:
+    """Return how many workers the cores and ultralytics allow, None where that is not known or more would not help."""
+    if settings.workers is None or settings.cores_free is None or not settings.has("workers") or cores_short(signals):
+        return None
+    if signals.loader is not None and signals.loader.waits_for_shared:
+        return None
+    return settings.cores_free if settings.workers_most is None else min(settings.cores_free, settings.workers_most)
 
 
 def _launches(signals: IntervalSignals) -> bool:

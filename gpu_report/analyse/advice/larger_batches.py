@@ -1,7 +1,8 @@
 """How long an epoch takes with a larger batch: its launches, its kernels or its data loader, whichever is slowest."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.run_settings import RunSettings
@@ -35,13 +36,29 @@ class Batches:
         best_s, try_ = self.limit.epoch_s_now, self.batch
         while try_ * 2 <= min(self.nominal, most):
             epoch_s = self.epoch_s(try_ * 2)
-            if epoch_s * th.LEAST_SPEED_UP > best_s:
+            if not self.is_worth(epoch_s, best_s):
                 break
             try_, best_s = try_ * 2, epoch_s
         return None if try_ == self.batch else (try_, best_s)
 
-    def epoch_s(self, larger: int) -> float:
-        """Return the training part of an epoch (s) with a larger batch, and what its validation takes longer.
+    def is_worth(self, epoch_s: float, best_s: float) -> bool:
+        """Tell whether a training part of an epoch (s) makes whole epochs faster enough than another one does."""
+        rest_s = self.limit.rest_s
+        return (epoch_s + rest_s) * th.LEAST_SPEED_UP <= best_s + rest_s
+
+    def fed_by(self, workers: int) -> "Batches":
+        """Return the same training with another number of data-loader workers (of each rank)."""
+        return replace(self, settings=replace(self.settings, workers=workers))
+
+    def workers_for(self, larger: int, most: int) -> int:
+        """Return how many workers feed a larger batch, and a little more; `most` at most, and no fewer than now."""
+        now = self.settings.workers or 0
+        feed = (n for n in range(now, most) if self.fed_by(n).loader_s(larger) <= self.steps_s(larger))
+        least = next(feed, most)
+        return least if least == now else min(ceil(least * th.WORKERS_MARGIN), most)
+
+    def steps_s(self, larger: int) -> float:
+        """Return the training part of an epoch (s) with a larger batch whose images come in time.
 
         What is done image by image takes as long as now, and so do waits for the loader.
         """
@@ -49,8 +66,11 @@ class Batches:
         waits = 0.0 if never_waits_for_data(self.signals) else self.signals.data_wait_share or 0.0
         stays = min((idle_location.by_image if idle_location is not None else 0.0) + waits, 1.0)
         of_now = stays + (1 - stays) * _of_steps(self.batch, larger, self.nominal, self.signals)
-        train_s = max(now_s * of_now, self.loader_s(larger), self.limit.epoch_s_at_best)
-        return train_s + self.validation_s(larger)
+        return max(now_s * of_now, self.limit.epoch_s_at_best)
+
+    def epoch_s(self, larger: int) -> float:
+        """Return the training part of an epoch (s) with a larger batch, and what its validation takes longer."""
+        return max(self.steps_s(larger), self.loader_s(larger)) + self.validation_s(larger)
 
     def loader_s(self, larger: int) -> float:
         """Return what the loader's workers need for the training part of an epoch (s), 0 where that is not known.

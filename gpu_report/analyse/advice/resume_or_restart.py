@@ -136,5 +136,7 @@ def _resumed_with(ended: Finding, fix: Advice | None) -> Finding:
 def _with_setting(advice: Advice, fix: Advice) -> Advice:
     if not advice.resume or not fix.argument:
         return advice
-    command = resumed_with(advice.resume, fix.argument, fix.to_value or "")
+    command = advice.resume
+    for each in fix.settings:
+        command = resumed_with(command, each.argument, each.to_value)
     return replace(advice, text=advice.text.replace(advice.resume, command), resume=command)

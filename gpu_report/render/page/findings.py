@@ -24,7 +24,7 @@ from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.sentence_kinds import told
 from gpu_report.render.speedup_rows import speedup_rows
-from gpu_report.render.what_to_change import changes, typed
+from gpu_report.render.what_to_change import changes
 from gpu_report.wording import counted, upper_first, where_words
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
@@ -325,13 +325,12 @@ def _gain(advice: Advice, analysis: Analysis) -> str:
     whole = "the time" if analysis.is_inference else training
     if likely is None:
         return f"saves at most {share(most)} of {whole}"
-    row = next((row for row in speedup_rows(analysis) if row.limit.fix and row.limit.fix == typed(advice)), None)
+    row = next((row for row in speedup_rows(analysis) if row.limit.fix and row.limit.fix == advice.typed), None)
     if row is not None and row.expected_s is not None:  # as the verdict has it, and the table of possible speed-up
         return f"expected to save {share(1 - row.expected_s / row.now_s)} of each epoch"
     return f"expected to save {share(likely)} of {whole}"
 
 
 def _advice(advice: Advice, analysis: Analysis) -> AdviceView:
-    change = typed(advice)
-    now = f"(now {advice.from_value})" if change and advice.from_value is not None else ""
-    return AdviceView(sentence(advice.text), change, now, _gain(advice, analysis))
+    now = f"(now {advice.now})" if advice.now else ""
+    return AdviceView(sentence(advice.text), advice.typed, now, _gain(advice, analysis))

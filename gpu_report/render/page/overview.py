@@ -52,7 +52,7 @@ def verdict(analysis: Analysis, listed: Collection[str] = ()) -> VerdictView:
     """Return the verdict: its first sentence, those that belong to it, and of the rest what no listed finding says."""
     first, *others = analysis.verdict.sentences or (Sentence("work", ""),)
     advice = first.advice
-    copied = f"{advice.argument}={advice.to_value}" if advice and advice.argument and first.kind == "fix" else ""
+    copied = advice.typed if advice and first.kind == "fix" else ""
     near = [each for each in others if each.kind in NEAR]
     return VerdictView(
         lead=_text([first]),

@@ -149,7 +149,7 @@ def _projection(projection: Projection | None) -> Json | None:
     """Return what the fix that saves most does to an epoch and to the whole training, None without an estimate."""
     if projection is None:
         return None
-    argument, _, value = projection.fix.partition("=")
+    sets = [dict(zip(("argument", "to"), each.split("=", 1), strict=True)) for each in projection.fix.split(" ")]
     (now_s, then_s), money = projection.seconds or (None, None), projection.money
     return {
         "epoch_s_now": projection.epoch_s_now,
@@ -159,7 +159,8 @@ def _projection(projection: Projection | None) -> Json | None:
         "seconds_saved": None if now_s is None or then_s is None else now_s - then_s,
         "money_saved": None if money is None else money[0] - money[1],
         "cause": projection.cause,
-        "setting": {"argument": argument, "to": value},
+        "setting": sets[0],
+        "sets": sets,
     }
 
 

@@ -47,7 +47,7 @@ from gpu_report.render.markdown_text import words
 from gpu_report.render.sentence_kinds import own_text
 from gpu_report.render.served_words import calls_in_all, longest_part, milliseconds, speed_words
 from gpu_report.render.speedup_rows import SpeedupRow, shown_rows
-from gpu_report.render.what_to_change import FunctionToCheck, changes, typed
+from gpu_report.render.what_to_change import FunctionToCheck, changes
 from gpu_report.terminal import apart, plain, without_commands
 from gpu_report.wording import MIB_PER_GIB, counted, ending_words, line_words, role_words, shown_ratio, where_words
 
@@ -212,13 +212,13 @@ def _steps(analysis: Analysis) -> list[tuple[str, str]]:
 
 def _has_title(advice: Advice, analysis: Analysis) -> bool:
     """Tell whether advice is short enough to be listed: an argument, or one with a title; of calls always the title."""
-    return bool(advice.short) if analysis.is_inference else bool(typed(advice) or advice.short)
+    return bool(advice.short) if analysis.is_inference else bool(advice.typed or advice.short)
 
 
 def _step(each: Advice | FunctionToCheck) -> tuple[str, str]:
     if isinstance(each, FunctionToCheck):
         return ("", sentence(f"{each.text} {each.how}"))
-    title = each.short or (f"{typed(each)} (now {each.from_value})" if typed(each) else "")
+    title = each.short or (f"{each.typed} (now {each.now})" if each.typed else "")
     return "" if each.text.startswith(title) else title, sentence(each.text)
 
 

@@ -65,5 +65,5 @@ def without_backticks(text: str) -> str:
 
 
 def now_words(advice: Advice) -> str:
-    """Return the value that an argument has now, in brackets; empty where it is not known."""
-    return "" if advice.from_value is None else f" (now {without_backticks(advice.from_value)})"
+    """Return the values that its arguments have now, in brackets; empty where they are not known."""
+    return f" (now {without_backticks(advice.now)})" if advice.now else ""

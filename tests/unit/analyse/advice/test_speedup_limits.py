@@ -20,7 +20,8 @@ from gpu_report.analyse.advice.larger_batches import Batches
 from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.build_context import build_context
 from gpu_report.load import load_run
-from gpu_report.model import Advice, EpochRow, Frame, Gpu, InsideEpoch, InsideRun, Options, Phase, SpeedupLimit
+from gpu_report.model import Advice, EpochRow, Frame, Gpu, InsideEpoch, InsideRun, Options, Phase, Setting, SpeedupLimit
+from gpu_report.render.run.summary_json import build_summary
 
 NAN = float("nan")
 MASKS = Frame("/venv/lib/python3.11/site-packages/ultralytics/utils/loss.py", 659, "calculate_segmentation_loss")
@@ -273,16 +274,19 @@ def test_nothing_is_advised_against_what_no_argument_removes():
     assert changes(starved_run(host=QUIET, wait_s=0.1)) == {}
 
 
-def launch_bound_run(batch=4, quantities=None, peak_mib=2_000.0, util=28.0, workers_pct=50.0, wait_s=0.1, **settings):
-    host = {**STARVED, "main_cpu_pct": 103.0, "busiest_worker_cpu_pct": 10.0, "workers": 8.0}
+def launch_bound_run(
+    batch=4, quantities=None, peak_mib=2_000.0, util=28.0, workers_pct=50.0, wait_s=0.1, workers=8, cores=16, **settings
+):
+    host = {**STARVED, "main_cpu_pct": 103.0, "busiest_worker_cpu_pct": 10.0, "workers": float(workers)}
     host["workers_cpu_pct"] = workers_pct
     active = {"sm_active_pct": [7.0] * LASTS_S, "sm_occupancy_pct": [3.0] * LASTS_S}
     return starved_run(
         wait_s=wait_s,
         util=util,
         host=host,
-        args={**ARGS, "batch": batch, "workers": 8},
-        settings={**SETTINGS, "batch": batch, "workers": 8, **settings},
+        cores=cores,
+        args={**ARGS, "batch": batch, "workers": workers},
+        settings={**SETTINGS, "batch": batch, "workers": workers, **settings},
         quantities={**active, "memory_used_mib": [peak_mib] * LASTS_S, **(quantities or {})},
     )
 
@@ -315,12 +319,34 @@ def test_a_batch_too_small_for_the_gpu_grows_to_what_the_optimiser_sees_anyway()
 
 def test_a_larger_batch_is_no_larger_than_the_loader_can_feed():
     """Eight workers that are busy for 30 % of the time load for an epoch in 6 of its 20 s, and no faster."""
-    run = launch_bound_run(workers_pct=240.0)
+    run = launch_bound_run(workers_pct=240.0, cores=10)  # which leave the loader eight
     assert changes(run) == {"batch": "16"}
     assert bound_of(run, "launch-bound").epoch_s_estimate == pytest.approx(20 * 0.3)
-    busy = launch_bound_run(workers_pct=400.0)  # half of the time: more than a batch twice as large would leave
+    busy = launch_bound_run(
+        workers_pct=400.0, cores=10
+    )  # half of the time: more than a batch twice as large would leave
     assert changes(busy) == {"batch": "8"}
-    assert changes(launch_bound_run(workers_pct=470.0, batch=32)) == {"batch": "64"}
+    assert changes(launch_bound_run(workers_pct=470.0, batch=32, cores=10)) == {"batch": "64"}
+
+
+def test_a_larger_batch_gets_the_workers_that_feed_it():
+    """Two workers that are busy for 80 % of the time: 64 images a step need about eight times of them."""
+    few = launch_bound_run(workers_pct=160.0, workers=2)
+    assert changes(few)["batch"] == "64"
+    found = analyse(few)
+    (advice,) = [a for finding in found.findings for a in finding.advice if a.argument == "batch"]
+    assert advice.also == (Setting("workers", "2", "14"),)
+    assert advice.text.endswith("2 data-loader workers could not feed it: 14 would")
+    assert found.verdict.text.startswith(
+        "Set `batch=64 workers=14` (now 4 and 2): epochs drop from 20.0 s to about 2.3 s"
+    )
+    assert found.projection.fix == "batch=64 workers=14"
+    told = build_summary(found)["projection"]
+    assert told["sets"] == [{"argument": "batch", "to": "64"}, {"argument": "workers", "to": "14"}]
+    (limit,) = [limit for limit in found.speedup_limits if limit.cause == "launch-bound"]
+    assert limit.epoch_s_estimate == pytest.approx(20 * 1.6 / 14, rel=0.01)
+    enough = launch_bound_run(workers_pct=10.0, workers=2)
+    assert all(not a.also for finding in analyse(enough).findings for a in finding.advice)
 
 
 def loading_of(run, rest_s=20.0):
@@ -355,7 +381,7 @@ def test_a_validation_that_is_a_single_batch_then_is_loaded_without_workers():
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"workers_pct": 790.0}, "the data-loader workers could not feed it"),
+        ({"workers_pct": 790.0, "cores": 10}, "the data-loader workers could not feed it"),
         ({"workers_pct": 400.0, "val_images": 100, "images": 480}, "validation would be a single batch"),
     ],
 )

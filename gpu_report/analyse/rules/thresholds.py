@@ -158,6 +158,12 @@ BUSIER_FACTOR = 1.5
 # kept them back. Epochs of one kind differ by 1 to 3 % (H200), and less than this hides no slow one.
 FASTER_SHARE = 0.1
 UNDISTURBED_QUANTILE = 0.25  # of the lengths of epochs, of which most may have been held up
+# Parts of long epochs: so long that what a step takes averages out (2 minutes are 500 steps and more; parts of one kind
+# differ by 1 to 5 %), and slower by what wandering boost clocks, heat below its limit or a shared host do not make.
+PART_S = 120.0
+PARTS_LEAST = 3  # in an epoch: shorter epochs are compared as a whole
+PART_SHARE = 0.25
+PARTS_COST_S = 120.0  # in all: from so much on what costs time is a warning anywhere
 FIRST_SHARE = 0.01  # of all other epochs: a first one that loses less is what any training has
 SLOW_TIMES = 3  # stretches of slow epochs with one cause: so many are one finding, as of all that recurs
 LASTING_EPOCHS = 3  # in a row: chance makes one or two of many stand out by little

@@ -1,6 +1,6 @@
 """Rules: what the epochs of a run tell beside each other. Their parts are worked out once for all that look at them."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch, trained_epochs
@@ -8,10 +8,11 @@ from gpu_report.analyse.rules.epochs.data_wait import data_wait_growing
 from gpu_report.analyse.rules.epochs.long_epoch_ends import long_epoch_ends
 from gpu_report.analyse.rules.epochs.longer_ends import ends_slowing
 from gpu_report.analyse.rules.epochs.slow_epochs import epochs_slowing, slow_epochs, slow_first_epochs
+from gpu_report.analyse.rules.epochs.slow_parts import slow_parts
 from gpu_report.analyse.rules.epochs.validation_code import validation_code
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.catalogue import RULES
-from gpu_report.model import Finding
+from gpu_report.model import Cause, Finding
 
 EPOCH_RULES = (slow_first_epochs, slow_epochs, epochs_slowing, ends_slowing, data_wait_growing)
 
@@ -23,13 +24,22 @@ def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:
     """
     epochs = trained_epochs(context)
     ends = [*long_epoch_ends(context, epochs, found), *validation_code(context, found)]
-    if not _of_epochs(context, epochs, _held_up(context, ())):  # what explains some cannot bring up others
+    if not _of_epochs(context, epochs, ()):  # what explains some cannot bring up others
         return ends
-    return [*ends, *_of_epochs(context, epochs, _held_up(context, found))]
+    return [*ends, *_of_epochs(context, epochs, found)]
 
 
-def _of_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> list[Finding]:
-    return [finding for rule in EPOCH_RULES for finding in rule(context, epochs, held_up)]
+def _of_epochs(context: Context, epochs: Sequence[TrainedEpoch], found: Sequence[Finding]) -> list[Finding]:
+    held_up = _held_up(context, found)
+    told = [finding for rule in EPOCH_RULES for finding in rule(context, epochs, held_up)]
+    lasting = {finding.cause for finding in found if finding.rule == "starved"}
+    parts = slow_parts(context, epochs, held_up, told)
+    return [*told, *(part for part in parts if not _is_of(part, lasting))]
+
+
+def _is_of(part: Finding, lasting: Set[Cause | None]) -> bool:
+    """Tell whether training went slower for a while for what holds back all of it: such a loader is never even."""
+    return part.cause is not None and part.cause.name in {cause.name for cause in lasting if cause is not None}
 
 
 def _held_up(context: Context, found: Sequence[Finding]) -> KnownSlowdowns:

@@ -50,17 +50,17 @@ def slow_epochs(context: Context, epochs: Sequence[TrainedEpoch], held_up: Known
         ]
         slow = _outliers(siblings, th.SLOW_SHARE) & unexplained
         if any(risen(siblings, held_up, rise) for rise in (_trainings_grow, waits_grow)):
-            parts = _in_a_row(siblings, slow & ~_of_the_rise(siblings, slow))
+            parts = in_a_row(siblings, slow & ~_of_the_rise(siblings, slow))
         elif slow.any():
-            parts = _in_a_row(siblings, slow)
+            parts = in_a_row(siblings, slow)
         else:
-            some = _in_a_row(siblings, _outliers(siblings, th.SLOWING_SHARE, OUTLIER_AT_LEAST_S) & unexplained)
+            some = in_a_row(siblings, _outliers(siblings, th.SLOWING_SHARE, OUTLIER_AT_LEAST_S) & unexplained)
             parts = [part for part in some if _lasts(part, typical_s)]
         found += [(part, siblings) for part in parts]
-    return _merged([_slow(context, *each) for each in sorted(found, key=_begin)])
+    return merged([slow_training(context, *each) for each in sorted(found, key=_begin)])
 
 
-def _merged(found: Sequence[Finding]) -> list[Finding]:
+def merged(found: Sequence[Finding]) -> list[Finding]:
     """Return findings in which SLOW_TIMES or more of one cause are one, which has its numbers of the longest."""
     alike: dict[str, list[Finding]] = {}
     for finding in found:
@@ -92,7 +92,7 @@ def slow_first_epochs(context: Context, epochs: Sequence[TrainedEpoch], _: Known
     """
     pairs = ((first_of(epochs, siblings), siblings) for siblings in groups(epochs))
     slow = [(first, siblings) for first, siblings in pairs if first is not None and _waited_first(first, siblings)]
-    return [replace(_slow(context, [first], siblings), severity="info", advice=()) for first, siblings in slow]
+    return [replace(slow_training(context, [first], siblings), severity="info", advice=()) for first, siblings in slow]
 
 
 def _waited_first(first: TrainedEpoch, siblings: Sequence[TrainedEpoch]) -> bool:
@@ -136,7 +136,7 @@ def _lasts(part: Sequence[TrainedEpoch], typical_s: float) -> bool:
     return len(part) >= th.LASTING_EPOCHS and longer_s >= th.LASTING_EPOCHS * th.SLOW_AT_LEAST_S
 
 
-def _in_a_row(siblings: Sequence[TrainedEpoch], slow: Bools) -> list[Sequence[TrainedEpoch]]:
+def in_a_row(siblings: Sequence[TrainedEpoch], slow: Bools) -> list[Sequence[TrainedEpoch]]:
     """Return the stretches of slow epochs between which none of the siblings trained at its usual pace."""
     runs = itertools.groupby(zip(siblings, slow, strict=True), key=lambda pair: bool(pair[1]))
     return [[epoch for epoch, _ in run] for is_slow, run in runs if is_slow]
@@ -146,7 +146,7 @@ def _of_the_rise(siblings: Sequence[TrainedEpoch], slow: Bools) -> Bools:
     """Return which slow epochs are what a rise came to: those up to the last ones, and no longer than these."""
     _, last = thirds(siblings)
     most_s = (1 + th.SLOW_SHARE) * median(epoch.train_s for epoch in last)
-    to_the_last = [part for part in _in_a_row(siblings, slow) if part[-1].epoch >= last[0].epoch]
+    to_the_last = [part for part in in_a_row(siblings, slow) if part[-1].epoch >= last[0].epoch]
     risen_to = {epoch.epoch for part in to_the_last for epoch in part if epoch.train_s < most_s}
     return np.array([epoch.epoch in risen_to for epoch in siblings])
 
@@ -155,7 +155,8 @@ def _begin(found: tuple[Sequence[TrainedEpoch], Sequence[TrainedEpoch]]) -> floa
     return found[0][0].span[0]
 
 
-def _slow(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[TrainedEpoch]) -> Finding:
+def slow_training(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[TrainedEpoch]) -> Finding:
+    """Return what slow epochs, or parts of them, came to beside their siblings, and why."""
     typical_s, took_s = median(epoch.train_s for epoch in siblings), median(epoch.train_s for epoch in slow)
     cost_s = sum(epoch.train_s - typical_s for epoch in slow)
     which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of epochs {slow[0].epoch} to {slow[-1].epoch}"
@@ -207,7 +208,7 @@ def _kernel(context: Context, first: TrainedEpoch) -> tuple[NearbyKernelEvent, .
 
 def _nearest(siblings: Sequence[TrainedEpoch], slow: Sequence[TrainedEpoch]) -> Sequence[TrainedEpoch]:
     """Return the siblings beside slow ones, COMPARED_EPOCHS on either side at most: a long run has thousands."""
-    first = bisect_left(siblings, slow[0].epoch, key=lambda epoch: epoch.epoch)
+    first = bisect_left(siblings, slow[0].span, key=lambda epoch: epoch.span)
     before = siblings[max(first - th.COMPARED_EPOCHS, 0) : first]
     return [*before, *siblings[first + len(slow) : first + len(slow) + th.COMPARED_EPOCHS]]
 

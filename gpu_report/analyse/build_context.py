@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from gpu_report.analyse.signals.chance_drops import drops_by_chance
 from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
 from gpu_report.analyse.signals.loader_bursts import drops_between_bursts
 from gpu_report.analyse.signals.other_processes import other_processes_on
+from gpu_report.analyse.signals.short_pauses import short_pauses
 from gpu_report.analyse.signals.steady_signals import SteadySignals
 from gpu_report.analyse.signals.thresholds import CHANCE_READINGS
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
@@ -23,7 +25,7 @@ from gpu_report.analyse.timeline.throughput import Throughput, throughput_of
 from gpu_report.analyse.timeline.timeline import Timeline, find_timeline
 from gpu_report.analyse.timeline.trainings import Training, later_starts, unused_intervals
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, gpu_series
-from gpu_report.analyse.timeseries.intervals import Span, as_array
+from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array
 from gpu_report.model import AT_EPOCH_END, STARVED_PCT, Interval, Options, Phase, Run
 
 
@@ -90,7 +92,11 @@ class _Read:
     def _drops_of(self, series: GpuSeries, use: Bools, train: Bools, options: Options) -> Sequence[Drop]:
         fine = outside(series, self.timeline.too_coarse)
         begun_s = later_starts(self.timeline.trainings, series.gpu)
-        return find_drops(series, use & fine, train & fine, options, begun_s)
+        find = partial(find_drops, series, use & fine, train & fine, anew_s=begun_s)
+        found = find(options)
+        in_training = train & fine & ~outside(series, _train_spans(self.timeline))
+        pauses = short_pauses(series, in_training, found, options, find)
+        return sorted([*found, *pauses], key=lambda drop: drop.start_t_s)
 
     def by_chance(self, found: Sequence[Drop], options: Options) -> set[Drop]:
         """Return the drops that are no events: low readings, far apart, that follow each other by chance."""
@@ -102,6 +108,10 @@ class _Read:
             for mine in [[one for one in found if one.gpu == each.gpu]]
             for drop in drops_by_chance(each, train, mine, options.line_share, stretches)
         }
+
+
+def _train_spans(timeline: Timeline) -> Spans:
+    return as_array([phase.span for phase in timeline.phases if phase.name == "train"])
 
 
 def _read(run: Run, series: tuple[GpuSeries, ...], timeline: Timeline) -> _Read:

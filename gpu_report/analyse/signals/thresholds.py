@@ -29,6 +29,13 @@ SUSTAINED_AFTER_S = 300.0
 SUSTAINED_SHARE = 0.05
 LOW_READINGS = 3  # fewer are no evidence, however far apart they were taken
 
+# Pauses shorter than a drop count where a GPU stood still in them (%), for as long as what is left of a drop must last,
+# and where they took of training what makes a drop critical, and 2 minutes. Ends of epochs are none of training.
+STILL_PCT = 5.0
+PAUSE_S = 5.0
+PAUSES_SHARE = 0.05
+PAUSES_S = 120.0
+
 # A drop that ends this shortly after a phase that callbacks reported lies in that phase: a reading is of 0.2 s, a first
 # batch longer.
 PHASE_EDGE_S = 0.5

@@ -43,8 +43,9 @@ def _parts(throughput: Throughput, epochs: Sequence[TrainedEpoch]) -> Iterator[l
             groups.setdefault(epoch.group, []).append(epoch)
     for mine in groups.values():
         count = int(median(epoch.train_s for epoch in mine) // th.PART_S)
-        if count >= th.PARTS_LEAST:
-            yield [part for epoch in mine for part in _cut(throughput, epoch, count)]
+        parts = [part for epoch in mine for part in _cut(throughput, epoch, count)] if count >= th.PARTS_LEAST else []
+        if parts:  # none of epochs of which only the ends are known
+            yield parts
 
 
 def _cut(throughput: Throughput, epoch: TrainedEpoch, count: int) -> Iterator[TrainedEpoch]:

@@ -34,6 +34,11 @@ def trained(*slow, times=2.0, epochs=3, clock_mhz=None):
     return dataclasses.replace(run, inside=(inside,), yolo_runs=(YoloRun(1, None, {}, "recorded", None),))
 
 
+def test_epochs_of_which_only_the_ends_are_known_have_no_parts():
+    run = trained((4000, 5800))
+    assert slow_in(dataclasses.replace(run, inside=(dataclasses.replace(run.inside[0], progress=()),))) == []
+
+
 def slow_in(run):
     return [f for f in analyse(run).findings if f.rule == "slow-epoch"]
 

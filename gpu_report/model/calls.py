@@ -18,10 +18,11 @@ class ModelCalls:
     """All calls of one model in one process, one element each, in order of their beginnings; NaN where not known.
 
     `settings` are model (its file), task, mode (predict, track), format (pt, torchscript, onnx, engine ...), half,
-    compile, end2end, imgsz, batch, providers (ONNX Runtime's, the one in use first), device, asked_device, source
-    (stream, screenshot, from_img, tensor, files, file: one image a call): None where not known.
+    compile, end2end, imgsz, batch, providers (ONNX Runtime's, the one in use first), device, asked_device, augment,
+    source (stream, screenshot, from_img, tensor, files, file: one image a call): None where not known.
     `gpu` is the device index, None on a CPU. `predictors` is how many model objects the process made of this one,
-    `failed` how many calls began and never ended (None where the process has several models).
+    `failed` how many calls began and never ended (None where the process has several models). `image_px` is the longer
+    side of the largest image that it was given, None where it was given tensors, or that is not known.
     `start_s` is seconds of the run. `images` counts those of a batch, `height` and `width` are pixels of what the model
     got. `preprocess_ms`, `inference_ms`, `postprocess_ms` are ultralytics' own parts of a batch, in `total_ms`.
     `gap_ms` is how long this process had no call before: NaN for its first one, 0 where calls overlap.
@@ -42,6 +43,7 @@ class ModelCalls:
     gap_ms: Floats
     predictors: int | None = None
     failed: int | None = None
+    image_px: int | None = None
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.gap_kinds import is_in_call, kind_between_calls, lines_of, part_of
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.stack_notes import THREAD
+from gpu_report.analyse.signals.stack_notes import THREAD, kind_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
@@ -30,7 +30,8 @@ def made_by_threads(stacks: IdleStacks, called: Floats, span: Span, gap_s: float
     process = stacks.process
     if not process.threads:
         return ()
-    noted = [_seconds(thread, span) for thread in process.threads]
+    locked = _in_locks(process)
+    noted = [_without(_seconds(thread, span), locked) for thread in process.threads]
     makers = [each for each in noted if any(is_in_call(_stack(process, number)) for number in each)]
     busy = [_busy(process, each) for each in (makers or noted)]
     main = _busy(process, _outside_calls(stacks, called, span))
@@ -51,7 +52,8 @@ def waited_for(stacks: IdleStacks, waiting: GapPart, span: Span) -> tuple[GapPar
     that prepares images in time has nothing to do while they are waited for.
     """
     length_s, process = span[1] - span[0], stacks.process
-    busy = [_busy(process, _seconds(thread, span)) for thread in process.threads]
+    locked = _in_locks(process)
+    busy = [_busy(process, _without(_seconds(thread, span), locked)) for thread in process.threads]
     longest = max(busy, key=lambda each: sum(each.values()), default={})
     together_s = waiting.seconds + min(sum(longest.values()), length_s) - length_s
     if length_s < th.THREAD_NOTES_S or together_s < th.GAP_NOTES_S:
@@ -66,6 +68,21 @@ def waited_for(stacks: IdleStacks, waiting: GapPart, span: Span) -> tuple[GapPar
 
 def _stack(process: ProcessStacks, number: int) -> Stack:
     return process.stacks.get(number, ())
+
+
+def _in_locks(process: ProcessStacks) -> frozenset[int]:
+    """Return the stacks in which threads stood in Python, called nothing, and used no CPU: `with lock:` waits so."""
+    looks = process.busy_threads
+    if looks is None:
+        return frozenset()
+    python = {n for n, stack in process.stacks.items() if stack and not stack[0].called and kind_of(stack[0]) == "own"}
+    stood = _added(_seconds(thread, (-np.inf, np.inf)) for thread in process.threads)
+    used = np.bincount(looks.number, looks.cpu_s, minlength=max(python, default=0) + 1)
+    return frozenset(n for n in python & stood.keys() if used[n] < th.LOCKED_CPU_SHARE * stood[n])
+
+
+def _without(seconds: Seconds, stacks: frozenset[int]) -> dict[int, float]:
+    return {number: spent for number, spent in seconds.items() if number not in stacks}
 
 
 def _seconds(thread: ThreadStacks, span: Span) -> dict[int, float]:

@@ -17,4 +17,6 @@ GAP_NOTES_S = 1.0
 CALLS_IN_THREAD = 0.5
 # Of calls, before anything is said of threads beside the main one, which are seen once a second.
 THREAD_NOTES_S = 10.0
+# Of a core: handlers that waited in `with lock:` used none, one that encoded images a fifth, beside other programs.
+LOCKED_CPU_SHARE = 0.05
 SHOWN_LINES = 3  # lines of code of a part of calls: what comes after them is seldom what takes long

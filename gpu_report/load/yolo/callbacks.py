@@ -182,7 +182,8 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         profiled=profiler_windows(lines),
         models=_models(lines),
         calls=_counts(lines),
-        objects=_objects(lines),
+        objects=_by_model(lines, "objects"),
+        image_px=_by_model(lines, "image_px"),
         memory_holders=memory_holders(lines),
         setting_locations=_setting_locations(lines),
     )
@@ -215,9 +216,9 @@ def _counts(lines: Lines) -> dict[str, int]:
     return {name: count for name, count in counted.items() if count is not None}
 
 
-def _objects(lines: Lines) -> dict[int, int]:
-    """Return how many predictors there were of each model of the process, by its number."""
-    said = _last_counts(lines).get("objects")
+def _by_model(lines: Lines, what: str) -> dict[int, int]:
+    """Return what the last counts say of each model of the process, by its number."""
+    said = _last_counts(lines).get(what)
     pairs = list(said.items())[:MOST_MODELS] if isinstance(said, Mapping) else []
     counted = {int(name): whole(count) for name, count in pairs if name.isascii() and name.isdigit() and len(name) < 6}
     return {number: count for number, count in counted.items() if count is not None}

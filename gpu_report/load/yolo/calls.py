@@ -105,7 +105,6 @@ def _models(
 ) -> Iterable[ModelCalls]:
     """Yield the calls of each model of a process."""
     settings = {number: facts for run in own for number, facts in run.models.items()}
-    objects = [run.objects for run in own]
     numbers = np.unique(columns["model"])[:MOST_MODELS].tolist()
     for number in numbers:
         of = columns["model"] == number
@@ -117,9 +116,15 @@ def _models(
             gpu=next((gpu.index for gpu in gpus if gpu.uuid and gpu.uuid == facts.get("gpu_uuid")), None),
             start_s=columns["start_s"][of],
             **{name: columns[name][of] for name in MEASURED},
-            predictors=max((each[int(number)] for each in objects if int(number) in each), default=None),
+            predictors=_most((run.objects for run in own), int(number)),
+            image_px=_most((run.image_px for run in own), int(number)),
             failed=_sum(run.calls.get("failed") for run in own) if len(numbers) == 1 else None,
         )
+
+
+def _most(counts: Iterable[Mapping[int, int]], number: int) -> int | None:
+    """Return the most that was said of a model."""
+    return max((each[number] for each in counts if number in each), default=None)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -8,6 +8,7 @@ from gpu_report.analyse.rules.inference.between_calls import rare_calls, reloade
 from gpu_report.analyse.rules.inference.call_parts import slow_postprocessing, slow_preprocessing
 from gpu_report.analyse.rules.inference.devices import on_the_cpu, pytorch_on_the_cpu, several_processes
 from gpu_report.analyse.rules.inference.gpu_work import full_precision, small_calls
+from gpu_report.analyse.rules.inference.image_work import augmented_calls, enlarged_images
 from gpu_report.analyse.rules.inference.memory import growing_memory_of_calls
 from gpu_report.analyse.rules.inference.pauses import slow_after_pauses
 from gpu_report.analyse.rules.inference.rest_of_calls import rest_of_calls
@@ -22,6 +23,8 @@ RULES: tuple[Rule, ...] = (
     slow_preprocessing,
     slow_postprocessing,
     rest_of_calls,
+    augmented_calls,
+    enlarged_images,
     small_calls,
     full_precision,
     slow_after_pauses,

@@ -168,6 +168,7 @@ MODEL: Mapping[str, Reader] = {
     "conf": lambda p: p.args.conf,
     "max_det": lambda p: p.args.max_det,
     "nms": lambda p: p.args.nms,
+    "augment": lambda p: bool(p.args.augment),
     "asked_device": lambda p: p.args.device,
     "source": source,
     "providers": lambda p: p.model.session.get_providers(),

@@ -9,7 +9,7 @@ from support.stacks import process
 from gpu_report.analyse.inference.gap_kinds import kind_between_calls
 from gpu_report.analyse.inference.gaps import gap_parts
 from gpu_report.analyse.signals.idle_stacks import main_idle_stacks
-from gpu_report.model import Frame, ThreadStacks
+from gpu_report.model import BusyThreads, Frame, ThreadStacks
 
 SITE, LIB = "/venv/lib/python3.11/site-packages/", "/usr/lib/python3.11/"
 STREAM = Frame(SITE + "ultralytics/engine/predictor.py", 382, "stream_inference")
@@ -23,8 +23,11 @@ ENCODE = (Frame("/home/me/serve.py", 8, "annotate", called="imencode"),)
 SPAN = (0.0, 20.0)
 
 
-def parts(main, gap_s, called=(), **threads):
-    """Return the parts of the gaps; a thread, as the main one, has stays of (start_s, end_s, stack)."""
+def parts(main, gap_s, called=(), cpu_s=None, **threads):
+    """Return the parts of the gaps; a thread, as the main one, has stays of (start_s, end_s, stack).
+
+    `cpu_s` is what threads used while they stood in a stack.
+    """
     stays = [stay for each in (main, *threads.values()) for stay in each]
     whole = process(*stays)
     numbers = {stack: number for number, stack in whole.stacks.items()}
@@ -35,6 +38,9 @@ def parts(main, gap_s, called=(), **threads):
     others = tuple(ThreadStacks(name, *columns[name]) for name in threads)
     start_s, end_s, number = columns[""]
     fields = {"start_s": start_s.astype(float), "end_s": end_s.astype(float), "number": number, "threads": others}
+    if cpu_s is not None:
+        at, rows = np.arange(len(cpu_s)), np.array([numbers[stack] for stack in cpu_s])
+        fields["busy_threads"] = BusyThreads(at, at + 1.0, np.array(list(cpu_s.values())), 0.0 * at, rows)
     noted = main_idle_stacks(dataclasses.replace(whole, **fields), [])
     return gap_parts(noted, np.array(called, dtype=float).reshape(-1, 2), SPAN, gap_s)
 
@@ -66,6 +72,15 @@ def test_of_calls_that_threads_make_it_is_what_these_do_besides():
     handler = turns(ENCODE, ENCODE, ENCODE, CALL)
     found = parts([(0.0, 20.0, JOIN)], 16.0, handler=handler, background=[(0.0, 20.0, ENHANCE)])
     assert said(found) == [("own code", 15.0, "annotate", False), ("waiting for calls", 1.0, None, False)]
+
+
+def test_a_thread_that_waits_for_a_lock_is_no_work():
+    lock = (Frame("/home/me/serve.py", 13, "do_POST"),)
+    handlers = {"first": turns(ENCODE, ENCODE, ENCODE, CALL), "second": [(0.0, 20.0, lock)]}
+    found = parts([(0.0, 20.0, JOIN)], 15.0, cpu_s={ENCODE: 12.0, CALL: 5.0}, **handlers)
+    assert said(found) == [("own code", 15.0, "annotate", False)]
+    python = parts([(0.0, 20.0, JOIN)], 15.0, cpu_s={lock: 9.0}, first=[(0.0, 20.0, lock)])
+    assert said(python)[0][2] == "do_POST"
 
 
 def test_a_main_thread_that_works_while_no_call_goes_on_keeps_calls_waiting():

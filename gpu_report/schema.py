@@ -121,6 +121,7 @@ HOST_QUANTITIES = (
     Column("cgroup_memory_pressure_pct", 1, "likewise for memory, also because the cgroup is at its own limit"),
     Column("cgroup_memory_used_mib", 0, "memory of the trainer's cgroup, with its page cache; read every 10 s"),
     Column("cpu_steal_pct", 1, "of `cpu_pct`, what a hypervisor gave to other virtual machines (steal)"),
+    Column("trainer_memory_mib", 0, "memory of the trainer and its workers (RSS): what they share counts for each"),
 )
 HOST_COLUMNS = (*TIME_COLUMNS, *HOST_QUANTITIES)
 

@@ -88,6 +88,7 @@ _LABELS = {
     "workers_major_faults": "Pages that workers waited for",
     "trainer_stopped": "Stopped by a signal",
     "trainer_read_mib_s": "Read by this run",
+    "trainer_memory_mib": "Memory of this run",
 }
 
 LANES = (

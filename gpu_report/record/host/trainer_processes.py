@@ -16,7 +16,7 @@ LOOK_EVERY_S = 5.0  # workers live for an epoch or for the run; a new one is mis
 LOOK_AGAIN_S = 1.0  # ... and for this long while there is none: a look at a single process costs 10 us
 MAX_PROCESSES = 256  # a training on eight GPUs with 16 workers each has 137
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-MIB = 2**20
+MIB, PAGE_BYTES = 2**20, os.sysconf("SC_PAGE_SIZE")
 # A forked worker has the command line of the process that it was forked from, another one says what it is made by.
 SPAWNED = ("multiprocessing.spawn", "multiprocessing.forkserver")
 BLOCKED = "D"
@@ -26,10 +26,11 @@ OVER = ("Z", "X")  # it has ended, and its parent has not asked how
 
 @dataclass(frozen=True)
 class ProcessReading:
-    """One process so far: CPU seconds, state, MiB read from storage (None: not ours to see), and two more.
+    """One process so far: CPU seconds, state, MiB read from storage (None: not ours to see), and three more.
 
     `programs_s` are the CPU seconds of the programs that it ran and waited for. `major_faults` are the pages of its
-    memory that it had to wait for: of a mapped file that was not in memory, or from swap.
+    memory that it had to wait for: of a mapped file that was not in memory, or from swap. `memory_mib` is its resident
+    memory (RSS).
     """
 
     cpu_s: float
@@ -37,6 +38,7 @@ class ProcessReading:
     read_mib: float | None
     programs_s: float = 0.0
     major_faults: int = 0
+    memory_mib: float = 0.0
 
 
 class TrainerTree:
@@ -155,6 +157,7 @@ class TrainerTree:
             "workers_major_faults": sum(faults) / elapsed_s if faults else None,
             "trainer_stopped": sum(look.state in STOPPED for look in after.values()),
             "trainer_read_mib_s": _read_rate(before, after, elapsed_s),
+            "trainer_memory_mib": sum(look.memory_mib for look in after.values()),
         }
 
     def _fewest_cores(self, pids: Iterable[int]) -> int | None:
@@ -174,10 +177,11 @@ def read_process(proc: Path, pid: int) -> ProcessReading | None:
         fields = stat_fields(pid, proc)
         # proc_pid_stat(5): user, system, theirs
         faults, ticks = int(fields[9]), [int(field) for field in fields[11:15]]
+        memory_mib = int(fields[21]) * PAGE_BYTES / MIB
         cpu_s, programs_s = sum(ticks[:2]) / TICKS_PER_S, sum(ticks[2:]) / TICKS_PER_S
     except (ValueError, IndexError):
         return None
-    return ProcessReading(cpu_s, fields[0], _read_mib(proc, pid), programs_s, faults)
+    return ProcessReading(cpu_s, fields[0], _read_mib(proc, pid), programs_s, faults, memory_mib)
 
 
 def _share_of_programs(before: ProcessReading, after: ProcessReading, elapsed_s: float) -> float:

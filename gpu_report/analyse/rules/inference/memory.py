@@ -33,7 +33,10 @@ class _Rise(NamedTuple):
 
 
 def growing_memory_of_calls(context: Context) -> list[Finding]:
-    """Report GPUs, and the host, whose memory rises over the calls of models and goes on rising at their end."""
+    """Report GPUs, and the host, whose memory rises over the calls of models and goes on rising at their end.
+
+    Of the host it is the memory of the processes that call; in recordings without it, that of all programs.
+    """
     served = context.cached(served_models)
     if any(run.task == "train" for run in context.run.inside):
         return []  # growth over epochs is another rule's
@@ -59,7 +62,8 @@ def _of_host(context: Context, served: tuple[ServedModel, ...]) -> Iterator[Find
     host = context.run.host
     if not len(host):
         return
-    used = host["memory_used_mib"].to_numpy(dtype=float)
+    used = host["trainer_memory_mib"].to_numpy(dtype=float)
+    used = used if np.isfinite(used).any() else host["memory_used_mib"].to_numpy(dtype=float)
     rise = _rise(host["t_s"].to_numpy(dtype=float), used, list(served))
     if rise is not None and rise.rise_mib >= max(th.GROWN_HOST_MIB, th.GROWN_SHARE * rise.before_mib):
         left = float(host["memory_available_mib"].to_numpy(dtype=float)[-1])

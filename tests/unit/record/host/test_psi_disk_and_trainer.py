@@ -99,9 +99,9 @@ def test_workers_are_told_from_the_main_process_and_from_its_commands(tmp_path):
         trainer.wait()
 
 
-def write_stat(folder, pid, state="R", used="0 0 0 0 0 0", started=0):
+def write_stat(folder, pid, state="R", used="0 0 0 0 0 0", started=0, pages=0):
     before, after = " ".join(["0"] * 8), " ".join(["0"] * 4)
-    (folder / "stat").write_text(f"{pid} (py (x) 1) {state} {before} {used} {after} {started} 0 0\n")
+    (folder / "stat").write_text(f"{pid} (py (x) 1) {state} {before} {used} {after} {started} 0 {pages}\n")
 
 
 def test_who_outlives_a_command_is_known_by_when_it_began(tmp_path):
@@ -149,6 +149,18 @@ def test_rates_are_percent_of_one_core(tmp_path):
     columns = tree.sample(104.0, 10, set)
     assert (columns["main_cpu_pct"], columns["busiest_worker_cpu_pct"], columns["workers_cpu_pct"]) == (0, 100, 150)
     assert columns["workers_major_faults"] == 20
+
+
+def test_memory_is_that_of_the_trainer_and_its_workers(tmp_path):
+    for pid in (10, 11):
+        (tmp_path / str(pid)).mkdir()
+        write_stat(tmp_path / str(pid), pid, pages=pid * 2**20 // os.sysconf("SC_PAGE_SIZE"))
+    tree = TrainerTree(tmp_path)
+    tree._mains, tree._workers, tree._due_s = frozenset({10}), frozenset({11}), 1e9
+    assert tree.sample(100.0, 10, set)["trainer_memory_mib"] == 21
+    mine = TrainerTree()
+    mine._mains, mine._due_s = frozenset({os.getpid()}), 1e9
+    assert 10 < mine.sample(time.monotonic(), None, set)["trainer_memory_mib"] < 100_000
 
 
 def test_the_cpu_of_a_program_that_a_worker_ran_is_the_workers(tmp_path):

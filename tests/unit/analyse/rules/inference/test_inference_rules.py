@@ -191,10 +191,20 @@ def test_memory_that_settles_is_no_growth(mib):
     assert "memory-growth" not in findings(grown(make_calls(3000), mib))
 
 
-def test_results_kept_in_the_hosts_memory_are_found():
+def host_grows(own_mib):
+    """Return calls on a host whose memory grows by 60 MiB a second; `own_mib` is what the service has of it."""
     calls = make_calls(3000)
     t_s = np.arange(int(calls.end_s.max()) + 1, dtype=float)
     host = pd.DataFrame({"t_s": t_s, **{c.name: np.nan for c in schema.HOST_QUANTITIES}})
     host["memory_used_mib"], host["memory_available_mib"] = 2000 + 60 * t_s, 60_000 - 60 * t_s
-    run = dataclasses.replace(make_served(calls, util_pct=75.0), host=host)
-    assert "stream=True" in findings(run)["host-memory-growth"].advice[0].text
+    host["trainer_memory_mib"] = own_mib(t_s)
+    return dataclasses.replace(make_served(calls, util_pct=75.0), host=host)
+
+
+@pytest.mark.parametrize("own_mib", [lambda t_s: np.nan * t_s, lambda t_s: 1000 + 60 * t_s])
+def test_results_kept_in_the_hosts_memory_are_found(own_mib):
+    assert "stream=True" in findings(host_grows(own_mib))["host-memory-growth"].advice[0].text
+
+
+def test_memory_that_other_programs_take_is_none_of_the_calls():
+    assert "host-memory-growth" not in findings(host_grows(lambda t_s: 1000 + 0 * t_s))

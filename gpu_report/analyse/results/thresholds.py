@@ -32,6 +32,8 @@ WARNING_SHARE, WARNING_S = 0.005, 120.0
 SHORT_RUN_S, WARNING_SHORT_S = 1800.0, 5.0
 # Utilisation of training (%) that is healthy, and yet makes people ask whether it is: three readers doubted 67.
 DOUBTED_PCT = 80.0
+# Of training, in which nothing at all ran: of what nothing holds up the driver reads 0 % in 0 to 2 % (long epochs).
+STILL_SHARE = 0.05
 
 # Of the cores that a training on the CPU may use, what other programs used beside it: a fifth is felt.
 OTHERS_CORES_SHARE = 0.2

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpu_report.analyse.busy_in_training import Busy
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.verdict.hypotheses import hypotheses
 from gpu_report.analyse.results.verdict.lead import FIX, LOOK, URGENT_S, Lead
 from gpu_report.analyse.results.verdict.which_training import which_training
+from gpu_report.analyse.results.verdict.work import waits_unseen
 from gpu_report.catalogue import (
     CAUSES,
     LAUNCH_BOUND,
@@ -78,10 +80,13 @@ def guessed(context: Context, findings: Sequence[Finding]) -> list[Sentence]:
     ]
 
 
-def how_to_record_inside(context: Context, lead: Lead | None, findings: Sequence[Finding]) -> Iterator[Sentence]:
+def how_to_record_inside(
+    context: Context, trained: Busy, lead: Lead | None, findings: Sequence[Finding]
+) -> Iterator[Sentence]:
     """Yield how to learn what a GPU waited for where nothing is known from inside the training, and nothing leads."""
     unknown = [f for f in findings if f.cause and f.cause.name == UNEXPLAINED and f.severity != "info"]
-    if unknown and lead is None and not context.run.inside and not context.run.recording.command:
+    asked = unknown or waits_unseen(context, trained)
+    if asked and lead is None and not context.run.inside and not context.run.recording.command:
         text = "To see what it waited for, record the next training with `gpu-report record -- COMMAND`."
         yield Sentence("record", text, tuple(f.id for f in unknown), UNEXPLAINED)
 

@@ -156,7 +156,7 @@ def _what_to_change(known: _Known, opening: _Opening) -> Iterator[Sentence]:
     yield from how_to_see_all_nodes(findings)
     yield from _work(known, opening)
     yield from how_to_learn_the_line(context, lead, findings)
-    yield from guessed(context, findings) or how_to_record_inside(context, lead, findings)
+    yield from guessed(context, findings) or how_to_record_inside(context, known.trained, lead, findings)
     yield from projected(projection, lead, begin)
     second = list(also_worth_changing(opening.found, findings))
     yield from second

@@ -21,6 +21,7 @@ from gpu_report.analyse.results.verdict.which_training import which_training
 from gpu_report.analyse.results.verdict.without_gpu import on_cpu
 from gpu_report.analyse.rules.other_processes import others_work
 from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST
+from gpu_report.analyse.signals.thresholds import STILL_PCT
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.intervals import as_array
@@ -34,6 +35,7 @@ BOUND_WORDS = {
     "data": ": most of the rest waits for data",
     "exchange": ": most of the rest waits for the exchange of gradients",
 }
+NOTHING = "Nothing to fix: "
 HARDLY_WAITED = 0.01  # of its time (0 to 1): 0 % would be no news
 LIMIT = "; the model itself is the limit"
 GOOD = f"{HEALTHY_PCT:.0f} % or more is good for YOLO"
@@ -121,16 +123,21 @@ def _how_busy(
 ) -> Iterator[Sentence]:
     """Yield how busy GPUs were, what else is to be said of it, and the cause: in one sentence where that is all."""
     util, seconds = trained
-    before = _before(util, findings, marred=marred) if judged else ""
+    before = _before(context, trained, findings, marred=marred) if judged else ""
     why, ends = _why(context, util, findings), _at_epoch_ends(context, findings, seconds)
     kept_busy = f"{_who(context)} {_be(context)} busy {busy_words(util)} of {of_what_time(context, seconds)}"
-    good = f" ({GOOD})" if judged and HEALTHY_PCT <= util < th.DOUBTED_PCT else ""
+    unseen = waits_unseen(context, trained)
+    good = f" ({GOOD})" if judged and not unseen and HEALTHY_PCT <= util < th.DOUBTED_PCT else ""
     busy = f"{before}{lower_first(kept_busy) if before else kept_busy}{good}"
     if why.cause and not (why.steady or before or ends or why.which):
         yield from with_cause("work", busy, (why.sure, why.cause), why.findings)
         return
     after = "" if ends else _after(context, util, findings, why)
     yield Sentence("work", f"{busy}{after}.", () if why.cause else why.findings)
+    still = context.cached(_still_share) if unseen and judged and util >= HEALTHY_PCT else 0.0
+    if still >= th.STILL_SHARE:
+        who = "They" if len(context.activity.used_gpus) > 1 else "It"
+        yield Sentence("work", f"{who} stood still for {100 * still:.0f} % of that time, {length(still * seconds)}.")
     yield from _least_busy(_unknown(findings), util)
     if ends:
         yield Sentence("work", f"{ends}.")
@@ -141,11 +148,38 @@ def _how_busy(
         yield Sentence("starved", f"{upper_first(text)}.", why.findings)
 
 
-def _before(util: float, findings: Sequence[Finding], *, marred: bool) -> str:
+def _before(context: Context, trained: tuple[float, float], findings: Sequence[Finding], *, marred: bool) -> str:
     """Return what to think of a training, empty where something critical is said of it beside."""
+    util = trained[0]
     if util >= HEALTHY_PCT and any(each.severity == "critical" for each in findings):
         return ""
-    return _judgement(util, marred=marred or _has_small_steps(findings), unknown=bool(_unknown(findings)))
+    said = _judgement(util, marred=marred or _has_small_steps(findings), unknown=bool(_unknown(findings)))
+    return "No fault found: " if said == NOTHING and waits_unseen(context, trained) else said
+
+
+def waits_unseen(context: Context, trained: Busy) -> bool:
+    """Tell whether GPUs waited so much that there may be something to fix, in a long training without callbacks.
+
+    What callbacks report of waits for data tells of a GPU that is busy 60 to 80 % whether that is its nature.
+    """
+    if trained is None or trained[1] < th.CRITICAL_S or context.run.inside or context.too_coarse:
+        return False
+    return trained[0] < th.DOUBTED_PCT or context.cached(_still_share) >= th.STILL_SHARE
+
+
+def _still_share(context: Context) -> float:
+    """Return for which share (0 to 1) of training GPUs stood still beside drops, 0 where no epochs are known.
+
+    For without them a validation may be part of it.
+    """
+    spans = as_array(context.all_train_spans)
+    still_s = trained_s = 0.0
+    for series, trains in zip(context.series, context.trains, strict=True):
+        fell = [drop.span for drop in context.drops if drop.gpu == series.gpu]
+        mine = trains & ~outside(series, spans)
+        trained_s += float(series.weight_s[mine].sum())
+        still_s += float(series.weight_s[mine & outside(series, fell) & (series.util_pct < STILL_PCT)].sum())
+    return still_s / trained_s if trained_s else 0.0
 
 
 def _after(context: Context, util: float, findings: Sequence[Finding], why: _Why) -> str:
@@ -277,7 +311,7 @@ def _judgement(util: float, *, marred: bool, unknown: bool) -> str:
     """
     if util < HEALTHY_PCT or unknown:
         return "No clear fix found: "
-    return "Little to fix: " if marred else "Nothing to fix: "
+    return "Little to fix: " if marred else NOTHING
 
 
 def _who(context: Context) -> str:

@@ -13,7 +13,7 @@ from gpu_report.analyse.results.verdict import sentences
 from gpu_report.analyse.results.verdict.from_drops import drop_leads
 from gpu_report.analyse.results.verdict.lead import Lead
 from gpu_report.analyse.results.verdict.work import with_cause
-from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Options, Phase, RecordedEvent, Sentence
+from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Options, Phase, RecordedEvent, Sentence, YoloRun
 from gpu_report.render.run.terminal import render_text
 
 NAN = float("nan")
@@ -147,6 +147,20 @@ def test_training_too_short_to_judge_is_not_said_to_have_no_drop():
 def test_the_one_gpu_of_several_that_trained_is_named():
     run = make_run([readings((0, 10), (90, 110)), readings((0, 120))])
     assert analyse(run).verdict.text.startswith("Nothing to fix: GPU 0 was busy 90 % of")
+
+
+def held_up(seconds):
+    """Return three epochs seen from outside, in which the GPU stood still for `seconds` of each 60."""
+    util = [2.0 if t % 60 < seconds else 95.0 for t in range(0, 3630, 15)]
+    run = make_run([0.0, *util], interval_s=15.0, rows=[(n, 15 + 1210 * n) for n in (1, 2, 3)])
+    return dataclasses.replace(run, yolo_runs=(YoloRun(1, None, {"val": False}, "recorded", None),))
+
+
+def test_what_a_gpu_waited_for_unseen_may_be_a_fault():
+    said = analyse(held_up(15)).verdict.text
+    assert said.startswith("No fault found: the GPU was busy 72 % of training time. It stood still for 25 % of")
+    assert "record the next training" in said
+    assert analyse(held_up(0)).verdict.text.startswith("Nothing to fix: ")
 
 
 def test_what_a_process_of_somebody_elses_did_is_told_after_the_training():

@@ -1,13 +1,14 @@
 """The figures of a variant: from the calls within its turns, each with what is not known left out."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_report.analyse.bench import thresholds as th
-from gpu_report.analyse.inference.percentiles import batches_of, latency, variance_of_mean
+from gpu_report.analyse.inference.percentiles import latency
 from gpu_report.analyse.inference.warm_up import warm_up_calls
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.student import student_quantile
@@ -16,7 +17,9 @@ from gpu_report.model import (
     BenchRun,
     BenchVariant,
     FullSpeed,
+    Latency,
     ModelCalls,
+    Quantile,
     Rate,
     Remark,
     Turn,
@@ -61,7 +64,7 @@ def figures(run: BenchRun, variant: BenchVariant) -> BenchRow:
     return BenchRow(
         variant,
         images_per_s=_throughput(rates),
-        latency=latency(counted["total_ms"]),
+        latency=_latency(counted),
         full_speed=_full_speed(counted, rates),
         preprocess_ms=_median(counted["preprocess_ms"]),
         inference_ms=_median(counted["inference_ms"]),
@@ -99,10 +102,46 @@ def _rates(counted: _Calls, turns: Sequence[Turn]) -> Floats:
     return rates
 
 
+def _by_turn(counted: _Calls) -> list[Floats]:
+    """Return how long the calls of each turn took."""
+    _, firsts = np.unique(counted.turn, return_index=True)
+    return np.split(counted["total_ms"], firsts[1:])
+
+
+def _latency(counted: _Calls) -> Latency:
+    """Return latencies, with the intervals in which another benchmark's are expected."""
+    turns, found = _by_turn(counted), latency(counted["total_ms"])
+    return replace(
+        found,
+        p50=_of_another(found.p50, turns, 0.5),
+        p95=_of_another(found.p95, turns, 0.95),
+        p99=_of_another(found.p99, turns, 0.99),
+    )
+
+
+def _of_another(quantile: Quantile, turns: Sequence[Floats], share: float) -> Quantile:
+    """Return a quantile with the interval in which that of another benchmark is expected, of the same length.
+
+    Calls of a turn resemble each other, and hosts drift: it is judged by what BLOCKS of turns differ. Of fewer turns
+    the interval stays that of calls.
+    """
+    value_ms = quantile.value_ms
+    if value_ms is None or len(turns) < th.BLOCKS:
+        return quantile
+    places = np.array_split(np.arange(len(turns)), th.BLOCKS)
+    far = _far([float(np.quantile(np.concatenate([turns[at] for at in block]), share)) for block in places])
+    return Quantile(value_ms, value_ms / far, value_ms * far)
+
+
+def _far(blocks: Sequence[float]) -> float:
+    """Return by how many times two benchmarks of such blocks differ at most (95 %): each has the mean of as many."""
+    times = student_quantile(HALF_OF_5_PERCENT, len(blocks) - 1) * math.sqrt(2 / len(blocks))
+    return math.exp(times * float(np.log(blocks).std(ddof=1)))
+
+
 def _full_speed(counted: _Calls, rates: Floats) -> FullSpeed:
     """Return the figures of the fastest tenth of turns: a host has one full speed, and many slow ones."""
-    _, firsts = np.unique(counted.turn, return_index=True)
-    turns = np.split(counted["total_ms"], firsts[1:])
+    turns = _by_turn(counted)
     enough = min(len(each) for each in turns) >= th.P95_CALLS_OF_A_TURN
     return FullSpeed(
         p50_ms=_of_fastest(turns, 0.5),
@@ -117,13 +156,13 @@ def _of_fastest(turns: Sequence[Floats], quantile: float) -> float:
 
 
 def _throughput(rates: Floats) -> Rate:
-    """Return the mean of turns with its interval; turns resemble their neighbours, hence batch means."""
+    """Return the mean of turns with the interval in which another benchmark's is expected."""
     mean = float(rates.mean())
-    if len(rates) < th.TURNS_AT_LEAST:
+    blocks = [float(block.mean()) for block in np.array_split(rates, th.BLOCKS)] if len(rates) >= th.BLOCKS else []
+    if not blocks or min(blocks) <= 0:
         return Rate(mean)
-    batches = batches_of(len(rates))
-    far = student_quantile(HALF_OF_5_PERCENT, batches - 1) * variance_of_mean(rates, batches) ** 0.5
-    return Rate(mean, mean - far, mean + far)
+    far = _far(blocks)
+    return Rate(mean, mean / far, mean * far)
 
 
 def _joules_of(run: BenchRun, every: _Calls, variant: BenchVariant) -> float | None:

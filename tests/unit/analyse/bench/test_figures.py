@@ -1,5 +1,7 @@
 """The figures of a variant, from calls whose length a test knows."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from support.bench import TURN_S, benchmark, failed, model_calls, served
@@ -109,3 +111,25 @@ def test_several_shapes_and_random_weights_are_said():
     calls = model_calls(np.array([1.0, 2.0]), np.array([10.0, 10.0]))
     calls.height[1] = 480.0
     assert row(served(calls=(calls,), random_weights=True)).remarks == ("shapes differ", "random weights")
+
+
+def drifting(spread, seed, turns=36, calls=30):
+    """Return a variant whose turns differ by `spread` for long stretches; calls of a turn hardly do."""
+    chance = np.random.default_rng(seed)
+    level = np.repeat(chance.normal(0, spread, turns // 6), 6) + chance.normal(0, 0.02, turns)
+    total = 10 * np.exp(np.repeat(level, calls) + chance.normal(0, 0.01, turns * calls))
+    starts = np.concatenate([turn + np.arange(calls) * 0.02 for turn in range(turns)])
+    spans = tuple((float(turn), turn + 0.9) for turn in range(turns))
+    return served(turns=turns, calls=(model_calls(starts, total),)), spans
+
+
+def test_an_interval_is_of_what_another_benchmark_on_a_drifting_host_would_read():
+    found = []
+    for seed in range(200):
+        rows = []
+        for each in (seed, 1000 + seed):
+            variant, spans = drifting(0.05, each)
+            variant = dataclasses.replace(variant, turns=spans)
+            rows.append(figures(benchmark(variant), variant).latency.p50)
+        found.append(rows[0].low_ms <= rows[1].value_ms <= rows[0].high_ms)
+    assert 0.85 <= np.mean(found) <= 0.99

@@ -1,5 +1,7 @@
 """Rules: what the caller does between two calls, while the GPU has nothing to do."""
 
+from pathlib import PurePath
+
 import numpy as np
 
 from gpu_report.analyse.causes.confidence import CERTAIN, SUPPORTED
@@ -84,7 +86,11 @@ def _least_s(active_s: float, part: GapPart) -> float:
 
 
 def _named(part: GapPart) -> str:
-    return f"`{part.where.function}`" if part.where else "it"
+    """Return the function that a part is, or the line where it is in none."""
+    if part.where is None:
+        return "it"
+    in_none = part.where.function.startswith("<")  # <module>
+    return f"line {part.where.line} of {PurePath(part.where.file).name}" if in_none else f"`{part.where.function}`"
 
 
 def reloaded_models(context: Context) -> list[Finding]:

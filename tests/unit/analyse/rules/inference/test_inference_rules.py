@@ -44,6 +44,13 @@ def test_code_between_calls_is_named_with_what_running_it_beside_them_wins():
     assert found.advice[0].gain_at_most == pytest.approx(1 - 30 / 43, abs=0.02)
 
 
+def test_code_in_no_function_is_named_by_its_line():
+    calls = make_calls(600, gap_ms=30.0)
+    inline = (Frame("/home/me/serve.py", 9, "<module>", called="GaussianBlur"),)
+    found = findings(noted(make_served(calls, util_pct=20.0), calls, inline))["slow-between-calls"]
+    assert found.advice[0].short.startswith("Run line 9 of serve.py in other threads")
+
+
 def test_a_service_that_sleeps_is_not_under_utilised():
     calls = make_calls(60, gap_ms=2000.0)
     run = noted(make_served(calls, util_pct=1.0), calls, SLEEP)

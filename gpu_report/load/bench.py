@@ -15,7 +15,7 @@ from gpu_report.load.run_clock import Boot, RunClock
 from gpu_report.load.run_json import gpus, load_info
 from gpu_report.load.samples import Samples, load_ring, load_samples
 from gpu_report.load.yolo.calls import load_calls
-from gpu_report.model import BenchRun, BenchVariant, BoxAgreement, ModelCalls, Turn
+from gpu_report.model import BenchRun, BenchVariant, BoxAgreement, HostLoop, ModelCalls, Turn
 from gpu_report.ordinary_file import refuse_way_out
 from gpu_report.run_folder import finite, read_json, stamp
 
@@ -109,6 +109,7 @@ def _variant(entry: Mapping[str, Any], calls: Sequence[ModelCalls], clock: RunCl
         reason=_text(failed.get("reason")),
         warm_up=_turn(entry.get("warm_up"), clock),
         turns=tuple(turn for turn in turns if turn is not None),
+        loops=tuple(loop for turn in _list(entry.get("turns")) if (loop := _loop(turn)) is not None),
         unreadable_images=_whole(entry.get("unreadable_images")) or 0,
         calls=tuple(each for each in calls if pid is not None and each.pid == pid),
     )
@@ -134,6 +135,19 @@ def _turn(value: object, clock: RunClock) -> Turn | None:
         return None
     boot = clock.boots[0]
     return boot.t_s + start_s - boot.mono_s, boot.t_s + end_s - boot.mono_s
+
+
+def _loop(turn: object) -> HostLoop | None:
+    fields = _mapping(turn)
+    before, after = (_above_zero(fields.get(name)) for name in ("loop_ms", "loop_after_ms"))
+    if before is None or after is None:
+        return None
+    return HostLoop((before + after) / 2, _above_zero(fields.get("typical_loop_ms")))
+
+
+def _above_zero(value: object) -> float | None:
+    number = finite(value)
+    return number if number is not None and number > 0 else None
 
 
 def _list(value: object) -> Sequence[object]:

@@ -11,6 +11,8 @@ from gpu_report.model.bench import (
     BenchVariant,
     BoxAgreement,
     FullSpeed,
+    HostLoop,
+    HostSpeed,
     LatencyLimit,
     LimitOf,
     Rate,

@@ -32,6 +32,30 @@ class BoxAgreement:
     score_difference: float | None
 
 
+@dataclass(frozen=True)
+class HostLoop:
+    """How long a loop of small operations took on the core that served a turn (ms, the mean of before and after it).
+
+    `typical_ms` is the median of all cores that were tried before the turn, None where none was chosen.
+    """
+
+    ms: float
+    typical_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class HostSpeed:
+    """How fast the host was in all turns of a benchmark: the loop's median (ms), and its ends in nine turns of ten.
+
+    `typical_share` is how much longer it took on a typical core, as a share; None where no core was chosen.
+    """
+
+    ms: float
+    low_ms: float
+    high_ms: float
+    typical_share: float | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class BenchVariant:
     """A model in a format, precision and batch size, as it was asked for, and what became of it; None: not known.
@@ -40,7 +64,8 @@ class BenchVariant:
     where an earlier benchmark made it (`reused`). `load_s` is from nothing to the first result, without imports.
     `settings` are those in use, as of ModelCalls. `failed_in` (start, model, build, load, serve, check) and `reason`
     are of a variant that has failed. Of `calls` only those in `turns` count; `warm_up` is the time before.
-    `unreadable_images` are files of the source that could not be read.
+    `loops` are of those turns of which it is known how fast the host was. `unreadable_images` are files of the source
+    that could not be read.
     """
 
     name: str
@@ -64,6 +89,7 @@ class BenchVariant:
     reason: str | None = None
     warm_up: Turn | None = None
     turns: tuple[Turn, ...] = ()
+    loops: tuple[HostLoop, ...] = ()
     unreadable_images: int = 0
     calls: tuple[ModelCalls, ...] = ()
 
@@ -189,6 +215,7 @@ class BenchResult:
     keeps_limit: bool
     quickest: int | None
     rivals: tuple[int, ...] = ()
+    host: HostSpeed | None = None
 
     @property
     def sure(self) -> bool:

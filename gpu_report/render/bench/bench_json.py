@@ -28,6 +28,7 @@ def render_bench_json(result: BenchResult) -> str:
         "finished": run.finished,
         "choice_is_sure": result.sure,
         "as_fast_perhaps": [names[place] for place in result.rivals],
+        "host": None if result.host is None else asdict(result.host),
         "lowest_latency": None if result.quickest is None else names[result.quickest],
         "variants": [_row(row) for row in result.rows],
         "problems": run.problems,

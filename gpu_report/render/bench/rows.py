@@ -113,6 +113,7 @@ def notes(result: BenchResult) -> tuple[str, ...]:
         "Latency is of one call, which is a batch, without the preparation in `predict` before it; images/s has both.",
         "# is the rank by images/s at full speed (the fastest tenth of turns). Those that cannot be chosen come last.",
         "Variants served in turn, in an order that lets drift hit all alike. Calls before each turn are left out.",
+        *_host(result),
         *_unreadable(result),
     ]
     said += [text for row in result.rows if (text := _fell_back(row, result))]
@@ -121,6 +122,19 @@ def notes(result: BenchResult) -> tuple[str, ...]:
     said += _shapes(result.rows)
     said += _few_calls(result)
     return tuple(said)
+
+
+def _host(result: BenchResult) -> list[str]:
+    """Return how fast the host was, by which two benchmarks can be compared."""
+    host = result.host
+    if host is None:
+        return []
+    ends = f"{_digits(host.low_ms)} to {milliseconds(host.high_ms)} in nine of ten turns"
+    said = [f"Speed of the host: a fixed loop took {milliseconds(host.ms)} ({ends})."]
+    if host.typical_share is not None:
+        longer = f"{100 * host.typical_share:.0f} % longer"
+        said.append(f"The fastest core served each turn: on a typical one the loop took {longer}.")
+    return said
 
 
 def _unreadable(result: BenchResult) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.load import load_bench
+from gpu_report.model import HostLoop
 
 MONO_S, WALL_S = 500.0, 1.7e9
 VARIANT = {
@@ -49,6 +50,15 @@ def test_without_a_gpu_the_clock_is_that_of_the_recording(tmp_path):
     assert (variant.load_s, variant.build_s, variant.failed_in) == (2.5, None, None)
     assert variant.agreement.share == 0.5
     assert (run.start_wall_s, len(run.power_t_s)) == (WALL_S, 0)
+
+
+def test_how_fast_the_host_was_is_read_where_both_loops_of_a_turn_are_there(tmp_path):
+    turn, both = VARIANT["turns"][0], {"loop_ms": 0.5, "loop_after_ms": 0.7}
+    others = [{**both, "typical_loop_ms": 0.9}, {"loop_ms": 0.5}, {**both, "loop_ms": 0}, {**both, "loop_ms": "x"}]
+    turns = [turn, {**turn, **both}, *({**turn, **each} for each in others)]
+    (variant,) = load_bench(write(tmp_path / "run", {**VARIANT, "turns": turns})).variants
+    assert variant.loops == (HostLoop(0.6), HostLoop(0.6, 0.9))
+    assert len(variant.turns) == len(turns)
 
 
 @pytest.mark.parametrize("finest", [True, False])

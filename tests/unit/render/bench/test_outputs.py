@@ -8,7 +8,7 @@ from support.bench import benchmark, failed, served
 from support.plain_words import banned
 
 from gpu_report.analyse.bench import analyse_bench
-from gpu_report.model import BoxAgreement, LatencyLimit
+from gpu_report.model import BoxAgreement, HostLoop, LatencyLimit
 from gpu_report.render.bench.bench_json import render_bench_json
 from gpu_report.render.bench.chart import chart
 from gpu_report.render.bench.markdown import render_bench_markdown
@@ -109,6 +109,17 @@ def test_a_provider_that_fell_back_is_named_with_what_was_asked():
     found = result(served("n ONNX FP32, batch 1", settings={"device": "cpu", "providers": ["CPUExecutionProvider"]}))
     said = "n ONNX FP32, batch 1 did not use the GPU: device asked cuda:0, provider in use CPUExecutionProvider."
     assert any(note.startswith(said) for note in notes(found))
+
+
+def test_the_speed_of_the_host_is_said_where_it_was_measured():
+    loops = tuple(HostLoop(0.5 + 0.001 * turn, 0.6) for turn in range(100))
+    found = result(served("a", loops=loops))
+    assert "Speed of the host: a fixed loop took 0.55 ms (0.50 to 0.59 ms in nine of ten turns)." in notes(found)
+    assert "on a typical one the loop took 9 % longer." in " ".join(notes(found))
+    assert json.loads(render_bench_json(found))["host"]["ms"] == pytest.approx(0.5495, abs=0.001)
+    on_cpu = result(served("a", loops=(HostLoop(0.5),)))
+    assert "fastest core" not in " ".join(notes(on_cpu))
+    assert json.loads(render_bench_json(result(served("a"))))["host"] is None
 
 
 def test_without_a_gpu_it_says_so():

@@ -38,23 +38,23 @@ class Cores:
 
         Other threads stay where they are.
         """
-        if self._gpu is None:
-            yield {"loop_ms": self.loop_ms()}
-            return
         try:
-            found = {core: self._on(core) for core in self._tried()}
-            core = min(found, key=lambda each: found[each])
-            yield {"core": core, "loop_ms": self._on(core), "typical_loop_ms": median(found.values())}
+            yield self._on_fastest() or {"loop_ms": self.loop_ms()}
         finally:
-            os.sched_setaffinity(0, self._all)
+            _move(self._all)
+
+    def _on_fastest(self) -> dict[str, Any]:
+        """Move this thread to the fastest core; empty where it stays: on the CPU, or where no core may be chosen."""
+        tried = self._tried() if self._gpu is not None else []
+        found = {core: self.loop_ms() for core in tried if _move({core})}
+        core = min(found, key=lambda each: found[each], default=None)
+        if core is None or not _move({core}):
+            return {}
+        return {"core": core, "loop_ms": self.loop_ms(), "typical_loop_ms": median(found.values())}
 
     def _tried(self) -> list[int]:
         every = sorted(self._all)
         return every[:: -(-len(every) // MOST_CORES)]
-
-    def _on(self, core: int) -> float:
-        os.sched_setaffinity(0, {core})
-        return self.loop_ms()
 
     def _one_ms(self, torch: Any, value: Any) -> float:
         began_s = time.perf_counter()
@@ -63,3 +63,12 @@ class Cores:
         if self._gpu is not None:
             torch.cuda.synchronize(self._gpu)
         return 1000 * (time.perf_counter() - began_s)
+
+
+def _move(cores: set[int]) -> bool:
+    """Let this thread run on some cores only; tell whether the system allows it (a core may have gone)."""
+    try:
+        os.sched_setaffinity(0, cores)
+    except OSError:
+        return False
+    return True

@@ -15,12 +15,15 @@ class Machine:
 
     def __init__(self, loops_ms):
         self.loops_ms, self.allowed, self.operations, self.waits = loops_ms, set(loops_ms), 0, 0
+        self.gone = set()
 
     def sched_getaffinity(self, who):
         return set(self.allowed)
 
     def sched_setaffinity(self, who, cores):
         assert who == 0  # this thread, no other
+        if cores <= self.gone:
+            raise OSError(22, "Invalid argument")
         self.allowed = set(cores)
 
     def zeros(self, count, device):
@@ -78,6 +81,15 @@ def test_the_thread_gets_its_cores_back_after_a_failure(machine):
     with pytest.raises(RuntimeError), Cores(0).fastest():
         raise RuntimeError
     assert made.allowed == {0, 1}
+
+
+@pytest.mark.parametrize(("gone", "core"), [({0}, 1), ({0, 1}, None)])
+def test_a_core_that_may_not_be_used_is_left_out(machine, gone, core):
+    made = machine({0: 0.5, 1: 0.6})
+    made.gone = gone
+    with Cores(0).fastest() as place:
+        assert place.get("core") == core
+    assert place["loop_ms"] == pytest.approx(0.6 if core else 0.5)
 
 
 def test_of_many_cores_some_are_tried_all_over_them(machine):

@@ -23,6 +23,7 @@ from gpu_report.cli.export import export
 from gpu_report.cli.fleet import fleet
 from gpu_report.cli.help_text import COMPLETION, KEEP_LINES, CommandList, HelpContext, examples
 from gpu_report.cli.import_logs import import_logs
+from gpu_report.cli.option_hints import with_hint
 from gpu_report.cli.profile import profile
 from gpu_report.cli.record import record
 from gpu_report.cli.render import render
@@ -73,7 +74,7 @@ def main() -> NoReturn:
     except (click.exceptions.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
     except click.ClickException as error:
-        error.show()
+        (with_hint(error) if isinstance(error, click.NoSuchOption) else error).show()
         sys.exit(error.exit_code)
     except GpuReportError as error:
         _show(error, str(error), debug=debug)

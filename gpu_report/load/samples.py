@@ -39,6 +39,8 @@ LARGEST_PID = 2**32
 SAME_MOMENT_S = 0.0005
 MOST_A_SECOND = 200  # rows of a GPU: the recorder and the driver make 50 at most
 LARGEST_READING = 1e15  # a board that takes 1 kW has used 1e12 J after thirty years, and nothing has more of anything
+# By unit: GPUs switch themselves off near 110 °C, draw 2 kW at most and clock under 10 GHz (all with much room).
+LARGEST_OF_UNIT = {"_c": 250.0, "_w": 1e5, "_mhz": 1e5}
 LONGEST_NAME = 1000  # characters of a process's
 UNKNOWN_OWNER = "unknown"
 PART_ROWS = 1 << 18
@@ -435,13 +437,18 @@ def _blank_incredible(
         values = columns[quantity]
         if quantity in PRESSURES and ((values > 100) & (values <= LATE_PCT)).any():
             values = columns[quantity] = np.where(values <= LATE_PCT, np.minimum(values, 100.0), values)
-        wrong = (values < 0) | (values > LARGEST_READING)
+        wrong = (values < 0) | (values > _largest(quantity))
         if quantity in PERCENTAGES:
             wrong |= values > 100
         if wrong.any():
             counted = int((wrong if valid is None else wrong & valid).sum())
             _note(problems, name, counted, *(words.format(quantity) for words in IMPOSSIBLE))
             columns[quantity] = np.where(wrong, np.nan, values).astype(np.result_type(values.dtype, np.float32))
+
+
+def _largest(quantity: str) -> float:
+    """Return the largest credible reading of a quantity, in its unit."""
+    return LARGEST_OF_UNIT.get(f"_{quantity.rpartition('_')[2]}", LARGEST_READING)
 
 
 def _note(problems: list[str], name: str, count: int, one: str, several: str) -> None:

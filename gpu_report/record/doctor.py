@@ -155,11 +155,12 @@ def _kernel_log() -> DoctorCheck:
 
 def _pressure() -> DoctorCheck:
     if read_text(PRESSURE):
-        return DoctorCheck("pressure (PSI)", ok=True, finding="the kernel reports what processes wait for")
+        return DoctorCheck(
+            "pressure stall information (PSI)", ok=True, finding="the kernel reports waits for CPU, memory and I/O"
+        )
     remedy = "start the kernel with `psi=1`; without it, it is harder to say why a GPU waits for data"
-    return DoctorCheck(
-        "pressure (PSI)", ok=False, finding="this kernel does not report what processes wait for", remedy=remedy
-    )
+    missing = "this kernel does not report waits for CPU, memory and I/O"
+    return DoctorCheck("pressure stall information (PSI)", ok=False, finding=missing, remedy=remedy)
 
 
 def _stack_dumps() -> DoctorCheck:

@@ -171,7 +171,8 @@ function show(status) {
     location.reload(); // it is the report now
     return;
   }
-  const parts = [status.run.host, status.training?.model, status.run.start ? `since ${new Date(status.run.start).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}` : null];
+  const noGpu = status.host && !status.gpus.length ? "no GPU is read" : null;
+  const parts = [status.run.host, noGpu, status.training?.model, status.run.start ? `since ${new Date(status.run.start).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}` : null];
   at("subtitle").replaceChildren(...parts.filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: text })));
   for (const part of [showState, showTraining, showGpus, showRest, showSpent, showAlarms, showSoFar]) part(status);
   say("chart-note", status.is_behind ? "The earlier part of the run is still being read." : " ");

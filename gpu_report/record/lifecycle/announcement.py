@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gpu_report.record.gpu.devices import Opened
 from gpu_report.record.gpu.nvml_thread import OpenFailed
+from gpu_report.record.lifecycle.command import Ended
 from gpu_report.record.options import RecordOptions
 
 COMMAND_SHOWN = 80  # characters
@@ -39,19 +40,30 @@ def other_command(earlier: object, command: Sequence[str]) -> str:
     return f"note: that was of another command, {short}. If this is not the same training, name a new --output folder"
 
 
-def ending(folder: Path, *, lossy: bool, is_read: bool = True, own_report: bool = False) -> str:
+def ending(
+    folder: Path, *, lossy: bool, is_read: bool = True, own_report: bool = False, ended: Ended | None = None
+) -> str:
     """Return where it was recorded, and the command that renders it, but for one with a report of its own.
 
     `is_read` says whether any GPU was, or YOLO's callbacks reported anything: of neither there is no report.
+    Then how the command `ended` is said, which no report will.
     """
     missing = ", but some of it could not be written" if lossy else ""
     if own_report:
         return f"recorded into {_short(folder)}{missing}"
     if not is_read:
         why = "No GPU was read and YOLO was not seen, so there is no report: `gpu-report doctor`"
-        return f"recorded into {_short(folder)}{missing}. {why}"
+        return f"recorded into {_short(folder)}{missing}. {_how_it_ended(ended)}{why}"
     render = shlex.join(["gpu-report", "render", "report.html", _short(folder)])
     return f"recorded into {_short(folder)}{missing}. Next: `{render}`"
+
+
+def _how_it_ended(ended: Ended | None) -> str:
+    """Return how a command failed, as a sentence; empty where it did not, or there was none."""
+    if ended is None or (ended.code == 0 and ended.signal_name is None):
+        return ""
+    how = f"{ended.signal_name} ended it" if ended.signal_name else f"exit code {ended.code}"
+    return f"The command failed ({how}). "
 
 
 def left_behind(pids: Sequence[int]) -> str:

@@ -13,6 +13,7 @@ from gpu_report.record.gpu.sampler import GpuWatch
 from gpu_report.record.job.nccl_files import keep_nccl_files
 from gpu_report.record.kernel_log.thread import KernelLogThread
 from gpu_report.record.lifecycle import announcement, run_json
+from gpu_report.record.lifecycle.command import Ended
 from gpu_report.record.lifecycle.stop_request import End, StopRequest
 from gpu_report.record.lifecycle.tick_loop import Session, SessionSources
 from gpu_report.record.options import RecordOptions
@@ -46,6 +47,7 @@ class OpenRecording:
         self._say = say
         self._segment = segments + 1
         self._is_read = True
+        self._ended: Ended | None = None
         self._journal = open_journal(folder, say)
         self._journal.event("recording_started", start, {"segment": self._segment})
         described = run_json.at_start(options, start, earlier)
@@ -63,7 +65,8 @@ class OpenRecording:
     def outcome(self) -> str:
         """Return what is said at the end."""
         own = self._options.own_report
-        return announcement.ending(self.folder, lossy=self._journal.lossy, is_read=self._is_read, own_report=own)
+        lossy, is_read = self._journal.lossy, self._is_read
+        return announcement.ending(self.folder, lossy=lossy, is_read=is_read, own_report=own, ended=self._ended)
 
     def run(self, gpus: GpuWatch, command: Started | None, ending: StopRequest) -> None:
         """Record until the end, and close."""
@@ -82,6 +85,7 @@ class OpenRecording:
         self._is_read = continues or bool(gpus.devices) or run_folder.has_callbacks(self.folder)
         if gpus.devices:
             self._journal.describe({"gpus": gpus.described()})
+        self._ended = end.command
         self._finish(end, session)
 
     def discard(self) -> None:

@@ -365,3 +365,12 @@ def test_no_content_whatever_is_anything_but_a_run_or_one_error(tmp_path_factory
     except InputError:
         return
     analyse(run)
+
+
+def test_a_temperature_a_power_and_a_clock_that_no_gpu_has_are_missing(tmp_path):
+    rows = "".join(f"{1000 + n},{n},0,50,5000,1000000,9e9\n" for n in range(5))
+    header = "wall_s,mono_s,gpu,gpu_util_pct,temperature_c,power_w,sm_clock_mhz\n"
+    (tmp_path / "samples.csv").write_text(header + rows)
+    run = load_run(tmp_path)
+    assert run.samples[["temperature_c", "power_w", "sm_clock_mhz"]].isna().all(axis=None)
+    assert any("5 readings of temperature_c are impossible" in problem for problem in run.problems)

@@ -33,7 +33,7 @@ def test_a_healthy_machine(fake_nvml):
     assert "2 GPUs" in checks["NVIDIA driver"]["finding"]
     assert f"{len(schema.GPU_QUANTITIES)} of {len(schema.GPU_QUANTITIES)}" in checks["GPU 1"]["finding"]
     assert checks["Xid events"]["ok"]
-    assert {"kernel log", "pressure (PSI)", "ultralytics", "torch"} <= set(checks)
+    assert {"kernel log", "pressure stall information (PSI)", "ultralytics", "torch"} <= set(checks)
     assert all(check["remedy"] for check in checks.values() if not check["ok"])
 
 

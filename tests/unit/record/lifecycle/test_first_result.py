@@ -12,8 +12,10 @@ import pytest
 from support.compared import analysed
 
 from gpu_report.cli import first_sentence
+from gpu_report.record import clocks
 from gpu_report.record.lifecycle import signals
 from gpu_report.record.lifecycle.announcement import ending
+from gpu_report.record.lifecycle.command import Ended
 from gpu_report.record.lifecycle.first_result import first_result
 
 RUN = Path(__file__).parents[4] / "sample_runs" / "n-starved"
@@ -62,6 +64,15 @@ def test_the_command_that_renders_can_be_typed_as_it_stands(tmp_path):
     unread = ending(Path("r"), lossy=False, is_read=False)
     assert "No GPU was read" in unread
     assert "render" not in unread
+
+
+def test_a_command_that_failed_where_nothing_was_read_says_its_exit_code():
+    def said(code, signal_name=None):
+        return ending(Path("r"), lossy=False, is_read=False, ended=Ended(code, signal_name, clocks.now()))
+
+    assert "The command failed (exit code 1). No GPU was read" in said(1)
+    assert "(SIGKILL ended it)" in said(137, "SIGKILL")
+    assert "failed" not in said(0)
 
 
 def test_a_recording_says_what_it_records_and_where_and_how_to_see_it(run_cli, fake_nvml, tmp_path):

@@ -133,7 +133,7 @@ _RULES = (
     _profiled("allocator-churn", title="GPU memory allocated (cudaMalloc) in each step"),
     _profiled("slow-optimizer", title="Slow optimizer"),
     _profiled("gpu-syncs", title="GPU synchronisation in each step"),
-    _profiled("exposed-communication", title="GPU waits for the exchange of gradients"),
+    _profiled("exposed-communication", title="GPU waits for gradient synchronisation (all-reduce)"),
     _profiled("graph-breaks", title="Graph breaks in torch.compile"),
     _profiled("recompiles", title="Recompilation in training"),
     _profiled("slow-nms", title="Slow non-maximum suppression"),
@@ -309,7 +309,7 @@ _CAUSES = (
     ),
     CauseRow(
         "input-start",
-        "Waiting for data (workers start anew)",
+        "Waiting for data (workers restart)",
         "keep the data-loader workers alive from epoch to epoch.",
         "Keep the data-loader workers alive from epoch to epoch: the GPU {probably}waited {took} for them",
         "Keep the data-loader workers alive from epoch to epoch",

@@ -20,7 +20,7 @@ def pending_words(held: PendingCollective) -> str:
             of_name.setdefault(name, []).append(rank)
         calls = [f"{_ranks(ranks).lower()} {_name(name)}" for name, ranks in list(of_name.items())[:DIFFERENT]]
         text = f"Ranks called different collectives as number {held.collective.number:,}: {', '.join(calls)}"
-    unknown = f". No trace tells of {_ranks(held.untraced).lower()}" if held.untraced else ""
+    unknown = f". There is no trace of {_ranks(held.untraced).lower()}" if held.untraced else ""
     return f"{text}{unknown}"
 
 

@@ -85,7 +85,7 @@ _LABELS = {
     "main_cores": "Cores of the main process",
     "worker_cores": "Cores of the workers",
     "workers_blocked": "Workers blocked",
-    "workers_major_faults": "Pages that workers waited for",
+    "workers_major_faults": "Page faults of workers (reads from disk)",
     "trainer_stopped": "Stopped by a signal",
     "trainer_read_mib_s": "Read by this run",
     "trainer_memory_mib": "Memory of this run",

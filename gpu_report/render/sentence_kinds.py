@@ -3,7 +3,7 @@
 from gpu_report.model import Analysis, Sentence
 
 # Kinds of sentences that hold code of ours, to be copied.
-OWN_CODE = frozenset({"fix", "look", "prevent", "resume", "guess", "record", "all nodes", "where"})
+OWN_CODE = frozenset({"fix", "look", "prevent", "resume", "guess", "record", "all nodes", "where", "between calls"})
 # Kinds that belong to the lead: what happened, what prevents it, what it comes to. The rest is small print.
 NEAR = OWN_CODE | {"lost", "ended", "work", "starved", "projection", "speed-up", "cost", "fault"}
 NEAR |= {"why", "speed", "part", "no call"}  # of calls: what is slow, how fast they were, which part took longest
@@ -19,7 +19,7 @@ def verdict_text(analysis: Analysis) -> str:
     return " ".join(map(own_text, analysis.verdict.sentences))
 
 
-def told(analysis: Analysis) -> frozenset[str]:
+def findings_in_lead(analysis: Analysis) -> frozenset[str]:
     """Return the ids of the findings that the first sentence, or one that belongs to it, reports."""
     first, *others = analysis.verdict.sentences or (None,)
     near = [each for each in (first, *others) if each is not None and (each is first or each.kind in NEAR)]

@@ -1,7 +1,7 @@
 """Findings held against labels: which faults were found, with which cause, how far off, and what was a false alarm.
 
 Pure functions over values; docs/accuracy.md says the same in prose. Only warnings and critical findings that are not
-expected count, for only these call somebody; and the note that somebody pressed Ctrl-C, who needs no call. A finding
+expected count, for only these call somebody; and the note that Ctrl-C was pressed, who needs no call. A finding
 finds at most one fault, the one that it fits best.
 """
 

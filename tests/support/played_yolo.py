@@ -149,7 +149,7 @@ def _trained(training: Training, epoch: Epoch) -> dict[str, Any]:
 
 
 def _waited_s(training: Training, epoch: Epoch) -> float:
-    """Return how long the trainer waited for data in an epoch; in a stall it is the trainer itself that waits."""
+    """Return how long training waited for data in an epoch; in a stall it is the trainer itself that waits."""
     stall = training.played.stall
     stalled_s = stall.seconds if stall and stall.epoch == epoch.number else 0.0
     return training.played.data_wait_share * (epoch.validation_s - epoch.train_s - stalled_s)

@@ -110,7 +110,7 @@ def waits_for_loader(signals: IntervalSignals) -> bool:
 
 
 def waits_for_data(signals: IntervalSignals) -> bool:
-    """Tell whether the trainer waited for data for much of the time, or for most of that in which its GPU was idle.
+    """Tell whether training waited for data for much of the time, or for most of that in which its GPU was idle.
 
     A GPU that mostly waits for its loader may have other waits beside it: of ranks, each waits for the others, too.
     """

@@ -33,7 +33,7 @@ LOST_BATCH = Advice(
     "`/dev/shm` does that, for one (`df -h /dev/shm`)",
     short="Look for an error of a data-loader worker in the output: a batch never came",
 )
-WAITED_KEY = "waited_for_data_pct"  # of evidence: of the interval, what the trainer waited for data
+WAITED_KEY = "waited_for_data_pct"  # of evidence: of the interval, what training waited for data
 
 
 def input_storage(signals: IntervalSignals) -> Candidate | None:
@@ -86,7 +86,7 @@ def mapped_files(signals: IntervalSignals) -> Candidate | None:
         (f"pages that all {there:.0f} workers waited for", faults, "a second"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
-    text = "the data-loader workers waited for pages of files that they map into memory"
+    text = "the data-loader workers waited for page faults: files mapped into memory were read from disk"
     return Candidate("input-storage", STRONG, text, numbers)
 
 
@@ -135,7 +135,7 @@ def loader_in_main(signals: IntervalSignals) -> Candidate | None:
     main = signals.within("main_cpu_pct")
     computes = main is None or main >= th.LOADS_CPU_SHARE * 100 * wait
     numbers = evidence(
-        ("the trainer loaded data", 100 * wait, "% of this time"),
+        ("the main process loaded data", 100 * wait, "% of this time"),
         ("CPU of the main process", main, "% of a core"),
     )
     text = "the main process loaded the data itself, without any worker"
@@ -208,7 +208,7 @@ def loader_hung(signals: IntervalSignals) -> Candidate | None:
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
     lost = () if signals.loader is not None else (LOST_BATCH,)
-    return Candidate("input-stalled", STRONG, "no image came any more from the data-loader workers", numbers, lost)
+    return Candidate("input-stalled", STRONG, "the data-loader workers delivered no more images", numbers, lost)
 
 
 def loader_latency(signals: IntervalSignals) -> Candidate | None:
@@ -241,7 +241,7 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
 
 
 def waited_for_data(signals: IntervalSignals) -> Candidate | None:
-    """Find that the trainer waited for data, which is known, where nothing shows what its workers waited for.
+    """Find that training waited for data, which is known, where nothing shows what its workers waited for.
 
     A machine that others keep busy hides it: their pressure is none of the loader's. So does a recorder that sees no
     processes of the training, in a container of its own.
@@ -303,7 +303,7 @@ def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:
     if not signals.waits or waiting is None or not could or waiting > th.WAITING_WORKERS_SHARE * could:
         return None
     numbers = evidence(
-        (f"CPU of all {there:.0f} workers while the trainer waited", waiting, "% of a core"),
+        (f"CPU of all {there:.0f} workers while training waited", waiting, "% of a core"),
         ("of that time a process waited for input or output", signals.within("io_pressure_pct"), "%"),
     )
     text = "data-loader workers were blocked again and again, with no CPU or disk in use"
@@ -320,7 +320,7 @@ def _stand_still(signals: IntervalSignals) -> bool:
 
 
 def _waited(share: float) -> Evidence:
-    return Evidence("the trainer waited for data", 100 * share, "% of this time", key=WAITED_KEY)
+    return Evidence("training waited for data", 100 * share, "% of this time", key=WAITED_KEY)
 
 
 def _most(*values: float | None) -> float | None:

@@ -25,11 +25,11 @@ def main_waits_for_file(signals: IntervalSignals) -> Candidate | None:
     if wait is None or not wait.is_named or not _took(signals, wait):
         return None
     name = "input-storage" if waits_for_loader(signals) else "trainer-blocked"
-    return Candidate(name, CERTAIN, f"the trainer's main process waited in {wait_words(wait)}")
+    return Candidate(name, CERTAIN, f"the main process waited in {wait_words(wait)}")
 
 
 def workers_wait_for_file(signals: IntervalSignals) -> Candidate | None:
-    """Find a worker in one system call on a remote filesystem for most of it, while the trainer waited for data."""
+    """Find a worker in one system call on a remote filesystem for most of it, while training waited for data."""
     wait, idle_location = signals.worker_file_wait, signals.idle_location
     elsewhere = idle_location is not None and idle_location.in_loader < STOOD_SHARE
     if wait is None or not wait.is_remote or not _took(signals, wait) or elsewhere:
@@ -50,7 +50,7 @@ def lock_kept(signals: IntervalSignals) -> Candidate | None:
         return None
     computes = kept.cpu_share >= STOOD_SHARE
     what = "computed" if computes else "waited"
-    text = f"C code {what} without letting go of Python's lock (GIL), so that no thread of the main process could run"
+    text = f"C code {what} without releasing the GIL (Python's lock), so no thread of the main process could run"
     return Candidate("main-process" if computes else "trainer-blocked", CERTAIN, text)
 
 
@@ -66,7 +66,7 @@ def wait_evidence(signals: IntervalSignals) -> tuple[Evidence, ...]:
     )
     kept = signals.lock_kept
     held_s = None if kept is None or kept.seconds < th.LOCK_SHOWN_SHARE * whole_s else min(kept.seconds, whole_s)
-    return evidence(*found, (f"C code kept Python's lock (GIL){of}", held_s, "s"))
+    return evidence(*found, (f"C code held the GIL (Python's lock){of}", held_s, "s"))
 
 
 def wait_words(wait: FileWait) -> str:

@@ -143,7 +143,7 @@ def cores_shared(signals: IntervalSignals) -> Candidate | None:
         *cpu_users_evidence(programs),
         ("time with a process waiting for a CPU core", pressure, "%"),
         usually(usual_pressure, "%"),
-        ("CPU of the trainer and its workers", own, "% of a core"),
+        ("CPU of the main process and its workers", own, "% of a core"),
         usually(usual, "% of a core"),
         ("more CPU of other processes than is typical", more, "% of a core"),
     )
@@ -205,7 +205,7 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     if workers and not threads and workers + max((signals.within("main_cpu_pct") or 0.0) / 100, 1.0) <= cores:
         return None
     numbers = evidence(
-        ("CPU of the trainer and its workers", trainer, "% of a core"),
+        ("CPU of the main process and its workers", trainer, "% of a core"),
         *([("CPU of the busiest worker", busiest, "% of a core")] if threads else []),
         ("cores that they may use", float(cores), ""),
         ("time with a process waiting for a CPU core", signals.within("cpu_pressure_pct"), "%"),
@@ -236,7 +236,7 @@ def held_by_limit(signals: IntervalSignals) -> Candidate | None:
     if cpu > th.CORES_FREE_PCT or not th.CEILING_LEAST_PCT <= top <= th.CORES_FREE_PCT * cores:
         return None
     numbers = evidence(
-        ("CPU of the trainer and its workers, at its limit", top, "% of a core"),
+        ("CPU of the main process and its workers, at its limit", top, "% of a core"),
         ("time at that limit", 100 * there, "%"),
         ("time with a process waiting for a CPU core", pressure, "%"),
         ("CPU, all cores", cpu, "%"),

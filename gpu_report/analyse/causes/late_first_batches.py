@@ -15,7 +15,7 @@ from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, interse
 from gpu_report.catalogue import CAUSES, UNEXPLAINED
 from gpu_report.model import Advice, Cause, InsideEpoch
 
-BEGAN_WITHOUT = "epochs began without data: the loader had none ready, as where it starts its workers anew"
+BEGAN_WITHOUT = "epochs began without data: the data loader had no batch ready, as when it restarts its workers"
 SHORT = "Keep the data-loader workers alive from epoch to epoch"
 ADVICE = Advice(
     f"{SHORT}. YOLO's own loader keeps them, unless a callback calls `train_loader.reset()`. A loader of your own "

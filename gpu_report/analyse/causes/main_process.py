@@ -92,7 +92,7 @@ def lock_kept_busy(signals: IntervalSignals) -> Candidate | None:
         ),
         ("a training step took, at its fastest", signals.step_s, "s"),
     )
-    text = "another thread kept Python's lock (GIL), and the main thread waited for it"
+    text = "another thread held the GIL (Python's lock), and the main thread waited for it"
     return Candidate("main-process", LIKELY, text, numbers, (LET_IT_WAIT,))
 
 
@@ -176,7 +176,7 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
-    text = "each batch had too little work for this GPU"
+    text = "each batch was too small to keep the GPU busy"
     return Candidate("launch-bound", LIKELY, text, numbers, _less_in_workers(signals))
 
 

@@ -46,7 +46,7 @@ SLOW_MODES: Mapping[str, SlowMode] = {
     "profile_function": SlowMode("a profiler followed each call in Python", "Train without a Python profiler"),
     "tracemalloc": SlowMode("Python traced each allocation (`tracemalloc`)", "Turn off `tracemalloc`"),
     "frequent_gc": SlowMode(
-        "Python looked for garbage too often (`gc.set_threshold`)", "Raise `gc.set_threshold` to 700 or more"
+        "Python's garbage collector ran too often (`gc.set_threshold`)", "Raise `gc.set_threshold` to 700 or more"
     ),
 }
 

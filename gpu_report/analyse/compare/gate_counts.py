@@ -53,9 +53,10 @@ def _named(change: FindingChange) -> str:
 
 
 def _findings(findings: Sequence[Finding], statistic: str) -> Count:
-    ids = list(dict.fromkeys(finding.id for finding in findings))
-    is_told = len(ids) != 1 or findings[0].rule == "run-ended"  # the verdict says how a run was cut short
-    named = ", ".join(ids) if is_told else f"{ids[0]}: {findings[0].summary.rstrip('.')}"
+    by_id = {finding.id: finding for finding in findings}
+    is_told = len(by_id) != 1 or findings[0].rule == "run-ended"  # the verdict says how a run was cut short
+    kinds = [f"{rule_words(finding.rule)} [{id_}]" for id_, finding in by_id.items()]
+    named = ", ".join(kinds) if is_told else f"{findings[0].summary.rstrip('.')} [{findings[0].id}]"
     what = "critical findings" if statistic == "critical" else "warnings and critical findings"
     return Count(float(len(findings)), what, named)
 

@@ -49,7 +49,7 @@ def compare_lines(
         return _unknown(f"the number of images of an epoch is unknown in {unsized}.")
     basis = next((basis for basis in BASES if all(each.has(basis) for each in (*before, after))), None)
     if basis is None:
-        return _unknown(f"line notes cover fewer than {th.COMPARED_AT_LEAST} epochs.")
+        return _unknown(f"stack samples cover fewer than {th.COMPARED_AT_LEAST} epochs.")
     return LineComparison(_changes([each.lines(basis) for each in before], after.lines(basis), cores))
 
 
@@ -72,7 +72,7 @@ def _not_noted(baselines: Sequence[SampleValues], *, before: bool, after: bool) 
     """Return that lines are unknown, of which side none were noted, and how they are."""
     of_baselines = "the baseline has" if len(baselines) == 1 else "the baselines have"
     which = of_baselines if after else "the run has" if before else "the runs have"
-    return f"{which} no line notes. To record them, without `--no-stacks`: `gpu-report record -- COMMAND`."
+    return f"{which} no stack samples. To record them, without `--no-stacks`: `gpu-report record -- COMMAND`."
 
 
 def _joined(newer: RunLines, older: RunLines) -> RunLines:

@@ -245,7 +245,7 @@ def _clocks(recorded: Recorded, duration_s: float, why_not: str) -> Iterator[Job
 
 def _unequal(runs: Sequence[NodeRun], duration_s: float) -> Iterator[JobFinding]:
     if words := unequal(runs):
-        text = f"The nodes' GPUs differ: {words}. All ranks go as fast as the slowest GPU"
+        text = f"The nodes' GPUs differ: {words}. All ranks run at the speed of the slowest GPU"
         yield _finding("unequal-gpus", "warning", (0.0, duration_s), text)
 
 

@@ -24,7 +24,7 @@ def refuse_unrelated_runs(runs: Sequence[NodeRun]) -> None:
     if any(run.job.id or run.job.is_of_several_nodes for run in runs) or are_of_one_time(runs):
         return
     raise InputError(
-        f"{runs[0].path} and {runs[1].path} are of different times, and neither says that it is a node of a job: "
+        f"{runs[0].path} and {runs[1].path} cover different times, and neither says that it is a node of a job: "
         "render each by itself"
     )
 

@@ -42,7 +42,7 @@ def _utilisation(context: Context, used: Sequence[GpuSeries]) -> Iterator[NotChe
     if used and not any(len(series.t_s) for series in used):
         reason = "this GPU, or its driver, does not report utilisation"
         if context.run.recording.source == schema.SOURCE_OF_TRACES:
-            reason = "nobody sampled the GPU beside the trace"
+            reason = "no GPU readings were recorded with the trace"
         yield from (NotChecked(rule, reason) for rule in BY_UTILISATION)
 
 
@@ -82,7 +82,7 @@ def _moments(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
 def _processes(context: Context) -> Iterator[NotChecked]:
     """Yield that others on the GPU may have gone unseen, where an imported log has no processes."""
     if not _is_recorded(context) and context.run.processes.empty and context.activity.used_gpus:
-        yield NotChecked("other-process", "the log has no processes; one of `nvidia-smi pmon` beside it has")
+        yield NotChecked("other-process", "the log has no processes; a log of `nvidia-smi pmon` has them")
 
 
 def _is_recorded(context: Context) -> bool:
@@ -100,7 +100,7 @@ def _waits(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
     """Yield that a rank's wait for another reads as work, where power is not reported."""
     without = [series for series in used if not np.isfinite(series.samples["power_w"].to_numpy(dtype=float)).any()]
     if len(used) >= SEVERAL and without:
-        yield NotChecked("waiting-for-peer", "without power, a GPU that waits for another looks busy")
+        yield NotChecked("waiting-for-peer", "without power readings, a GPU that waits for another looks busy")
 
 
 def _kernel(context: Context) -> Iterator[NotChecked]:

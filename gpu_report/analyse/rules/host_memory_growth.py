@@ -73,7 +73,7 @@ def _finding(context: Context, growth: Growth, left: float, epoch_s: float) -> F
         evidence=evidence(
             ("memory before it (peak in training)", gib(growth.before_mib), "GiB"),
             ("memory after it", gib(growth.after_mib), "GiB"),
-            ("growth an epoch (median slope)", gib(growth.rate_mib_s * epoch_s), "GiB"),
+            ("growth per epoch (median slope)", gib(growth.rate_mib_s * epoch_s), "GiB"),
             ("epochs until it is full at this rate", left, ""),
         ),
         cause=Cause("memory-growth", POSSIBLE, WHY),

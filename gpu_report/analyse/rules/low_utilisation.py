@@ -140,7 +140,7 @@ def _of_a_step(context: Context, span: Span) -> tuple[Evidence, ...]:
     if not within or within[-1].steps.busy_s is None:
         return ()
     return evidence(
-        ("GPU work of a step, by PyTorch's profiler", within[-1].steps.busy_s, "s"),
+        ("GPU time per step, by PyTorch's profiler", within[-1].steps.busy_s, "s"),
         ("a step without the profiler", within[-1].typical_step_s, "s"),
     )
 
@@ -198,7 +198,7 @@ def _explained(signals: IntervalSignals, waited: float | None) -> Explanation:
 
 
 def _data_wait(context: Context, training: Training) -> float | None:
-    """Return the share (0 to 1) of steady epochs that the trainer waited for data, None where nobody reported it.
+    """Return the share (0 to 1) of steady epochs that training waited for data, None where nobody reported it.
 
     The first epoch of a process waits for its first batch, one with a drop in it for what made the drop.
     """

@@ -19,7 +19,7 @@ from gpu_report.model import Advice, Cause, Evidence, Finding, Frame, MemoryHold
 from gpu_report.wording import gib, memory_words, place_words
 
 RULE = "memory-growth"
-WHY = "memory is taken and not released (tensors kept in a list, losses summed with their graph, a growing cache)"
+WHY = "memory is taken and not released (tensors in a list, losses summed with their autograd graph, a growing cache)"
 MOSAIC = "YOLO closes its mosaic for the last epochs and restarts its data loader: one step, no growth"
 
 
@@ -128,10 +128,10 @@ def _release(holder: MemoryHolder) -> Advice:
     """Return what to do about what holds tensors, and the line that adds to it where that is known."""
     name = f"`{_name(holder)}`{_at(holder)}"
     if _keeps_graphs(holder) and holder.mib > th.LARGEST_LOSS_MIB * holder.tensors:
-        kept = f"{name} keeps {holder.tensors:,} tensors with their graphs"
+        kept = f"{name} keeps {holder.tensors:,} tensors with their autograd graphs"
         return Advice(f"{kept}: keep `tensor.detach()`, or clear it.", short=f"{kept}: add `.detach()`")
     if _keeps_graphs(holder):
-        kept = f"{name} keeps {holder.tensors:,} losses with their graphs"
+        kept = f"{name} keeps {holder.tensors:,} losses with their autograd graphs"
         if holder.tensors == 1:
             kept = f"{name} adds losses up with their graphs"
         return Advice(f"{kept}: add `loss.item()` or `loss.detach()` instead.", short=f"{kept}: add `loss.item()`")
@@ -211,8 +211,8 @@ def _evidence(case: _Case, growth: Growth) -> tuple[Evidence, ...]:
     return evidence(
         ("memory before it (peak in training)", gib(growth.before_mib), "GiB"),
         ("memory after it", gib(growth.after_mib), "GiB"),
-        ("growth an epoch (median slope)", gib(growth.rate_mib_s * epoch_s) if epoch_s else None, "GiB"),
-        ("growth a minute", None if epoch_s else gib(growth.rate_mib_s * 60), "GiB"),
+        ("growth per epoch (median slope)", gib(growth.rate_mib_s * epoch_s) if epoch_s else None, "GiB"),
+        ("growth per minute", None if epoch_s else gib(growth.rate_mib_s * 60), "GiB"),
         ("capacity of the GPU", gib(case.memory.capacity_mib), "GiB"),
         ("held by other processes, at most (not counted)", gib(apart) if apart else None, "GiB"),
         ("epochs until it is full at this rate", seconds / epoch_s if seconds is not None and epoch_s else None, ""),
@@ -224,11 +224,11 @@ def _evidence(case: _Case, growth: Growth) -> tuple[Evidence, ...]:
 def _evidence_of_holder(holder: MemoryHolder | None) -> Iterator[tuple[str, float | None, str]]:
     """Yield what was seen of what holds the tensors, at the last look."""
     if holder is not None:
-        yield "tensors that it holds (last look)", holder.tensors, ""
+        yield "tensors that it holds (last reading)", holder.tensors, ""
         yield "memory of these tensors", gib(holder.mib), "GiB"
-        yield "of it new since the first look", gib(holder.new_mib), "GiB"
-        yield "tensors with a graph", holder.with_graph, ""
-        yield "growth since the look before, by torch's count", gib(holder.grown_mib), "GiB"
+        yield "of it new since the first reading", gib(holder.new_mib), "GiB"
+        yield "tensors with an autograd graph", holder.with_graph, ""
+        yield "growth since the reading before, by PyTorch's counter", gib(holder.grown_mib), "GiB"
 
 
 def _mosaic_finding(case: _Case, step: Step) -> Finding:

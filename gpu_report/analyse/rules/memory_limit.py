@@ -89,7 +89,7 @@ def _evidence(
             ("capacity of the GPU", gib(memory.capacity_mib), "GiB"),
             ("of it the training's", gib(own), "GiB"),
             ("of it other processes'", gib(others_mib) if others_mib else None, "GiB"),
-            ("times that torch freed memory to get more", _retries(context, memory.gpu, end_s), ""),
+            ("times PyTorch emptied its cache to get memory (retries)", _retries(context, memory.gpu, end_s), ""),
         ),
         *([Evidence(f"the largest of them: {largest.who}", gib(largest.memory_mib), "GiB")] if largest else []),
         Evidence(f"time over {th.NEAR_LIMIT_PCT:.0f} % in all", sum(b - a for a, b in spans), "s"),

@@ -17,7 +17,7 @@ def missing_ranks(context: Context) -> list[Finding]:
     held = find_pending_collective(traces_of_the_end(context.run))
     if held is None:
         return []
-    late = f"rank {held.missing[0]}" if len(held.missing) == 1 else "other ranks"
+    missing = f"rank {held.missing[0]}" if len(held.missing) == 1 else "other ranks"
     return [
         context.finding(
             "missing-rank",
@@ -26,9 +26,9 @@ def missing_ranks(context: Context) -> list[Finding]:
             pending_words(held),
             evidence=evidence(
                 ("ranks that waited", float(len(held.waiting)), ""),
-                ("ranks that had not come", float(len(held.missing)), ""),
+                ("ranks that had not called it", float(len(held.missing)), ""),
             ),
-            cause=Cause("waiting-for-peer", CERTAIN, f"by torch's flight recorder they waited for {late}"),
+            cause=Cause("waiting-for-peer", CERTAIN, f"by PyTorch's flight recorder they waited for {missing}"),
             advice=(Advice(pending_advice(held)),),
             where=held.where,
         )

@@ -93,7 +93,7 @@ def _pageable(context: Context, window: _Window) -> Iterator[Finding]:
             window.span,
             f"The GPU waited {amount(exposed_s, 's')} of each step for copies from pageable memory",
             advice=(Advice(text, gain_at_most=min(exposed_s / real_s, 1.0)),),
-            evidence=evidence(("copied from pageable memory, a step", sent / 1e6, "MB"), ("a step", real_s, "s")),
+            evidence=evidence(("copied from pageable memory, per step", sent / 1e6, "MB"), ("a step", real_s, "s")),
         )
 
 
@@ -112,7 +112,7 @@ def _full_precision(context: Context, window: _Window) -> Iterator[Finding]:
         window.span,
         f"Convolutions and matrix products run in 32 bits: {amount(heavy_s, 's')} of a step",
         advice=(_use_amp(context, window, share, waits_for),),
-        evidence=evidence(("GPU work of a step", steps.busy_s, "s"), ("a step", window.real_s, "s")),
+        evidence=evidence(("GPU time per step", steps.busy_s, "s"), ("a step", window.real_s, "s")),
     )
 
 
@@ -174,7 +174,7 @@ def _allocator(context: Context, window: _Window) -> Iterator[Finding]:
             window.span,
             f"Each step takes GPU memory from the driver and gives it back: {amount(seconds, 's')}",
             advice=(keep,),
-            evidence=evidence(("calls of the driver's allocator, a step", number, ""), ("a step", window.step_s, "s")),
+            evidence=evidence(("calls of the driver's allocator, per step", number, ""), ("a step", window.step_s, "s")),
         )
 
 
@@ -199,7 +199,7 @@ def _optimizer(context: Context, window: _Window) -> Iterator[Finding]:
             window.span,
             f"The optimizer updates each parameter by itself: {amount(seconds, 's')} of a step",
             advice=(Advice("Use an optimizer of PyTorch's with `fused=True` or `foreach=True`, or YOLO's own"),),
-            evidence=evidence(("kernels of an update", optimizer.gpu_pieces / max(optimizer.calls, 1), "")),
+            evidence=evidence(("kernels per update", optimizer.gpu_pieces / max(optimizer.calls, 1), "")),
         )
 
 
@@ -235,7 +235,7 @@ def _communication(context: Context, window: _Window) -> Iterator[Finding]:
     parameters = _settings(context, window).get("parameters")
     sent = th.GRADIENT_BYTES * parameters if isinstance(parameters, int) and parameters > 0 else None
     share, took = seconds / window.real_s, f"{amount(seconds, 's')} of each step"
-    what = f"The GPU waited {took} in the exchange of gradients"
+    what = f"The GPU waited {took} in gradient synchronisation (all-reduce)"
     advice = Advice("Find out whether another training process (rank) is late, or the link between the GPUs slow")
     if sent is not None and seconds > 2 * sent / th.SLOWEST_LINK:
         what = f"The GPU waited {took} for another rank"
@@ -243,8 +243,8 @@ def _communication(context: Context, window: _Window) -> Iterator[Finding]:
             "Find what holds up the other training processes (ranks): in each step all wait for the slowest"
         )
     elif sent is not None:
-        what = f"Exchanging gradients took {took}, with nothing beside"
-        text = "Give each GPU a larger `batch`: gradients are exchanged once a step, however many images it has"
+        what = f"Gradient synchronisation (all-reduce) took {took}, not overlapped with computation"
+        text = "Give each GPU a larger `batch`: gradients are synchronised once per step, whatever the batch size"
         advice = Advice(text, gain_at_most=min(share, 1.0))
     yield context.finding(
         "exposed-communication",
@@ -269,7 +269,7 @@ def _graph_breaks(context: Context, window: _Window) -> Iterator[Finding]:
             f"torch.compile runs the model in {compiled.regions_per_step:.0f} pieces a step: "
             f"the first ends after {breaks[0][:NAME_LENGTH]}",
             advice=(Advice("Take what it names out of the model: a `print`, an `.item()`, an `if` on a tensor"),),
-            evidence=evidence(("compiled pieces a step", compiled.regions_per_step, "")),
+            evidence=evidence(("compiled pieces per step", compiled.regions_per_step, "")),
         )
 
 
@@ -285,8 +285,8 @@ def _nms(context: Context, window: _Window) -> Iterator[Finding]:
             f"Non-maximum suppression takes {amount(seconds, 's')} of each step of validation",
             advice=(Advice("Leave out boxes of low confidence: `conf=0.01` (changes mAP a little)"),),
             evidence=evidence(
-                ("calls a step", sum(sync.count for sync in waits) / window.count, ""),
-                ("a step of validation", window.step_s, "s"),
+                ("NMS calls per step", sum(sync.count for sync in waits) / window.count, ""),
+                ("time per validation step", window.step_s, "s"),
             ),
         )
 

@@ -18,7 +18,7 @@ from gpu_report.model import Advice, Cause, Evidence, Finding, Interval
 from gpu_report.wording import length
 
 SHORT = "Find the call that not all training processes (ranks) make: `barrier`, `all_reduce`, `all_gather`"
-ADVICE = (Advice(f"{SHORT}. Each rank waits in it until all of them have come to it", short=SHORT),)
+ADVICE = (Advice(f"{SHORT}. Each rank waits in it until all of them have called it", short=SHORT),)
 OF_ALL_NODES = (
     Advice("Render all nodes as one report, which names the slow rank: `gpu-report render job.html NODE_A NODE_B`"),
 )
@@ -98,7 +98,7 @@ def _explanation(signals: IntervalSignals, late: int | None, *, elsewhere: bool)
     why = "; a signal had paused a process of the training" if _paused(signals) else ""
     if elsewhere:
         return f"this GPU showed full utilisation near idle power: its process (rank) waited for {OTHER_NODE}{why}"
-    whom = f"the one on GPU {late}" if late is not None else "one that never came to the same place in the code"
+    whom = f"the one on GPU {late}" if late is not None else "one that had not reached the same call"
     return f"this GPU showed full utilisation at idle power: its training process (rank) waited for {whom}{why}"
 
 

@@ -45,7 +45,7 @@ def _recur(drops: Sequence[Drop], trained: Sequence[Span]) -> bool:
 
 
 def _waited(drops: Sequence[IntervalSignals]) -> bool:
-    """Tell whether the trainer waited for data meanwhile, where that is known: of all, for reports are seldomer."""
+    """Tell whether training waited for data meanwhile, where that is known: of all, for reports are seldomer."""
     known = [(share, each.end_t_s - each.start_t_s) for each in drops if (share := each.waited_share) is not None]
     waited_s = sum(share * length for share, length in known)
     return waited_s >= th.BURSTS_WAITED_SHARE * sum(length for _, length in known)

@@ -48,7 +48,7 @@ def longest_file_wait(waits: Sequence[ProcessWait], role: str, span: Span) -> Fi
 
 @dataclass(frozen=True)
 class LockKept:
-    """How long of an interval C code kept Python's lock, and the share (0 to 1) of it that the main thread computed."""
+    """How long of an interval C code held the GIL, and the share (0 to 1) of it that the main thread computed."""
 
     seconds: float
     cpu_share: float

@@ -30,7 +30,7 @@ class Throughput:
     """What had been done since the beginning at times `t_s`, with straight lines between; validation is no training.
 
     Batches, the images in them (a batch of a training has as many as it has on average), seconds trained, and seconds
-    of these that the trainer waited for data.
+    of these that training waited for data.
     """
 
     t_s: Floats

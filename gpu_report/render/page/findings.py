@@ -22,7 +22,7 @@ from gpu_report.render.page.learn_more import learn_more
 from gpu_report.render.page.static_charts import TIMELESS
 from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
 from gpu_report.render.run_clock import WallClock
-from gpu_report.render.sentence_kinds import told
+from gpu_report.render.sentence_kinds import findings_in_lead
 from gpu_report.render.speedup_rows import speedup_rows
 from gpu_report.render.what_to_change import changes
 from gpu_report.wording import counted, upper_first, where_words
@@ -58,7 +58,7 @@ def finding_numbers(analysis: Analysis) -> dict[str, int]:
 
 def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number: int | None = None) -> FindingView:
     """Return a finding in words, with the number that it has on the page."""
-    is_told = finding.id in told(analysis)
+    is_told = finding.id in findings_in_lead(analysis)
     brief = is_brief(finding)
     cause = None if brief else finding.cause
     return FindingView(

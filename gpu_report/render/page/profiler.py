@@ -23,7 +23,7 @@ SHORT_S = 1e-3  # of a wait: below it in microseconds
 # Parts of a step: name for people, colour, and which of its seconds they are.
 PARTS: tuple[tuple[str, str, Callable[[TraceStepTime], float]], ...] = (
     ("GPU computes", "work", lambda step: step.compute_s),
-    ("GPU exchanges gradients", "waiting-for-peer", lambda step: step.communication_s),
+    ("GPU synchronises gradients (all-reduce)", "waiting-for-peer", lambda step: step.communication_s),
     ("GPU only copies", "input-storage", lambda step: step.copy_s),
     ("GPU waits for data", "input-cpu", lambda step: step.data_wait_s),
     ("GPU waits for the CPU", "launch-bound", lambda step: step.cpu_wait_s),
@@ -36,7 +36,7 @@ CUT = {
 GAP_WORDS = {
     "launch": "Launch-bound: the CPU launches work more slowly than the GPU does it.",
     "gpu": "GPU-bound: the CPU is ahead, and kernels wait for the GPU.",
-    "exchange": "Bound by the exchange of gradients: the GPU waits there longer than for the CPU.",
+    "exchange": "Bound by gradient synchronisation (all-reduce): the GPU waits there longer than for the CPU.",
     "data": "Bound by data loading: the GPU waits for data for most of these steps.",
     "neither": "Neither the CPU nor the GPU waits all the time.",
     "unknown": "",
@@ -185,8 +185,8 @@ def _syncs(found: TraceAnalysis, steps: int) -> NamedTable:
 
 def _sync_lines(profiled: ProfiledSteps) -> NamedTable:
     rows = [(_name(where_it_is(each)), share(each.share)) for each in profiled.sync_lines[:ROWS]]
-    note = "Where the training stood during these waits, by notes every 5 ms."
-    return _table("Lines that waited for the GPU", note, ("Line", "Share of notes"), rows)
+    note = "The lines that the training was in during these waits, by stack samples every 5 ms."
+    return _table("Lines that waited for the GPU", note, ("Line", "Share of samples"), rows)
 
 
 def _copies(found: TraceAnalysis, steps: int) -> NamedTable:

@@ -55,7 +55,7 @@ from gpu_report.wording import MIB_PER_GIB, counted, ending_words, line_words, r
 LIMITED_BY = {
     "launch": "the CPU (launch-bound)",
     "gpu": "the GPU",
-    "exchange": "the exchange of gradients",
+    "exchange": "gradient synchronisation",
     "data": "data loading",
     "neither": "neither alone",
     "unknown": "",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import RULES, UNEXPLAINED, cause_words
 from gpu_report.model import Finding
-from gpu_report.wording import length, lower_first
+from gpu_report.wording import gpus_words, length, lower_first
 
 SHOWN_CAUSES = 3  # in one sentence
 
@@ -70,7 +70,9 @@ def waiting_sentence(merged: Sequence[MergedDrop], waits: Sequence[Finding]) -> 
     if any(f.gpu in merged[0].gpus or f.start_t_s >= end_s or f.end_t_s <= start_s for f in waits):
         return ""
     who = f"GPU {gpus[0]}" if len(gpus) == 1 else f"{len(gpus)} GPUs"
-    return f"Meanwhile {who} waited for it, which nvidia-smi shows as 100 % busy."
+    gpus_of_drop = sorted(gpu for gpu in merged[0].gpus if gpu is not None)
+    for_whom = gpus_words(gpus_of_drop) or "it"
+    return f"Meanwhile {who} waited for {for_whom}, which nvidia-smi shows as 100 % busy."
 
 
 def _is_same(merged: MergedDrop, other: MergedDrop) -> bool:

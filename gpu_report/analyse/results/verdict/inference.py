@@ -8,10 +8,15 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate
 from gpu_report.catalogue import MEMORY_GROWS, RULES
 from gpu_report.model import Advice, Finding, Sentence, ServedModel, calls_needed
-from gpu_report.wording import counted, money_words, upper_first
+from gpu_report.wording import counted, money_words, place_words, upper_first
 
 FIX, LOOK = "fix", "look"
 CPU_INFERENCE = "cpu-inference"
+# What a program did between calls, with its share of the time and the line.
+BETWEEN = {
+    "own code": "Between calls {} of the time went into {}",
+    "waiting for calls": "Between calls it waited for {} of the time, in {}",
+}
 NAMED_MODELS = 2  # of several: the others stand in the report's table
 
 
@@ -23,6 +28,7 @@ def inference_sentences(context: Context, findings: Sequence[Finding]) -> tuple[
         *(_nothing_to_fix(served[0]) if lead is None else _led(lead)),
         *_speed(served),
         *_parts(served[0]),
+        *_between_calls(served[0], lead),
         *_gpu(served),
         *_pause(findings),
         *_money(served[0]),
@@ -74,8 +80,8 @@ def _speed(served: Sequence[ServedModel]) -> Iterator[Sentence]:
     if len(served) > NAMED_MODELS:
         yield Sentence("speed", f"{counted(len(served) - NAMED_MODELS, 'more model')} in the table.")
     if served[0].latency.p95.value_ms is None:
-        few = f"{counted(served[0].latency.calls, 'call')} are too few for p95 (needs {calls_needed(0.95)})"
-        yield Sentence("speed", f"{few}.")
+        needed, had = calls_needed(0.95), served[0].latency.calls
+        yield Sentence("speed", f"p95 is unknown: it needs {needed} calls after warm-up, there were {had:,}.")
 
 
 def _parts(served: ServedModel) -> Iterator[Sentence]:
@@ -91,6 +97,19 @@ def _parts(served: ServedModel) -> Iterator[Sentence]:
     if known and parts.total_ms > 0:
         name = max(known, key=lambda each: known[each])
         yield Sentence("part", f"{name} takes {percent(known[name] / parts.total_ms)} of a call.")
+
+
+def _between_calls(served: ServedModel, lead: Finding | None) -> Iterator[Sentence]:
+    """Yield in which line of the user's code the program was between calls, where that took much and does not lead."""
+    whole_s = served.end_s - served.start_s
+    own = [part for part in served.gap_parts if part.kind in BETWEEN and part.where and not part.where.is_yolo]
+    most = max(own, key=lambda part: part.seconds, default=None)
+    if most is None or most.where is None or most.seconds < th.BETWEEN_CALLS_SHARE * whole_s:
+        return
+    led = {(at.file, at.line) for at in lead.where} if lead is not None else set()
+    if (most.where.file, most.where.line) not in led:
+        what = BETWEEN[most.kind].format(percent(most.seconds / whole_s), place_words(most.where))
+        yield Sentence("between calls", f"{what}.")
 
 
 def _gpu(served: Sequence[ServedModel]) -> Iterator[Sentence]:

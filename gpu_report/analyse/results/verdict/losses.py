@@ -97,7 +97,8 @@ def gpus_of_others(context: Context) -> Iterator[Sentence]:
         whose = f"another process used it ({most:.0f} % busy)"
         yield Sentence("other GPU", f"GPU {names} was not part of this training: {whose}.")
     elif known:
-        whose = f"other processes used them ({least:.0f} to {most:.0f} % busy)"
+        busy = f"{most:.0f}" if f"{least:.0f}" == f"{most:.0f}" else f"{least:.0f} to {most:.0f}"
+        whose = f"other processes used them ({busy} % busy)"
         yield Sentence("other GPU", f"GPUs {names} were not part of this training: {whose}.")
 
 

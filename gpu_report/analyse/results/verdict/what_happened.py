@@ -37,7 +37,7 @@ def _of_another(finding: Finding) -> str:
     event = next((near.event for near in finding.kernel_events if near.event.of_another), None)
     if event is None:
         return ""
-    what = f"Xid {event.code} on GPU {event.gpu}" if event.code is not None else "A kernel message"
+    what = f"Xid {event.code} on GPU {event.gpu}" if event.code is not None else "A message of the kernel log"
     return f"{what} came from {event.who('a process')}, not this training"
 
 

@@ -33,7 +33,7 @@ BOUND_WORDS = {
     "launch": ": launch-bound, the CPU is the limit",
     "gpu": ": GPU-bound, the CPU is ahead of it",
     "data": ": most of the rest waits for data",
-    "exchange": ": most of the rest waits for the exchange of gradients",
+    "exchange": ": most of the rest waits for gradient synchronisation",
 }
 NOTHING = "Nothing to fix: "
 HARDLY_WAITED = 0.01  # of its time (0 to 1): 0 % would be no news
@@ -111,7 +111,7 @@ def _why(context: Context, util: float, findings: Sequence[Finding]) -> _Why:
         return _Why("", "", ids, "", "")
     which = which_training(context, [finding for finding in findings if finding.id in ids])
     steady_pct = _steady_pct(findings)
-    when = "Without drops" if context.drops else "Undisturbed,"  # as by others on the GPU, or a long warm-up
+    when = "Without drops" if context.drops else "Without interruptions"  # as by others on the GPU, or a long warm-up
     lasting = {each.cause.name for each in findings if each.rule == "starved" and each.cause}
     fell = any(RULES[f.rule].drop and not f.expected and f.cause and f.cause.name not in lasting for f in findings)
     steady = f"{when} it was {steady_pct:.0f} %" if steady_words(util, steady_pct, fell=fell) else ""

@@ -188,7 +188,7 @@ def _advice(held: _StalledEnd, cause: str) -> tuple[Advice, ...]:
 def _finding(context: Context, gpu: int, held: _StalledEnd, explained: Explanation) -> Finding:
     epoch, phase = context.place_at(held.span[0])
     call = (held.call and context.signals.place_in_call(gpu, held.call, [held.span])) or held.call
-    what = call.function if call else LOADER if held.wait is None else f"a file ({held.wait.call})"
+    what = f"{call.function}()" if call else LOADER if held.wait is None else f"a file ({held.wait.call})"
     who = f"{'the GPU was idle' if held.wait is None else 'the main process waited'}, at longest"
     return context.finding(
         "held-epoch-end",

@@ -40,7 +40,7 @@ def changed(
 
 
 def data_wait_s(_: Context, epochs: Sequence[TrainedEpoch]) -> float | None:
-    """Return what the trainer waited for data in an epoch (median), None where that was not reported."""
+    """Return what training waited for data in an epoch (median), None where that was not reported."""
     waits = [epoch.data_wait_s for epoch in epochs if epoch.data_wait_s is not None]
     return median(waits) if waits else None
 
@@ -102,7 +102,7 @@ def others_cpu_pct(context: Context, epochs: Sequence[TrainedEpoch]) -> float | 
 
 # Name, unit, signal, and whether it is reported even where it did not change.
 SIGNALS: tuple[tuple[str, str, Signal, bool], ...] = (
-    ("waiting for data in an epoch", "s", data_wait_s, True),
+    ("waiting for data per epoch", "s", data_wait_s, True),
     ("utilisation", "%", utilisation, True),
     ("SM activity", "%", of_gpus("sm_active_pct"), False),
     ("tensor activity", "%", of_gpus("tensor_active_pct"), False),

@@ -59,11 +59,11 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         (since.span[0], epochs[-1].span[1]),
         f"Waiting for data grew from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch{on}{because}",
         evidence=(
-            *evidence_of_growth(context, epochs, grown, "waiting for data in an epoch", lost_s),
+            *evidence_of_growth(context, epochs, grown, "waiting for data per epoch", lost_s),
             *(why.evidence if why is not None else ()),
         ),
         cause=None if why is None else why.cause,
-        advice=advice_on_wait(why) or (advice_on_growth(context, epochs, grown, _look(why)),),
+        advice=advice_on_wait(why) or (advice_on_growth(context, epochs, grown, _look(why), "data loading"),),
         epoch=None,
         phase=None,
         lost_gpu_s=lost_gpu_s(context, epochs, lost_s),

@@ -86,11 +86,11 @@ def lost_gpu_s(context: Context, epochs: Sequence[TrainedEpoch], lost_s: float) 
 
 
 def advice_on_growth(
-    context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, otherwise: str, where: str = "between epochs"
+    context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, otherwise: str, slowed: str = "training"
 ) -> Advice:
     """Return where to look for what grew: the function that made most of it, where lines were noted, else `otherwise`.
 
-    What changed once, at one epoch, is no growth: then it is to look at what changed, and `where`.
+    What changed once, at one epoch, is no growth: then it is to find what changed there, and `slowed` that.
     """
     found = _grown_most(context, epochs, grown)
     if found is not None:
@@ -99,7 +99,10 @@ def advice_on_growth(
         waits = f"the GPU waited {epoch_length(first_s)} an epoch for it at first, {epoch_length(last_s)} at last"
         return Advice(f"{short}: {waits}", short=short)
     if not grown.is_gradual:
-        return _short(f"Find what changed {where}")
+        since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
+        on = "" if since is epochs[0] else f" from epoch {since.epoch} on"
+        short = f"Find what slowed {slowed}{on}"
+        return Advice(f"{short}: another program, a lower clock, slower storage or less free memory", short=short)
     why = "a list that is kept, a file that is read again, memory that is not given back"
     return Advice(f"{otherwise}: {why}", short=otherwise)
 
@@ -143,10 +146,6 @@ def advice_on_full_memory(
         return None
     short = f"Lower `batch`: GPU memory is full, and the busy GPU draws {then_w:.0f} W instead of {before_w:.0f}"
     return Advice(f"{short}. On Windows and in WSL the driver then pages to host memory, which is slow", short=short)
-
-
-def _short(text: str) -> Advice:
-    return Advice(text, short=text)
 
 
 def _grown_most(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> tuple[Frame, float, float] | None:

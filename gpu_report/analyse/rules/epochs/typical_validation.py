@@ -34,7 +34,7 @@ class TypicalValidation:
         """Return the parts that are worth a word, and images a second."""
         shown = [part for part, s in self.seconds.items() if s >= th.SHOWN_PART * self.length_s]
         parts = [Evidence(f"validation: {VALIDATION_PART_WORDS[p]} (median)", self.seconds[p], "s") for p in shown]
-        return [*parts, Evidence("images validated a second (median)", self.images_per_s, "")]
+        return [*parts, Evidence("images validated per second (median)", self.images_per_s, "")]
 
 
 def typical_validation(validations: Sequence[Validation]) -> TypicalValidation | None:

@@ -80,5 +80,5 @@ def _busy(context: Context, gpu: int, spans: list[Span]) -> float:
 def _cause(call: Frame, cpu_pct: float | None) -> Cause:
     """Return that the main process waited or computed there, by its CPU; where that is not known it computed."""
     if cpu_pct is not None and cpu_pct < COMPUTES_CPU_PCT:
-        return Cause("trainer-blocked", LIKELY, f"validation waited in {call.function}", None)
-    return Cause("main-process", LIKELY, f"validation computed in {call.function}", None)
+        return Cause("trainer-blocked", LIKELY, f"validation waited in {call.function}()", None)
+    return Cause("main-process", LIKELY, f"validation computed in {call.function}()", None)

@@ -43,18 +43,18 @@ def _small(context: Context, series: GpuSeries, mine: list[ServedModel]) -> list
         return []
     first, idle_s = mine[0], inference_s - busy_s
     calls = sum(each.latency.calls for each in mine)
-    works = f"In inference GPU {series.gpu} works {percent(busy_s / inference_s)} of the time"
+    works = f"During inference GPU {series.gpu} is busy {percent(busy_s / inference_s)} of the time"
     return [
         context.finding(
             "small-calls",
             severity(idle_s / length_s, idle_s),
             (start_s, end_s),
-            f"{works}: with {_sizes(mine)} the CPU launches too slowly",
+            f"{works}: with {_sizes(mine)} the CPU launches kernels too slowly",
             gpu=series.gpu,
             evidence=evidence(
-                ("GPU work of a call (mean)", MS * busy_s / calls, "ms"),
-                ("inference of a call (mean)", first.parts.inference_ms, "ms"),
-                ("images a call", first.batch, ""),
+                ("GPU time per call (mean)", MS * busy_s / calls, "ms"),
+                ("inference time per call (mean)", first.parts.inference_ms, "ms"),
+                ("images per call", first.batch, ""),
                 ("models called side by side", len(mine) if len(mine) > 1 else None, ""),
             ),
             cause=Cause("small-calls", SUPPORTED, "the GPU idles while inference goes on, and nobody else used it"),
@@ -140,7 +140,7 @@ def _full(context: Context, served: ServedModel) -> Finding:
         f"Inference runs in 32 bits and takes {ms(inference_ms)} of a call of {ms(served.parts.total_ms)} "
         f"({of_calls(served)})",
         gpu=served.calls.gpu,
-        evidence=evidence(("GPU work of a call (mean)", served.gpu_ms, "ms"), ("inference", inference_ms, "ms")),
+        evidence=evidence(("GPU time per call (mean)", served.gpu_ms, "ms"), ("inference", inference_ms, "ms")),
         advice=(
             Advice(
                 text,

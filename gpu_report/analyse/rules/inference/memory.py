@@ -102,7 +102,7 @@ def _finding(context: Context, rise: _Rise, left_mib: float | None, gpu: int | N
         evidence=evidence(
             ("memory before", gib(rise.before_mib), "GiB"),
             ("growth in all", gib(rise.rise_mib), "GiB"),
-            ("growth of a call", each_mib, "MiB"),
+            ("growth per call", each_mib, "MiB"),
             ("calls", calls, ""),
         ),
         cause=Cause("memory-growth", LIKELY, WHY),

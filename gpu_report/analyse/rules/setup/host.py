@@ -94,7 +94,7 @@ def cores(context: Context, training: Training) -> SetupIssue | None:
         f"{all_workers} shared {_cores(usable)} (of {shown} in the machine) and needed more",
         (workers * training.ranks,),
         evidence(
-            ("CPU of the trainer and its workers in training", used, "% of a core"),
+            ("CPU of the main process and its workers in training", used, "% of a core"),
             ("training time with a process waiting for a CPU core", waited, "%"),
         ),
         (Advice(MORE_CORES), *((change,) if can_change else ())),

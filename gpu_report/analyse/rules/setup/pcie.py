@@ -40,7 +40,7 @@ def _repeating(context: Context, training: Training) -> SetupIssue | None:
         "info",
         f"GPU {gpu}'s PCIe link is poor: {count:,} packets were sent again",
         (gpu,),
-        advice=(Advice("Reseat the GPU and its riser or cable; a sound link repeats a handful of packets a day"),),
+        advice=(Advice("Reseat the GPU and its riser or cable; a healthy link repeats a few packets a day"),),
     )
 
 
@@ -80,7 +80,7 @@ def _slow(context: Context, training: Training, used: LinkUsed, further: int) ->
             ("bandwidth of this PCIe link, about", used.link.bytes_per_s / GIGA, "GB/s"),
             compared_with("capacity", used.can_do.bytes_per_s / GIGA if used.far_below else None, "GB/s"),
             ("copying images to the GPU, estimated, of each step", None if share is None else 100 * share, "%"),
-            ("exchanging gradients, if over this link, of each step", _exchange_pct(context, training, used), "%"),
+            ("gradient synchronisation, if over this link, of each step", _exchange_pct(context, training, used), "%"),
             ("training without data waits got slower as the link fell", None if slower is None else 100 * slower, "%"),
             ("PCIe packets sent again", float(again) or None, ""),
             ("further GPUs with a slow link", float(further) or None, ""),

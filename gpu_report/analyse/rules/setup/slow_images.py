@@ -128,7 +128,7 @@ def _issue(  # noqa: PLR0913, PLR0917 - what is said of two kinds of images
         "warning",
         f"Training waited {length(waited_s)} for {what} on slow storage",
         (training.text("data_folder"),),
-        (Evidence(f"waited for workers that read {what}", waited_s, "s", key=SLOW_IMAGES_KEY), *numbers, *more),
+        (Evidence(f"waited for workers, which read {what}", waited_s, "s", key=SLOW_IMAGES_KEY), *numbers, *more),
         advice,
         Cause("input-storage", STRONG, f"workers read {what} from slow storage"),
     )

@@ -85,7 +85,7 @@ def no_gpu_for_torch(context: Context, training: Training) -> SetupIssue | None:
     if training.device != CPU or context.run.gpus or told is None or asked or hidden or has_no_cuda or is_guessed:
         return None
     reason, advice = (str(told.get(name) or "") for name in ("reason", "advice"))
-    summary = "Torch had no GPU and trained on the CPU" + (f" ({reason})" if reason else "")
+    summary = "PyTorch found no GPU and trained on the CPU" + (f" ({reason})" if reason else "")
     do = Advice(upper_first(advice) or GIVE_A_GPU, short=GIVE_A_GPU)
     return SetupIssue("warning", summary, (reason,), (), (do,))
 

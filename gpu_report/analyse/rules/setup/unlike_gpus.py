@@ -24,7 +24,7 @@ def unlike_gpus(context: Context, training: Training) -> SetupIssue | None:
         return None
     return SetupIssue(
         "warning",
-        f"GPU {slowest} ({names[slowest]}) sets the pace of each step: GPU {waits} ({names[waits]}) waits for it",
+        f"GPU {slowest} ({names[slowest]}) is the slower one in each step: GPU {waits} ({names[waits]}) waits for it",
         (slowest, waits, "unlike"),
         evidence(
             (f"power of GPU {slowest}, of its limit", 100 * drawn[slowest], "%"),

@@ -125,7 +125,7 @@ def _interrupted(context: Context, training: RankGroup, culprit: InsideRun) -> F
     """Return the note of a training that somebody stopped, who knows it; a warning where it had hung before."""
     end_s = end_of(culprit)
     before = find_hang(context, training, end_s) or find_endless_wait(context, training, end_s)
-    found = _finding(context, end_s, _stopped(training, before), "somebody pressed Ctrl-C")
+    found = _finding(context, end_s, _stopped(training, before), "Ctrl-C was pressed")
     if before is not None and not before.doing:
         found = with_last_stacks(context, found, training.pids, before.start_t_s)
     return replace(

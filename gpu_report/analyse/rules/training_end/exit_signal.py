@@ -20,13 +20,13 @@ from gpu_report.wording import lower_first
 
 SHELL_BASE = 128  # a shell exits with 128 + n when signal n ended its command
 MEANINGS = {
-    "SIGINT": "somebody pressed Ctrl-C",
+    "SIGINT": "Ctrl-C was pressed",
     "SIGTERM": "somebody asked it to end",
     "SIGHUP": "its terminal was closed: `record --background`, nohup or tmux outlive that",
-    "SIGSEGV": "it crashed: a library touched memory that is not its own",
-    "SIGBUS": "it crashed: memory that it had was not there, such as a full /dev/shm",
+    "SIGSEGV": "it crashed: a library accessed memory that is not its own (segmentation fault)",
+    "SIGBUS": "it crashed: mapped memory was not there (bus error), such as with a full /dev/shm",
     "SIGABRT": "it aborted: a library found a fault, and its output says which",
-    "SIGFPE": "it crashed on an impossible calculation",
+    "SIGFPE": "it crashed on an arithmetic error, such as an integer division by zero",
     "SIGILL": "it crashed on an instruction that this CPU does not have",
 }
 WHO_KILLED = "Find who killed it: kill -9, a scheduler at its limit, a container that was stopped"

@@ -59,7 +59,7 @@ def find_hang(context: Context, training: RankGroup, end_s: float) -> Hang | Non
         evidence(
             Evidence("it reported nothing for", end_s - training.last_message_t_s, "s", key=HUNG_KEY),
             *((f"utilisation of GPU {series.gpu} meanwhile", series.mean_util_pct(*span), "%") for series in used),
-            ("CPU of the trainer meanwhile", column_mean(context.run.host, "main_cpu_pct", [span]), "% of a core"),
+            ("CPU of the main process meanwhile", column_mean(context.run.host, "main_cpu_pct", [span]), "% of a core"),
             stopped_processes(stopped or None),
         ),
     )

@@ -44,7 +44,7 @@ class LastSeen:
         """Return where it stood and for how long; `count` processes are told of."""
         who = "the main process" if count == 1 else self.role
         silent = self.silent_s if self.silent_s >= th.UNNOTED_S else None
-        held = f"{who} noted nothing more (C code kept Python's lock, or a signal stopped it)"
+        held = f"{who} gave no more stack samples (C code held the GIL, or a signal stopped it)"
         return evidence((f"{who} was last seen in {self.words}", self.stood_s, "s"), (held, silent, "s"))
 
 

@@ -331,7 +331,7 @@ def test_a_loader_from_which_nothing_comes_hangs_and_is_not_slow(in_loader, util
     idle_location = dataclasses.replace(IN_LOADER, in_loader=in_loader)
     gpu = {"gpu_util_pct": util, "sm_active_pct": 0}
     stands = signals({**IDLE, "main_cpu_pct": 1}, gpu=gpu, idle_location=idle_location, is_lasting=lasting)
-    assert (explain(stands).cause.explanation == "no image came any more from the data-loader workers") == hung
+    assert (explain(stands).cause.explanation == "the data-loader workers delivered no more images") == hung
     assert any("a batch never came" in each.short for each in explain(stands).advice) == hung
     at_work = explain(dataclasses.replace(stands, loader=LoaderWork(0.0, 0.0)))
     assert not any("a batch never came" in each.short for each in at_work.advice)
@@ -685,7 +685,7 @@ def test_a_thread_that_kept_pythons_lock_is_why_launching_is_slow():
     found = explain(signals(ONE_FULL_CORE, idle_location=LAUNCHES, step_s=0.3, busy_thread=EXPORTER))
     assert (found.cause.name, found.cause.explanation.split(",")[0]) == (
         "main-process",
-        "another thread kept Python's lock (GIL)",
+        "another thread held the GIL (Python's lock)",
     )
     assert [(each.key, each.value) for each in found.evidence if each.key] == [("busy_thread_pct", 97.0)]
     assert "queue.get()" in found.advice[0].text
@@ -694,7 +694,7 @@ def test_a_thread_that_kept_pythons_lock_is_why_launching_is_slow():
 def test_beside_such_a_thread_a_long_wait_for_the_lock_is_no_c_code():
     fields = {"idle_location": LAUNCHES, "step_s": 0.3, "lock_kept": LockKept(1e6, 0.0)}
     with_thread = explain(signals(ONE_FULL_CORE, busy_thread=EXPORTER, **fields))
-    assert with_thread.cause.explanation.startswith("another thread kept")
+    assert with_thread.cause.explanation.startswith("another thread held")
     assert explain(signals(ONE_FULL_CORE, **fields)).cause.explanation.startswith("C code waited")
 
 
@@ -714,7 +714,7 @@ def test_it_is_not_where_the_main_thread_waits_for_something_else(fields):
 def test_without_its_cpu_a_step_that_no_launching_explains_speaks_for_it():
     unmeasured = dataclasses.replace(EXPORTER, main_share=None)
     found = explain(signals(ONE_FULL_CORE, idle_location=LAUNCHES, step_s=23.5, busy_thread=unmeasured))
-    assert found.cause.explanation.startswith("another thread kept Python's lock")
+    assert found.cause.explanation.startswith("another thread held the GIL")
 
 
 @pytest.mark.parametrize(("call_share", "too_much"), [(0.0, True), (0.4, False)])

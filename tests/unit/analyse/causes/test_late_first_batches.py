@@ -9,7 +9,7 @@ from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Cause, InsideEpoch, InsideRun
 
 STALLED = Explanation(Cause("input-stalled", 0.7, "workers were blocked again and again"))
-SMALL_STEPS = Explanation(Cause("launch-bound", 0.8, "each batch had too little work for this GPU"))
+SMALL_STEPS = Explanation(Cause("launch-bound", 0.8, "each batch was too small to keep the GPU busy"))
 
 
 def training(waits, *, batches=20, workers=10, first_s=1.2):

@@ -67,7 +67,7 @@ def test_epochs_of_which_notes_are_missing_are_not_taken_for_fast_ones():
     torn = replace(process, start_s=process.start_s[until], end_s=process.end_s[until], number=process.number[until])
     cut = replace(whole, run=replace(whole.run, stacks=(torn,)))
     assert changed(whole, cut) is None
-    assert notes(whole, cut) == [f"{UNKNOWN}line notes cover fewer than 5 epochs."]
+    assert notes(whole, cut) == [f"{UNKNOWN}stack samples cover fewer than 5 epochs."]
 
 
 @pytest.mark.parametrize(
@@ -101,14 +101,14 @@ def test_a_baseline_without_notes_has_no_say():
 
 def test_where_one_side_has_no_notes_it_says_which_and_how_they_are_recorded():
     bare = analysed("s-healthy")
-    assert notes(bare, run(1.2)) == [f"{UNKNOWN}the baseline has no line notes. {RECORD}"]
-    assert notes(run(1.2), bare) == [f"{UNKNOWN}the run has no line notes. {RECORD}"]
+    assert notes(bare, run(1.2)) == [f"{UNKNOWN}the baseline has no stack samples. {RECORD}"]
+    assert notes(run(1.2), bare) == [f"{UNKNOWN}the run has no stack samples. {RECORD}"]
     assert changed(run(1.2), bare) is None
 
 
 def test_where_neither_has_notes_it_says_so_only_of_a_slower_run():
     bare = analysed("s-healthy")
-    assert notes(bare, slower(bare, 1.3)) == [f"{UNKNOWN}the runs have no line notes. {RECORD}"]
+    assert notes(bare, slower(bare, 1.3)) == [f"{UNKNOWN}the runs have no stack samples. {RECORD}"]
     assert notes(bare, bare) == notes(bare, slower(bare, 0.7)) == []
 
 

@@ -217,7 +217,7 @@ def test_runs_of_two_jobs_are_refused():
 def test_runs_that_nothing_connects_are_refused():
     alone = [made_node(number, job=made_part(None, nodes=None, world=None, job=None)) for number in (0, 1)]
     assert len(analyse_job(alone).recorded) == 2  # of one time
-    with pytest.raises(InputError, match="are of different times, and neither says that it is a node of a job"):
+    with pytest.raises(InputError, match="cover different times, and neither says that it is a node of a job"):
         analyse_job([alone[0], replace(alone[1], start_wall_s=START_WALL_S + 9000)])
 
 

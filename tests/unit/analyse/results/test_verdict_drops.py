@@ -48,7 +48,7 @@ def test_where_drops_were_is_told_only_with_several_gpus():
 
 def test_who_waited_is_told_with_the_one_drop_that_it_waited_for():
     merged = merged_drops([drop(1, 40.0, 52.0)])
-    assert waiting_sentence(merged, [wait(0, 40.2, 52.0)]).startswith("Meanwhile GPU 0 waited for it")
+    assert waiting_sentence(merged, [wait(0, 40.2, 52.0)]).startswith("Meanwhile GPU 0 waited for GPU 1")
     assert waiting_sentence(merged, [wait(0, 40.2, 52.0), wait(2, 40.1, 52.0)]).startswith("Meanwhile 2 GPUs waited")
     assert waiting_sentence(merged, [wait(0, 60.0, 72.0)]) == ""  # at another time
     assert waiting_sentence(merged, [wait(1, 40.2, 52.0)]) == ""  # for another GPU than itself

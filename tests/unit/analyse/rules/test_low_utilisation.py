@@ -36,7 +36,7 @@ def test_a_loader_that_stands_still_in_every_epoch_is_the_cause(name):
     found = starved(name)
     assert found is not None
     assert (found.cause.name, found.severity) == ("input-stalled", "warning")
-    assert any("while the trainer waited" in each.text for each in found.evidence)
+    assert any("while training waited" in each.text for each in found.evidence)
 
 
 @pytest.mark.parametrize("name", ["run-4", "run-5", "run-7"])
@@ -123,7 +123,7 @@ def test_why_a_loader_does_not_keep_up_is_asked_of_the_loader_alone():
 def test_small_steps_that_also_wait_for_data_follow_the_loader(monkeypatch):
     """Larger steps would wait for as many images a second: it is the loader that is to be made faster."""
     busy = waiting = replace(signals(700.0), data_wait_share=0.25)
-    found = Explanation(Cause("launch-bound", 0.8, "each batch had too little work for this GPU", None))
+    found = Explanation(Cause("launch-bound", 0.8, "each batch was too small to keep the GPU busy", None))
     monkeypatch.setattr(low_utilisation, "explain", lambda _: found)
     monkeypatch.setattr(IntervalSignals, "while_waiting", lambda _: waiting)
     assert low_utilisation._explained(busy, 0.25).cause.name.startswith("input-")

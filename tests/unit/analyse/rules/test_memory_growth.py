@@ -56,7 +56,7 @@ def test_a_leak_is_told_with_its_rate_and_when_the_card_would_be_full():
     assert (finding.gpu, finding.epoch) == (0, 5)
     first_s, last_s = STARTUP_S + 4.5 * EPOCH_S, STARTUP_S + 9.5 * EPOCH_S
     assert (finding.start_t_s, finding.end_t_s) == (pytest.approx(first_s), pytest.approx(last_s))
-    assert value(finding, "growth an epoch (median slope)") == pytest.approx(1000 / 1024, rel=0.02)
+    assert value(finding, "growth per epoch (median slope)") == pytest.approx(1000 / 1024, rel=0.02)
     left = (143_771 - BASE_MIB - 6000) / 1000
     assert value(finding, "epochs until it is full at this rate") == pytest.approx(left, rel=0.02)
     assert "grew 1000 MiB an epoch: full after about 118 more epochs" in finding.summary
@@ -162,7 +162,7 @@ def test_where_epochs_are_not_known_it_is_told_by_the_minute():
     run = dataclasses.replace(training(leak_mib()), epoch_rows=(), yolo_runs=())
     (finding,) = grown(run)
     assert " a minute" in finding.summary
-    assert value(finding, "growth a minute") == pytest.approx(3000 / 1024, rel=0.05)
+    assert value(finding, "growth per minute") == pytest.approx(3000 / 1024, rel=0.05)
 
 
 def test_a_leak_within_two_epochs_is_seen_by_the_second():
@@ -313,7 +313,7 @@ def test_what_holds_the_tensors_is_named_in_the_headline_with_the_line_that_adds
     (finding,) = grown(run)
     assert "grew 1000 MiB an epoch in Sheet.seen: full after" in finding.summary
     assert finding.advice[0].short == "`Sheet.seen`, filled in `keep` (train.py:12), keeps 2.9 GiB of tensors: clear it"
-    assert value(finding, "tensors that it holds (last look)") == 100
+    assert value(finding, "tensors that it holds (last reading)") == 100
     assert f"{finding.advice[0].short}." in [each.text for each in analyse(run).verdict.sentences]
     sentences = analyse(told_of((HOLDER,), "OutOfMemoryError")).verdict.sentences
     (ended,) = [each for each in sentences if each.kind == "prevent"]
@@ -323,6 +323,6 @@ def test_what_holds_the_tensors_is_named_in_the_headline_with_the_line_that_adds
 def test_losses_with_their_graphs_are_named_by_their_number_and_a_small_holder_is_not():
     graphs = dataclasses.replace(HOLDER, with_graph=100, mib=0.1, new_mib=0.1)
     (finding,) = grown(told_of((graphs,)))
-    assert finding.advice[0].short.endswith(" keeps 100 losses with their graphs: add `loss.item()`")
+    assert finding.advice[0].short.endswith(" keeps 100 losses with their autograd graphs: add `loss.item()`")
     (other,) = grown(told_of((dataclasses.replace(HOLDER, new_mib=100.0),)))
     assert (other.advice, "Sheet" in other.summary) == ((), False)

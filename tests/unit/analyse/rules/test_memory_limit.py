@@ -100,7 +100,7 @@ def test_whose_it_is_is_told():
 def test_a_nearly_full_card_says_how_often_torch_freed_memory_to_get_more(settings, times):
     trains = InsideRun(1, 0, 41, "train", settings, (Phase("train", 1, 10.0, 110.0, "inside"),), ())
     (finding,) = found(dataclasses.replace(filled((LINE_MIB + 1, 100)), inside=(trains,)))
-    assert [e.value for e in finding.evidence if e.text.startswith("times that torch")] == times
+    assert [e.value for e in finding.evidence if e.text.startswith("times PyTorch")] == times
 
 
 def ran_out(memory, *processes, error="OutOfMemoryError"):

@@ -51,7 +51,7 @@ def test_traces_without_stacks_name_no_line():
 
 def test_ranks_without_a_trace_are_said_to_be_unknown():
     (finding,) = found(trace(0, 13, ranks=(0, 1, 2)), trace(1, 12, completed=12, ranks=(0, 1, 2)))
-    assert finding.summary.endswith(". No trace tells of rank 2")
+    assert finding.summary.endswith(". There is no trace of rank 2")
 
 
 def test_ranks_that_call_different_collectives_are_told_apart():

@@ -81,7 +81,11 @@ def test_what_amp_would_win_is_what_it_won():
 
 @pytest.mark.parametrize(
     ("parameters", "words"),
-    [(2_400_000, "for another rank"), (100_000_000, "Exchanging gradients"), (None, "in the exchange")],
+    [
+        (2_400_000, "for another rank"),
+        (100_000_000, "not overlapped with computation"),
+        (None, "in gradient synchronisation"),
+    ],
 )
 def test_a_late_rank_is_told_from_a_slow_link_by_the_size_of_the_gradients(parameters, words):
     finding = found_in("n-ddp-late-rank", settings={"parameters": parameters}, step_s=0.41)["exposed-communication"]

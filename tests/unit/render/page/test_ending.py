@@ -98,7 +98,7 @@ def test_an_exceptions_name_is_text_and_nothing_else(analysis: model.Analysis) -
 def test_a_training_that_somebody_stopped_needs_no_proof(analysis: model.Analysis) -> None:
     stopped = model.Finding(
         *("ended-1", "run-ended", "info", None, 540.0, 545.0, "Stopped by Ctrl-C in epoch 7"),
-        cause=model.Cause("run-ended", 0.95, "somebody pressed Ctrl-C"),
+        cause=model.Cause("run-ended", 0.95, "Ctrl-C was pressed"),
         evidence=LAST,
         advice=(model.Advice("Resume it"),),
     )

@@ -52,4 +52,6 @@ def test_none_is_where_none_grew_as_much_or_the_loader_was_waited_for(stacks):
 
 
 def test_what_changed_once_is_looked_for_where_it_changed():
-    assert advice(grown=Trend(10.0, 14.0, 6, is_gradual=False)).short == "Find what changed between epochs"
+    assert advice(grown=Trend(10.0, 14.0, 6, is_gradual=False)).short == "Find what slowed training"
+    since = advice(grown=Trend(10.0, 14.0, 6, is_gradual=False, step=3))
+    assert since.short == "Find what slowed training from epoch 3 on"

@@ -224,7 +224,7 @@ def test_what_validation_takes_is_said_part_by_part():
     assert finding.summary == "Validation takes 40 % of each epoch; 85 % of validation is inference"
     said = {each.text: each.value for each in finding.evidence}
     assert said["validation: inference (median)"] == pytest.approx(3.4)
-    assert said["images validated a second (median)"] == pytest.approx(50)
+    assert said["images validated per second (median)"] == pytest.approx(50)
     assert "validation: plots (median)" not in said
 
 

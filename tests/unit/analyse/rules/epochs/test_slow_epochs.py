@@ -81,7 +81,7 @@ def test_an_epoch_that_takes_far_longer_is_told_with_what_else_was_another_way()
     assert (numbers["SM clock typical"], numbers["SM clock then"]) == (1900, 1000)
     assert (numbers["CPU of others typical"], numbers["CPU of others then"]) == (pytest.approx(5), pytest.approx(65))
     assert (numbers["utilisation typical"], numbers["utilisation then"]) == (90, 90)  # told though it is the same
-    assert tuple(numbers[f"waiting for data in an epoch {when}"] for when in ("typical", "then")) == (0, 0)
+    assert tuple(numbers[f"waiting for data per epoch {when}"] for when in ("typical", "then")) == (0, 0)
     assert "GPU temperature then" not in numbers
 
 
@@ -476,7 +476,7 @@ def test_a_full_main_process_is_why_a_gpu_that_waits_for_no_data_works_less_from
     columns |= {"busiest_worker_cpu_pct": [5.0] * count, "workers": [8.0] * count}
     (finding,) = findings(trained(lengths, [0.0] * 15, busy=busy, host=columns), "epochs-slowing")
     assert finding.cause.name == "main-process"
-    assert finding.advice[0].short == "Find what changed in the main process from then on"
+    assert finding.advice[0].short == "Find what slowed the main process from epoch 7 on"
 
 
 def began_without(lengths, first_s):
@@ -534,7 +534,7 @@ def test_a_full_card_whose_busy_gpu_draws_less_is_paged_to_host_memory():
 @pytest.mark.parametrize("run", [paged(290.0), paged(110.0, memory_mib=20_500.0)])
 def test_a_card_that_is_full_or_draws_less_alone_is_not_paged(run):
     (finding,) = findings(run, "epochs-slowing")
-    assert finding.advice[0].short == "Find what changed between epochs"
+    assert finding.advice[0].short == "Find what slowed training from epoch 5 on"
 
 
 def first_waits(lengths, later_s):

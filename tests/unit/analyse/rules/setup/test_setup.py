@@ -97,7 +97,7 @@ def test_a_training_that_went_to_the_cpu_unasked_is_given_a_gpu():
     run = without_gpu({"device": None})
     (found,) = odds(run)
     assert (found.severity, found.advice[0].text) == ("warning", "Install it")
-    assert found.summary == "Torch had no GPU and trained on the CPU (no driver)"
+    assert found.summary == "PyTorch found no GPU and trained on the CPU (no driver)"
     assert analyse(run).verdict.text.startswith("Give the training a GPU")
 
 

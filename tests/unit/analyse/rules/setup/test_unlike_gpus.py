@@ -14,12 +14,12 @@ def found(watts, names=("NVIDIA RTX A6000", "Quadro RTX 8000")):
     samples = run.samples.assign(power_w=run.samples["gpu"].map(dict(enumerate(watts))))
     gpus = tuple(dataclasses.replace(gpu, name=name) for gpu, name in zip(run.gpus, names, strict=True))
     run = dataclasses.replace(run, samples=samples, gpus=gpus)
-    return [f for f in analyse(run).findings if "sets the pace" in f.summary]
+    return [f for f in analyse(run).findings if "is the slower one" in f.summary]
 
 
 def test_the_faster_of_two_models_waits_at_less_power():
     (finding,) = found((170.0, 285.0))
-    words = "GPU 1 (Quadro RTX 8000) sets the pace of each step: GPU 0 (NVIDIA RTX A6000) waits for it"
+    words = "GPU 1 (Quadro RTX 8000) is the slower one in each step: GPU 0 (NVIDIA RTX A6000) waits for it"
     assert (finding.severity, finding.summary) == ("warning", words)
 
 

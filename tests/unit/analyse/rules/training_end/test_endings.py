@@ -54,7 +54,7 @@ def rank(
     ended=None,
     error=None,
     end=END,
-    kernel_log_counts=None,
+    heard=None,
     last=("train", 5, ""),
     before=(("validation", 4, 2.0),),
     run=1,
@@ -67,12 +67,8 @@ def rank(
         phases.append(Phase(other, of, t_s, t_s + seconds, "inside"))
         t_s += seconds
     phases.append(Phase(name, epoch, t_s, end, "inside", detail))
-    kernel_log_counts = end - 2.0 if kernel_log_counts is None else kernel_log_counts
-    progress = (
-        tuple(Progress(float(t), 1, 0.0) for t in np.arange(13.0, kernel_log_counts + 0.1, 3.0))
-        if name == "train"
-        else ()
-    )
+    heard = end - 2.0 if heard is None else heard
+    progress = tuple(Progress(float(t), 1, 0.0) for t in np.arange(13.0, heard + 0.1, 3.0)) if name == "train" else ()
     done = (InsideEpoch(4, 1, 10.0, 20.0, 100, 10, 0.0, 0.0, 0.0),)
     told = {"epochs": 30, "patience": 3, **settings}
     return InsideRun(run, number, 41 + number, "train", told, tuple(phases), done, ended, error, progress)
@@ -517,7 +513,7 @@ def test_a_kill_without_a_sign_says_what_is_known_of_it(known, words):
 @pytest.mark.parametrize(
     ("fields", "severity", "words"),
     [
-        ({"signal": "SIGINT"}, "info", "somebody pressed Ctrl-C"),
+        ({"signal": "SIGINT"}, "info", "Ctrl-C was pressed"),
         ({"exit_code": 1, "asked": "SIGTERM", "asked_before_s": 2.0}, "critical", "somebody asked it to end"),
         ({"exit_code": 1, "asked": "SIGTERM", "asked_before_s": 600.0}, "critical", "exit code 1"),
         ({"signal": "SIGTERM"}, "critical", "asked it to end"),
@@ -585,7 +581,7 @@ HUNG = {"duration": 300, "util": 100.0}
 )
 def test_a_training_that_stopped_telling_hung(events, words):
     run = recorded(
-        rank(end=280.0, kernel_log_counts=70.0),
+        rank(end=280.0, heard=70.0),
         events=events,
         host={"main_cpu_pct": 100.0, "trainer_stopped": 0.0},
         **HUNG,
@@ -595,26 +591,22 @@ def test_a_training_that_stopped_telling_hung(events, words):
     numbers = texts(finding)
     assert numbers["it reported nothing for"] == 210
     assert numbers["utilisation of GPU 0 meanwhile"] == pytest.approx(100)
-    assert numbers["CPU of the trainer meanwhile"] == 100
+    assert numbers["CPU of the main process meanwhile"] == 100
     assert "processes paused by a signal (mean)" not in numbers
 
 
 def test_a_training_that_a_signal_had_stopped_did_not_hang_by_itself():
     host = {"trainer_stopped": [0.0] * 71 + [9.0] * 229}
-    (left,) = ends(recorded(rank(end=280.0, kernel_log_counts=70.0), host=host, **HUNG))
+    (left,) = ends(recorded(rank(end=280.0, heard=70.0), host=host, **HUNG))
     assert left.summary == "The training was paused by a signal in epoch 5: it reported nothing for its last 3 min 30 s"
-    run = recorded(
-        rank(end=280.0, kernel_log_counts=70.0), events=[command(280.0, signal="SIGKILL")], host=host, **HUNG
-    )
+    run = recorded(rank(end=280.0, heard=70.0), events=[command(280.0, signal="SIGKILL")], host=host, **HUNG)
     text = "SIGKILL ended the command, after it had been paused by a signal in epoch 5 for 3 min 30 s"
     assert [finding.summary for finding in ends(run)] == [text]
     assert ending_words(analyse(run).ending) == text  # which names the epoch itself
 
 
 def test_an_exception_after_a_long_silence_was_a_hang():
-    (finding,) = ends(
-        recorded(rank(ended="exception", error="DistBackendError", end=280.0, kernel_log_counts=70.0), **HUNG)
-    )
+    (finding,) = ends(recorded(rank(ended="exception", error="DistBackendError", end=280.0, heard=70.0), **HUNG))
     assert (
         finding.summary == "The training hung in epoch 5 for 3 min 30 s, then crashed: communication between its "
         "processes failed (DistBackendError)"
@@ -623,7 +615,7 @@ def test_an_exception_after_a_long_silence_was_a_hang():
 
 def test_what_nccl_said_of_a_timeout_is_proof_and_no_headline():
     said = "WorkNCCL(SeqNum=81233, Timeout(ms)=600000) ran for 600021 milliseconds"
-    died = rank(ended="exception", error="DistBackendError", end=280.0, kernel_log_counts=70.0)
+    died = rank(ended="exception", error="DistBackendError", end=280.0, heard=70.0)
     died = dataclasses.replace(died, raised=Raised(bases=("DistError",), message=said))
     (finding,) = ends(recorded(died, **HUNG))
     assert said not in finding.summary
@@ -663,15 +655,15 @@ def test_a_hang_that_ended_a_training_has_one_length_in_the_verdict():
 @pytest.mark.parametrize(
     ("process", "hung"),
     [
-        (rank(end=280.0, kernel_log_counts=221.0), False),  # 59 s
-        (rank(end=280.0, kernel_log_counts=215.0), True),  # 65 s
+        (rank(end=280.0, heard=221.0), False),  # 59 s
+        (rank(end=280.0, heard=215.0), True),  # 65 s
         (rank(end=280.0, last=("validation", 5, ""), before=(("validation", 4, 40.0),)), True),  # 220 s
         (rank(end=280.0, last=("validation", 5, ""), before=(("validation", 4, 50.0),)), False),  # 210 s
         (rank(end=280.0, last=("validation", 5, ""), before=()), False),  # nobody knows how long one takes
         (rank(end=280.0, last=("final evaluation", None, "")), False),
         (rank(end=280.0, last=("startup", None, "data set"), before=()), False),  # it may take hours
         (rank(end=280.0, last=("startup", None, "first batch"), before=()), False),
-        (rank(ended="finished", end=280.0, kernel_log_counts=70.0), False),
+        (rank(ended="finished", end=280.0, heard=70.0), False),
         (dataclasses.replace(rank(end=280.0), progress=()), False),  # an older recording tells of no batches
     ],
 )

@@ -24,10 +24,10 @@ def stacks(*notes, pid=41, role="main", end=300.0):
     return ProcessStacks(pid, role, np.array(starts), np.array(ends), np.array(numbers, dtype=np.int32), known)
 
 
-def recorded(*processes, ended=None, command=None, kernel_log_counts=70.0, end=290.0, ranks=1):
+def recorded(*processes, ended=None, command=None, heard=70.0, end=290.0, ranks=1):
     run = make_run(readings((0, 10), (95, 290)))
     phases = (Phase("train", 1, 10.0, 20.0, "inside"), Phase("train", 2, 20.0, end, "inside"))
-    progress = tuple(Progress(float(t), 1, 0.0) for t in np.arange(13.0, kernel_log_counts, 3.0))
+    progress = tuple(Progress(float(t), 1, 0.0) for t in np.arange(13.0, heard, 3.0))
     inside = tuple(
         InsideRun(1, rank, 41 + rank, "train", {}, phases, (), ended, "RuntimeError" if ended else None, progress)
         for rank in range(ranks)
@@ -44,7 +44,7 @@ def the_end(run):
 
 
 def numbers(finding):
-    return {each.text: each.value for each in finding.evidence if "seen" in each.text or "noted" in each.text}
+    return {each.text: each.value for each in finding.evidence if "seen" in each.text or "stack samples" in each.text}
 
 
 def test_a_hang_names_what_it_hung_in_and_who_called_that():
@@ -67,34 +67,32 @@ def test_what_follows_a_hang_is_not_what_it_hung_in():
 
 
 def test_a_kill_names_the_last_line():
-    finding = the_end(
-        recorded(stacks((10.0, HUNG), (288.0, LOGS)), command={"signal": "SIGKILL"}, kernel_log_counts=285.0)
-    )
+    finding = the_end(recorded(stacks((10.0, HUNG), (288.0, LOGS)), command={"signal": "SIGKILL"}, heard=285.0))
     assert finding.summary.endswith("; it was last seen in log_images (callbacks.py:9)")
     assert numbers(finding) == {"the main process was last seen in log_images (callbacks.py:9)": 2.0}
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_who_asks_a_training_to_end_does_not_ask_where_it_is(name):
-    finding = the_end(recorded(stacks((10.0, HUNG), (288.0, LOGS)), command={"signal": name}, kernel_log_counts=285.0))
+    finding = the_end(recorded(stacks((10.0, HUNG), (288.0, LOGS)), command={"signal": name}, heard=285.0))
     assert (finding.where, "seen" in finding.summary) == ((), False)
 
 
 def test_an_exception_says_itself_where_it_was():
-    finding = the_end(recorded(stacks((10.0, LOGS)), ended="exception", kernel_log_counts=285.0))
+    finding = the_end(recorded(stacks((10.0, LOGS)), ended="exception", heard=285.0))
     assert finding.where == ()
     assert "seen" not in finding.summary
 
 
 def test_ctrl_c_in_a_training_that_went_on_needs_no_line():
-    assert the_end(recorded(stacks((10.0, LOGS)), command={"signal": "SIGINT"}, kernel_log_counts=285.0)).where == ()
+    assert the_end(recorded(stacks((10.0, LOGS)), command={"signal": "SIGINT"}, heard=285.0)).where == ()
 
 
 def test_a_process_that_noted_nothing_more_is_said():
     finding = the_end(recorded(stacks((10.0, LOGS), end=80.0)))
     told = numbers(finding)
     assert told["the main process was last seen in log_images (callbacks.py:9)"] == 70.0
-    assert told["the main process noted nothing more (C code kept Python's lock, or a signal stopped it)"] == 210.0
+    assert told["the main process gave no more stack samples (C code held the GIL, or a signal stopped it)"] == 210.0
 
 
 def test_each_rank_has_its_own_line():

@@ -174,7 +174,9 @@ def _allocator(context: Context, window: _Window) -> Iterator[Finding]:
             window.span,
             f"Each step takes GPU memory from the driver and gives it back: {amount(seconds, 's')}",
             advice=(keep,),
-            evidence=evidence(("calls of the driver's allocator, per step", number, ""), ("a step", window.step_s, "s")),
+            evidence=evidence(
+                ("calls of the driver's allocator, per step", number, ""), ("a step", window.step_s, "s")
+            ),
         )
 
 

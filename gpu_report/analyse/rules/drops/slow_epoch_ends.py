@@ -150,7 +150,7 @@ def _finding(  # noqa: PLR0913, PLR0917 - what is slow, where, and by what
     held = _core(context, stop, READING_SLACK * least_s) if stop[1] - stop[0] >= least_s else span
     explained = explain(context.signals.of(gpu, *held), kernel_was_read=context.run.kernel.status == "read")
     longer = f"The {part.name} of epoch {end.row.epoch} took {length(took_s)} (typical: {length(usual.typical_s)})"
-    rested = "" if held == span else f", {length(length_s([held]))} of it with the GPU idle"
+    rested = "" if held == span else f", GPU idle for {length(length_s([held]))}"
     return context.finding(
         part.rule,
         "warning",

@@ -445,7 +445,8 @@ def test_what_failed_beside_the_metrics_comes_before_the_verdict():
     gates = parse_gates(["epoch_time:+5%", "findings.warning:0", "util:99%"], ())
     found = compare([analysed("s-storage")], analysed("s-loader-stall"), gates)
     assert found.verdict.startswith(
-        "Failed: warnings and critical findings: 2 (Drop in GPU utilisation [drop-1], Drop in GPU utilisation [drop-2]), limit: 0; steady-state GPU util"
+        "Failed: warnings and critical findings: 2 (Drop in GPU utilisation [drop-1], "
+        "Drop in GPU utilisation [drop-2]), limit: 0; steady-state GPU util"
     )
     assert "No change: training per epoch" in found.verdict
 

@@ -31,7 +31,8 @@ class Batches:
     def worth_trying(self, most: float) -> tuple[int, float] | None:
         """Return the batch to try, of `most` images at most, with the training part of an epoch (s), else None.
 
-        It is doubled as long as each time wins what is worth a person's time: no larger than its loader can feed.
+        It is doubled as long as each time wins what is worth a person's time: no larger than its loader can feed. None
+        where all of that is no more than what the estimate may be off.
         """
         best_s, try_ = self.limit.epoch_s_now, self.batch
         while try_ * 2 <= min(self.nominal, most):
@@ -39,12 +40,12 @@ class Batches:
             if not self.is_worth(epoch_s, best_s):
                 break
             try_, best_s = try_ * 2, epoch_s
-        return None if try_ == self.batch else (try_, best_s)
+        return (try_, best_s) if self.is_worth(best_s, self.limit.epoch_s_now, th.LARGER_BATCH_LEAST) else None
 
-    def is_worth(self, epoch_s: float, best_s: float) -> bool:
-        """Tell whether a training part of an epoch (s) makes whole epochs faster enough than another one does."""
+    def is_worth(self, epoch_s: float, best_s: float, least: float = th.LEAST_SPEED_UP) -> bool:
+        """Tell whether a training part of an epoch (s) makes whole epochs `least` times as fast as another one does."""
         rest_s = self.limit.rest_s
-        return (epoch_s + rest_s) * th.LEAST_SPEED_UP <= best_s + rest_s
+        return (epoch_s + rest_s) * least <= best_s + rest_s
 
     def fed_by(self, workers: int) -> "Batches":
         """Return the same training with another number of data-loader workers (of each rank)."""
@@ -113,21 +114,23 @@ class Batches:
         return (cpu_pct or 0.0) / 100 * self.limit.epoch_s_now / images if images else 0.0
 
 
-def outweighed_by(settings: RunSettings, signals: IntervalSignals) -> str:
+def outweighed_by(settings: RunSettings, signals: IntervalSignals, rest: float) -> str:
     """Return what takes away all that twice the batch wins, in words; empty where that is worth trying.
 
-    It is told for an epoch of whatever length, without what its end adds to it.
+    It is told for an epoch of whatever length, whose end adds a share `rest` of its training part.
     """
     nominal = whole(settings.args.get("nbs"))
     if not settings.batch or not nominal:
         return ""
-    epoch = SpeedupLimit(LAUNCH_BOUND, 1.0, sys.float_info.min, "")
+    epoch = SpeedupLimit(LAUNCH_BOUND, 1.0, sys.float_info.min, "", rest_s=rest)
     batches, twice = Batches(settings, epoch, signals, settings.batch, nominal), 2 * settings.batch
     if batches.loader_s(twice) * th.LEAST_SPEED_UP > 1:
         return "the data-loader workers could not feed it"
-    if batches.epoch_s(twice) * th.LEAST_SPEED_UP > 1 and batches.validation_s(twice):
+    if batches.is_worth(batches.epoch_s(twice), 1.0, th.LARGER_BATCH_LEAST):
+        return ""
+    if batches.is_worth(batches.epoch_s(twice) - batches.validation_s(twice), 1.0, th.LARGER_BATCH_LEAST):
         return "validation would be a single batch, which is loaded without workers"
-    return ""
+    return "epochs would be hardly faster"
 
 
 def _of_steps(batch: int, larger: int, nominal: int, signals: IntervalSignals) -> float:

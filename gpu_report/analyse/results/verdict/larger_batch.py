@@ -6,7 +6,8 @@ from gpu_report.analyse.advice.larger_batches import outweighed_by
 from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.thresholds import LARGER_BATCH_FROM, NEAR_LIMIT_PCT
-from gpu_report.model import Finding
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.model import OF_EPOCHS, Finding
 
 
 def no_larger_batch(context: Context, finding: Finding, findings: Sequence[Finding]) -> str:
@@ -26,7 +27,19 @@ def no_larger_batch(context: Context, finding: Finding, findings: Sequence[Findi
     if batches is not None and batches < LARGER_BATCH_FROM:
         return f"an epoch has only {batches:.0f} batches"
     signals = context.signals.of_training(min(training.gpus), training) if training and training.gpus else None
-    return "" if training is None or signals is None else outweighed_by(run_settings_of(context, training), signals)
+    if training is None or signals is None:
+        return ""
+    return outweighed_by(run_settings_of(context, training), signals, _rest(context, training))
+
+
+def _rest(context: Context, training: Training) -> float:
+    """Return what the ends of a training's epochs took, as a share of its training part: without the first, if any."""
+    mine = [phase for phase in context.phases if phase.name in OF_EPOCHS and training.span[0] <= phase.start_t_s]
+    mine = [phase for phase in mine if phase.end_t_s <= training.span[1]]
+    later = [phase for phase in mine if (phase.epoch or 0) > 1] or mine
+    train_s = sum(phase.end_t_s - phase.start_t_s for phase in later if phase.name == "train")
+    all_s = sum(phase.end_t_s - phase.start_t_s for phase in later)
+    return (all_s - train_s) / train_s if train_s else 0.0
 
 
 def _fits_twice(context: Context, gpu: int | None) -> bool:

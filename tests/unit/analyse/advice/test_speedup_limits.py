@@ -16,7 +16,7 @@ from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.advice import speedup_limits
 from gpu_report.analyse.advice.fixes import cache_in_memory
-from gpu_report.analyse.advice.larger_batches import Batches
+from gpu_report.analyse.advice.larger_batches import Batches, outweighed_by
 from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.build_context import build_context
 from gpu_report.load import load_run
@@ -391,6 +391,17 @@ def test_a_larger_batch_that_wins_nothing_is_not_asked_for(more, why):
     told = " ".join(sentence.text for sentence in analyse(run).verdict.sentences)
     assert why in told
     assert "Try a larger" not in told
+
+
+def test_a_larger_batch_that_wins_no_more_than_its_estimate_may_be_off_is_not_asked_for():
+    settings, limit, signals = loading_of(launch_bound_run(batch=32), rest_s=0.0)
+    (larger, train_s) = Batches(settings, limit, signals, 32, 64).worth_trying(64.0)
+    assert (larger, 20 / train_s > 1.5) == (64, True)
+    most_of_an_epoch = dataclasses.replace(limit, rest_s=60.0)
+    assert (60 + 20) / (60 + train_s) > 1.05  # which is worth a person's time, if it is so
+    assert Batches(settings, most_of_an_epoch, signals, 32, 64).worth_trying(64.0) is None
+    assert outweighed_by(settings, signals, rest=0.0) == ""
+    assert outweighed_by(settings, signals, rest=3.0) == "epochs would be hardly faster"
 
 
 def test_waits_for_data_are_as_long_in_a_larger_batch():

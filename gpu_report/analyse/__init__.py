@@ -52,7 +52,8 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
     findings, limits = advise(context, epochs, findings, find_speedup_limits(context, epochs, findings))
     projection = project(context, training_of_limits(context, epochs), limits, ending, findings)
     findings = keep_faster_option(context, findings, ending, projection)
-    words = partial(verdict, context, ledger=ledger, limits=limits, ending=ending, projection=projection)
+    now = epoch_now(epochs, limits)
+    words = partial(verdict, context, ledger=ledger, limits=limits, ending=ending, projection=projection, now=now)
     reported, said = _reported(context, groups, findings, words)
     where = _code_time(context, reported, said) if run.stacks and with_code_time else ()
     return Analysis(
@@ -76,7 +77,7 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
         projection=projection,
         hypotheses=() if is_inference(context) else hypotheses(context, findings),
         profiled=context.profiled,
-        epoch_now=epoch_now(epochs, limits),
+        epoch_now=now,
         served=context.cached(served_models),
         is_inference=is_inference(context),
     )

@@ -247,7 +247,8 @@ class SpeedupLimit:
     is what an epoch takes besides training (validation, checkpoint): it stays. `at_epoch_ends` says that it is of whole
     epochs, whose ends the cause makes longer, `in_epochs` the first and the last that
     it made longer, where it is of some of them, None of a last one where it lasts to the end. `function` is the user's
-    own that it is of, with its line; empty where it is of none, or of several.
+    own that it is of, with its line; empty where it is of none, or of several. `waits_s` is what the training part
+    waits for data now, 0 where that is not known.
     """
 
     cause: str
@@ -261,6 +262,7 @@ class SpeedupLimit:
     at_epoch_ends: bool = False
     is_mean: bool = False
     function: str = ""
+    waits_s: float = 0.0
     in_epochs: tuple[int, int | None] | None = None
 
     @property
@@ -322,6 +324,13 @@ class EpochNow:
     def train_share(self) -> float:
         """Return the share (0 to 1) of it that training steps take, all where that is not known."""
         return min(self.train_s / self.seconds, 1.0) if self.train_s and self.seconds else 1.0
+
+    @property
+    def model_share(self) -> float:
+        """Return the share (0 to 1) of it in which the model runs: training steps and validation, all if not known."""
+        if not self.train_s or not self.seconds:
+            return 1.0
+        return min((self.train_s + (self.validation_s or 0.0)) / self.seconds, 1.0)
 
 
 @dataclass(frozen=True)
@@ -632,8 +641,10 @@ class Analysis:
     def gains_of(self, advice: Advice) -> tuple[float | None, float | None]:
         """Return the shares (0 to 1) of a whole epoch that advice wins at most and is likely to win, None if unknown.
 
-        They are of training steps where no epoch is known, and of all time where models were called.
+        They are of training steps where no epoch is known, and of all time where models were called. What makes steps
+        shorter may make validation so, too, at most as much.
         """
-        part = 1.0 if advice.of_epoch or self.epoch_now is None else self.epoch_now.train_share
-        most, likely = (None if gain is None else gain * part for gain in (advice.gain_at_most, advice.gain_estimate))
-        return most, likely
+        most, likely, now = advice.gain_at_most, advice.gain_estimate, self.epoch_now
+        if advice.of_epoch or now is None:
+            return most, likely
+        return most and most * now.model_share, likely and likely * now.train_share

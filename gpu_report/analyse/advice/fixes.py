@@ -18,7 +18,7 @@ from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.model import Setting, SpeedupLimit
-from gpu_report.wording import MIB_PER_GIB, counted
+from gpu_report.wording import MIB_PER_GIB, amount, counted
 
 IN_MEMORY = frozenset({"ram", "True", "true"})  # values of `cache`
 
@@ -160,6 +160,19 @@ def _most_workers(settings: RunSettings, signals: IntervalSignals) -> int | None
     return settings.cores_free if settings.workers_most is None else min(settings.cores_free, settings.workers_most)
 
 
+def workers_beside(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
+    """Offer more workers where steps are small, and the trainer waits for data in between: those waits go.
+
+    Workers load at the ends of epochs, too: as many are needed as epochs get shorter, and a little more.
+    """
+    now, most, whole_s = settings.workers, _most_workers(settings, signals), limit.whole_s
+    if not now or most is None or now >= most or whole_s < th.WAITS_LEAST * (whole_s - limit.waits_s):
+        return None
+    try_ = min(max(ceil(now * whole_s / (whole_s - limit.waits_s) * th.WORKERS_MARGIN), now + 1), most)
+    reason = f"{counted(now, 'data-loader worker')} kept the trainer waiting for {amount(limit.waits_s, 's')} an epoch"
+    return Fix("workers", str(now), str(try_), reason, limit.epoch_s_now - limit.waits_s)
+
+
 def _launches(signals: IntervalSignals) -> bool:
     """Tell whether a full main process can have been launching: in the loader, or in a user's function, it is not."""
     idle_location = signals.idle_location
@@ -182,7 +195,7 @@ FIXES: Mapping[str, tuple[Offer, ...]] = {
     "input-latency": (more_workers, cache_in_memory),
     "cpu-limit": (cache_in_memory,),
     "memory-pressure": (no_cache_in_memory,),
-    "launch-bound": (larger_batch,),
+    "launch-bound": (larger_batch, workers_beside),
     "main-process": (larger_batch,),
 }
 

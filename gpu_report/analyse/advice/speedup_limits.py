@@ -85,7 +85,10 @@ def find_speedup_limits(
     lasting = [limit for limit in [_lasting(context, training, steady or mine, findings)] if limit]
     mean = f"mean of {ALL}{left_out}"
     found = [
-        *(replace(limit, now_is=which, rest_s=_rest_s(mine, median)) for limit in lasting),
+        *(
+            replace(limit, now_is=which, rest_s=_rest_s(mine, median), waits_s=_waits_s(steady or mine))
+            for limit in lasting
+        ),
         *(
             replace(limit, now_is=mean, rest_s=_rest_s(mine, fmean), is_mean=True)
             for limit in (*_momentary(mine, steady, disturbing), *_of_slower_epochs(mine, slower))
@@ -162,6 +165,12 @@ def _at_epoch_ends(epochs: Sequence[_Epoch], findings: Sequence[Finding]) -> Ite
         best_s = now_s - float(interval_cover(spans).seconds_in_each(wholes).mean()) if wholes else 0.0
         if 0 < best_s < now_s:
             yield SpeedupLimit(cause, now_s, best_s, "without the time it took", at_epoch_ends=True)
+
+
+def _waits_s(epochs: Sequence[_Epoch]) -> float:
+    """Return what the training part of an epoch waits for data (s), 0 where callbacks did not report it."""
+    waits = [epoch.summary.data_wait_s for epoch in epochs if epoch.summary.data_wait_s is not None]
+    return median(waits) if waits else 0.0
 
 
 def _rest_s(epochs: Sequence[_Epoch], middle: Callable[[list[float]], float]) -> float:

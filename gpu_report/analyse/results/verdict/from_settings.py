@@ -18,7 +18,7 @@ from gpu_report.analyse.results.verdict.lead import (
 )
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
 from gpu_report.catalogue import ENLARGED_KEY, MEMORY_GROWS, RULES, SLOW_IMAGES_KEY
-from gpu_report.model import Advice, Finding, Projection, Sentence, SpeedupLimit
+from gpu_report.model import Advice, EpochNow, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import epoch_length, lower_first, shown_ratio
 
 
@@ -32,7 +32,7 @@ def urgent(findings: Sequence[Finding]) -> Iterator[Lead]:
             yield Lead(sentence_of(finding, LOOK, finding.summary, next(iter(finding.advice), None)), URGENT_S)
 
 
-def set_up(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
+def set_up(context: Context, findings: Sequence[Finding], now: EpochNow | None) -> Iterator[Lead]:
     """Yield what to do about a set-up that does not fit, where it can be said shortly: the rest may follow from it.
 
     Not of one that is known to win less than half at most, or to have cost so many seconds: that has its place among
@@ -42,21 +42,29 @@ def set_up(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
         advice = next((each for each in finding.advice if each.short), None)
         if finding.rule == "environment" and finding.severity == "warning" and advice is not None:
             gain = advice.gain_at_most or 0.0
-            faster = f" (up to {1 / (1 - gain):.0f}\u00d7 faster)" if th.HALF <= gain < 1 else ""
+            faster = f" (up to {_ratio(gain, now)}\u00d7 faster)" if th.HALF <= gain < 1 else ""
             saves_s = th.UNSURE * gain * seconds_trained(context) if 0 < gain < th.HALF else URGENT_S
             saves_s = finding.number(SLOW_IMAGES_KEY) or saves_s
             text = f"{advice.short}{faster}: {lower_first(finding.summary)}"
             yield Lead(sentence_of(finding, LOOK, text, advice), saves_s, says_how=True)
 
 
-def enlarged(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
+def _ratio(gain: float, now: EpochNow | None) -> str:
+    """Return how many times as fast epochs are at most, by the share (0 to 1) of their steps that is won.
+
+    Validation runs the model, too. What else there is at the ends of epochs stays.
+    """
+    return f"{1 / (1 - gain * (now.model_share if now else 1.0)):.2g}"
+
+
+def enlarged(context: Context, findings: Sequence[Finding], now: EpochNow | None) -> Iterator[Lead]:
     """Yield the size to try for images that are enlarged: whether it finds as much, only a comparison says."""
     for finding in findings:
         if finding.number(ENLARGED_KEY) is not None and finding.severity == "warning":
             advice = finding.advice[0]
             gain = advice.gain_at_most or 0.0
             argument = f"`{advice.argument}={advice.to_value}`"
-            faster = f"Up to {1 / (1 - gain):.1f}\u00d7 faster steps; compare mAP"
+            faster = f"Up to {_ratio(gain, now)}\u00d7 faster; compare mAP"
             text = f"Try {argument}{now_words(advice)}: {lower_first(finding.summary)}. {faster}"
             yield Lead(sentence_of(finding, FIX, text, advice), th.UNSURE * gain * seconds_trained(context))
 

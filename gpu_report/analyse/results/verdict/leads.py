@@ -19,17 +19,24 @@ from gpu_report.analyse.results.verdict.from_starts import slow_exits, slow_star
 from gpu_report.analyse.results.verdict.from_steady_state import growing, slow_epochs, steady_leads, user_code
 from gpu_report.analyse.results.verdict.lead import Lead, epoch_count, seconds_trained
 from gpu_report.analyse.results.verdict.without_gpu import others_on_cpu, own_function
-from gpu_report.model import Finding, Projection, SpeedupLimit
+from gpu_report.model import EpochNow, Finding, Projection, SpeedupLimit
 
 
 def leads(
-    context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], projection: Projection | None
+    context: Context,
+    findings: Sequence[Finding],
+    limits: Sequence[SpeedupLimit],
+    projection: Projection | None,
+    now: EpochNow | None = None,
 ) -> list[Lead]:
-    """Return what may be changed, what saves most first; what is too little to speak of is left out."""
+    """Return what may be changed, what saves most first; what is too little to speak of is left out.
+
+    `now` is what an epoch takes: what is won of steps alone is told of that.
+    """
     found = [
         *urgent(findings),
-        *set_up(context, findings),
-        *enlarged(context, findings),
+        *set_up(context, findings, now),
+        *enlarged(context, findings, now),
         *setting(context, findings, projection),
         *instead_of_setting(context, findings, limits, projection),
         *steady_leads(context, findings, limits, projection),

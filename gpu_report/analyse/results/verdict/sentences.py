@@ -56,6 +56,7 @@ from gpu_report.catalogue import (
 from gpu_report.model import (
     WELL_COVERED,
     Ending,
+    EpochNow,
     Finding,
     LedgerRow,
     Projection,
@@ -79,6 +80,7 @@ class _Known:
     unseen: float
     unsampled: float
     merged: Sequence[MergedDrop]
+    now: EpochNow | None = None
 
 
 @dataclass(frozen=True)
@@ -112,11 +114,12 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     limits: Sequence[SpeedupLimit] = (),
     ending: Ending | None = None,
     projection: Projection | None = None,
+    now: EpochNow | None = None,
 ) -> Verdict:
     """Return what the run comes to: a bad end first, then what saves most, then what happened and what it cost."""
     trained, unseen = busy_in_training(context), sum(row.share for row in ledger if row.name == "unmeasured")
     unsampled, merged = unsampled_share(context), merged_drops(findings)
-    known = _Known(context, findings, ledger, limits, ending, projection, trained, unseen, unsampled, merged)
+    known = _Known(context, findings, ledger, limits, ending, projection, trained, unseen, unsampled, merged, now)
     opening = _opening(known)
     if is_inference(context):
         of_calls = _of_inference(context, findings, merged)
@@ -128,7 +131,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
 
 def _opening(known: _Known) -> _Opening:
     findings, hung = known.findings, in_hang(known.findings)
-    found = leads(known.context, findings, known.limits, known.projection)
+    found = leads(known.context, findings, known.limits, known.projection, known.now)
     found = [each for each in found if not hung.issuperset(_of(each))]
     bad_end = [*lost(findings), *ended_badly(findings, known.ending)]
     # where nothing was said that prevents it, what leads is done before the training is resumed

@@ -404,6 +404,16 @@ def test_a_larger_batch_that_wins_no_more_than_its_estimate_may_be_off_is_not_as
     assert outweighed_by(settings, signals, rest=3.0) == "epochs would be hardly faster"
 
 
+def test_small_steps_that_wait_for_data_besides_get_more_workers():
+    """Of 20 s the trainer waits for 4: in 16 s two workers load as much as 2.5 of them, and a little more."""
+    waits = launch_bound_run(batch=64, wait_s=4.0, workers=2, images=8000, util=30.0)
+    assert changes(waits) == {"workers": "3"}
+    limit = bound_of(waits, "launch-bound")
+    assert (limit.waits_s, limit.epoch_s_estimate) == (4.0, 16.0)
+    assert analyse(waits).verdict.text.startswith("Set `workers=3` (now 2): epochs drop from 20.0 s to about 16.0 s")
+    assert changes(launch_bound_run(batch=64, wait_s=1.0, workers=2, images=8000, util=30.0)) == {}
+
+
 def test_waits_for_data_are_as_long_in_a_larger_batch():
     plain, waits = (bound_of(launch_bound_run(wait_s=s), "launch-bound").epoch_s_estimate for s in (0.1, 2.0))
     assert waits == pytest.approx(2.0 + 0.9 * plain)
@@ -541,7 +551,11 @@ def test_what_advice_wins_is_of_the_whole_epochs_that_the_verdict_gives(name):
 def test_what_is_known_of_steps_alone_is_told_of_whole_epochs():
     found = analyse(load_run(SAMPLES / "n-starved"))
     of_steps = Advice("look at the loss", gain_at_most=0.5)
-    assert found.gains_of(of_steps) == (pytest.approx(0.5 * found.epoch_now.train_s / found.epoch_now.seconds), None)
+    now = found.epoch_now
+    runs_s = now.train_s + (now.validation_s or 0.0)  # validation runs the model, too: at most it wins as much there
+    assert found.gains_of(of_steps) == (pytest.approx(0.5 * runs_s / now.seconds), None)
+    likely = dataclasses.replace(of_steps, gain_estimate=0.4)
+    assert found.gains_of(likely)[1] == pytest.approx(0.4 * now.train_s / now.seconds)
     assert found.gains_of(dataclasses.replace(of_steps, of_epoch=True)) == (0.5, None)
     assert dataclasses.replace(found, epoch_now=None).gains_of(of_steps) == (0.5, None)
 

@@ -179,7 +179,7 @@ def test_images_that_are_enlarged_lead_where_the_gpu_is_the_limit():
     first, *others = analyse(run).verdict.sentences
     assert (first.kind, first.findings) == ("fix", (finding.id,))
     assert first.text.startswith("Try `imgsz=640` (now 1280): images of 640 px")
-    assert "3.1\u00d7 faster steps; compare mAP" in first.text
+    assert "3.1\u00d7 faster; compare mAP" in first.text
     assert not any("Nothing to fix" in sentence.text for sentence in others)
 
 

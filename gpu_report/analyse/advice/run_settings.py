@@ -96,14 +96,8 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         memory_free_mib=_memory_free_mib(context, training),
         gpu_peak_mib=None if fullest is None else peaks[fullest],
         gpu_total_mib=None if fullest is None else context.run.gpu(fullest).memory_total_mib,
-        ready_batches=_ready_batches(training.text("ultralytics") or context.run.recording.ultralytics or ""),
+        ready_batches=whole(said.get("prefetch")) or th.READY_BATCHES,
     )
-
-
-def _ready_batches(version: str) -> int:
-    """Return how many batches a version of ultralytics lets each worker have ready."""
-    parts = [int(part) for part in version.split(".")[:2] if part.isdecimal()]
-    return th.READY_BATCHES_NEWER if tuple(parts) >= th.READY_NEWER_FROM else th.READY_BATCHES
 
 
 def _scaled_down(said: Mapping[str, object]) -> ScaledDown | None:

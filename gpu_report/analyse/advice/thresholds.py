@@ -21,10 +21,7 @@ WORKERS_MARGIN = 1.2  # so that the loader is a little faster than the GPU, not 
 # A loader that keeps up leaves an epoch a little over its limit: 1.07 and 1.10 of it in the two fixes that were
 # recorded (sample_runs/n-fed and ab-workers-14, against n-starved and ab-workers-2).
 REACHED = 1.08
-# Batches that each worker has ready at the start of an epoch, at most: torch's default, and what ultralytics asks for
-# from version 8.4 on (`build_dataloader`): with 3 workers and a batch of 64 nearly all of 800 images.
-READY_BATCHES, READY_BATCHES_NEWER = 2, 4
-READY_NEWER_FROM = (8, 4)
+READY_BATCHES = 2  # that each worker has at the start of an epoch, at most, where that is not recorded: torch's default
 # Of an image to train, what is computed on pixels of imgsz, in times that decoding as many takes: to validate, half of
 # it. In a validation of one batch an image took 0.4 to 0.65 of that to train (640 px), 1.4 times it of 4000 px (H200).
 AUGMENTING = 6.0

@@ -357,10 +357,10 @@ def loading_of(run, rest_s=20.0):
     return settings, limit, context.signals.of_training(0, context.trainings[0])
 
 
-@pytest.mark.parametrize(("version", "batches"), [("8.4.190", 4), ("8.3.200", 2), ("9.0", 4), ("", 2)])
-def test_what_is_ready_when_an_epoch_begins_need_not_be_loaded_in_it(version, batches):
+@pytest.mark.parametrize(("prefetch", "batches"), [(4, 4), (None, 2)])
+def test_what_is_ready_when_an_epoch_begins_need_not_be_loaded_in_it(prefetch, batches):
     """Workers that are busy for 30 % of the time: of 63 batches of 64 they have 8 times as many ready as each has."""
-    run = launch_bound_run(workers_pct=240.0, ultralytics=version)
+    run = launch_bound_run(workers_pct=240.0, prefetch=prefetch)
     assert Batches(*loading_of(run), 4, 64).loader_s(64) == pytest.approx(20 * 0.3 * (1 - batches * 8 * 64 / 4000))
 
 

@@ -11,8 +11,9 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops import fall_evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import SEVERAL, drop_parts
+from gpu_report.analyse.signals.chance_drops import drops_by_chance
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import LOW_READINGS
+from gpu_report.analyse.signals.thresholds import CHANCE_READINGS, LOW_READINGS
 from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.trainings import later_starts
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
@@ -165,7 +166,9 @@ def _many_readings_s(context: Context) -> float:
 def _beside_drops(context: Context, options: Options, seconds: float) -> list[Drop]:
     near = IntervalIndex([*context.drops, *context.between_bursts], lambda drop: drop.span)
     falls = _falls_of_means(context, options, seconds)
-    return [fall for fall in falls if not any(_meet(fall, drop) for drop in near(*fall.span))]
+    beside = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(*fall.span))]
+    by_chance = _by_chance(context, beside, options.line_share)
+    return [fall for fall in beside if fall not in by_chance]
 
 
 def _falls_of_means(context: Context, options: Options, seconds: float) -> list[Drop]:
@@ -178,6 +181,22 @@ def _falls_of_means(context: Context, options: Options, seconds: float) -> list[
         if _stands_out(series, trains, fall)
     ]
     return [fall for fall in found if fall.duration_s >= options.drop_seconds]
+
+
+def _by_chance(context: Context, falls: Sequence[Drop], line_share: float) -> set[Drop]:
+    """Return the falls in which low readings, far apart, follow each other by chance, as they do of drops.
+
+    Where most readings are 100 %, the few others scatter none of the means by their median. A fall as long as what
+    would say how often a reading is low is none of chance.
+    """
+    stretches = max(sum(int(np.count_nonzero(trains)) for trains in context.trains) / (2 * CHANCE_READINGS), 1.0)
+    return {
+        fall
+        for series, trains in zip(context.series, context.trains, strict=True)
+        for short_s in [CHANCE_READINGS * series.interval_s]
+        for mine in [[fall for fall in falls if fall.gpu == series.gpu and fall.duration_s < short_s]]
+        for fall in drops_by_chance(series, trains, mine, line_share, stretches)
+    }
 
 
 def _of_training(series: GpuSeries, seconds: float, *masks: Bools) -> tuple[GpuSeries, list[Bools]]:

@@ -11,9 +11,10 @@ from support.runs import PROCESSES, make_run, readings
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.slowdowns import beside_slow_loading, slowdowns
 from gpu_report.analyse.timeseries.intervals import intersect, length_s
-from gpu_report.model import InsideEpoch, InsideRun, JobPart, KernelEvent, Options, Phase, RecordedEvent
+from gpu_report.model import InsideEpoch, InsideRun, JobPart, KernelEvent, Options, Phase, RecordedEvent, YoloRun
 
 NAN = float("nan")
 SECONDS = 120
@@ -439,6 +440,23 @@ def test_a_drop_then_lies_in_the_main_process():
     samples = run.samples.assign(sm_active_pct=2.0)
     run = dataclasses.replace(run, host=run.host.assign(**launches), samples=samples)
     assert [finding.cause.name for finding in findings(run, "drop")] == ["main-process"]
+
+
+def test_low_readings_far_apart_that_chance_puts_beside_each_other_are_no_slowdown(monkeypatch):
+    """Two thirds of all readings are 100 %: these are their median, and the rest scatters nothing by that."""
+    monkeypatch.setattr(th, "SLOWED_CONFIDENCE", 0.0)
+    waits = np.random.default_rng(7).random(2000) < 0.32
+
+    def found(util):
+        rows = [(number, 10 + 4990 * number) for number in range(1, 5)]
+        run = make_run([0.0, *util.tolist()], interval_s=10.0, rows=rows, duration_s=20_010.0)
+        yolo = YoloRun(1, None, {"val": False}, "recorded", None)
+        return slowdowns(build_context(dataclasses.replace(run, yolo_runs=(yolo,)), Options()))
+
+    util = np.where(waits, 20.0, 100.0)
+    assert found(util) == []
+    util[800:1100] = 55.0
+    assert [fall.duration_s for fall in found(util)] == [pytest.approx(3000, rel=0.1)]
 
 
 def test_a_drop_is_no_slowdown_as_well():

@@ -34,6 +34,7 @@ from gpu_report.analyse.causes.file_waits import (
 )
 from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
 from gpu_report.analyse.causes.host import (
+    cores_full,
     cores_shared,
     cores_stolen,
     cores_taken,
@@ -65,6 +66,7 @@ Scorer = Callable[[IntervalSignals], Candidate | None]
 # What data and the cores for it may have lacked.
 DATA: tuple[Scorer, ...] = (
     cores_taken,
+    cores_full,
     cores_stolen,
     cores_shared,
     loader_cpu_bound,

@@ -12,7 +12,7 @@ from gpu_report.analyse.causes.candidate import (
     usable_cores,
     usual_trainer_cpu,
 )
-from gpu_report.analyse.causes.confidence import LIKELY, OWN_CORES, STRONG
+from gpu_report.analyse.causes.confidence import LIKELY, OWN_CORES, PRESENT, STRONG
 from gpu_report.analyse.causes.cpu_users import (
     cores_words,
     cpu_users_advice,
@@ -82,6 +82,18 @@ def cores_taken(signals: IntervalSignals) -> Candidate | None:
     # who never waits for data lacks the cores for his own main process
     lacks = programs and never_waits_for_data(signals)
     return Candidate("cpu-limit" if lacks else "input-cpu", STRONG, text, numbers, cpu_users_advice(programs))
+
+
+def cores_full(signals: IntervalSignals) -> Candidate | None:
+    """Find that every core was busy, as few are usually, where nobody saw the training's own processes."""
+    cpu, usual = signals.within("cpu_pct"), signals.typical("cpu_pct")
+    full = signals.share_above("cpu_pct", th.ALL_CORES_PCT)
+    if trainer_cpu(signals) is not None or cpu is None or usual is None or cpu - usual < th.OTHERS_CPU_PCT:
+        return None
+    if full is None or full < th.CORES_TAKEN_SHARE:
+        return None
+    numbers = evidence(("CPU, all cores", cpu, "%"), usually(usual, "%"))
+    return Candidate("input-cpu", PRESENT, f"{cpu:.0f} % of all CPU cores were busy, {usual:.0f} % usually", numbers)
 
 
 def cpu_lost_to_new_programs(signals: IntervalSignals) -> bool:

@@ -169,6 +169,13 @@ def test_nothing_is_concluded_from_what_was_not_recorded(scorer):
         scorer(dataclasses.replace(given, host=dataclasses.replace(given.host, columns=columns)))
 
 
+@pytest.mark.parametrize(("cpu_pct", "cause"), [(98, "input-cpu"), (80, "unexplained")])
+def test_cores_that_are_full_are_a_cause_where_no_process_of_the_training_was_seen(cpu_pct, cause):
+    given = signals({})
+    host = signal_table({"cpu_pct": 30}, {"cpu_pct": cpu_pct})
+    assert explain(dataclasses.replace(given, host=host)).cause.name == cause
+
+
 CROWDED = {"cpu_pressure_pct": 60, "main_cpu_pct": 44, "busiest_worker_cpu_pct": 40, "workers_cpu_pct": 180}
 
 

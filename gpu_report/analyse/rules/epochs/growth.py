@@ -7,10 +7,11 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch
+from gpu_report.analyse.timeseries.columns import column_median
 from gpu_report.analyse.timeseries.trend import Trend
 from gpu_report.catalogue import GREW_COST_KEY, GROWTH_KEY
 from gpu_report.model import Advice, Evidence, Frame
-from gpu_report.wording import epoch_length, place_words
+from gpu_report.wording import epoch_length, gpus_words, place_words
 
 Rise = Callable[[Sequence[TrainedEpoch]], Trend | None]
 
@@ -119,12 +120,32 @@ def advice_on_clock(
     if was_pct is None or is_pct is None or is_pct < (1 - th.CHANGED_SHARE) * was_pct:
         return None
     for name, column in (("SM", "sm_clock_mhz"), ("memory", "memory_clock_mhz")):
-        before_mhz, after_mhz = (of_gpus(column)(context, epochs) for epochs in (before, after))
-        if not before_mhz or after_mhz is None or 1 - after_mhz / before_mhz < th.EXPLAINED_SHARE * (1 - slower):
+        clocks = _clocks(context, column, before, after)
+        fell = [clock for clock in clocks if 1 - clock.after / clock.before >= th.EXPLAINED_SHARE * (1 - slower)]
+        if not fell:
             continue
-        short = f"Find what lowered the {name} clock from {before_mhz:,.0f} to {after_mhz:,.0f} MHz"
+        slowest = min(fell, key=lambda clock: clock.after / clock.before)
+        whose = "" if len(fell) == len(clocks) else f" of {gpus_words([clock.gpu for clock in fell])}"
+        short = f"Find what lowered the {name} clock{whose} from {slowest.before:,.0f} to {slowest.after:,.0f} MHz"
         return Advice(f"{short}: `nvidia-smi -q -d CLOCK,PERFORMANCE` shows limits that somebody set", short=short)
     return None
+
+
+class _Clock(NamedTuple):
+    """The clock of a GPU in the training of some epochs and of later ones (MHz, medians)."""
+
+    gpu: int
+    before: float
+    after: float
+
+
+def _clocks(
+    context: Context, column: str, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch]
+) -> list[_Clock]:
+    """Return the clocks of the used GPUs: where one of them fell, the others of a training wait for it."""
+    spans = [[epoch.span for epoch in epochs] for epochs in (before, after)]
+    read = [(each.gpu, *(column_median(each.samples, column, part) for part in spans)) for each in context.used_series]
+    return [_Clock(gpu, was, now) for gpu, was, now in read if was and now is not None]
 
 
 def advice_on_full_memory(

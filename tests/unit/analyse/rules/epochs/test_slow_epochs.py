@@ -156,6 +156,17 @@ def test_a_clock_that_nothing_explains_is_what_to_look_for(then_mhz, then_util, 
     ] * told
 
 
+def test_the_gpu_of_several_whose_clock_fell_is_named():
+    lengths = [65.0, *[60.0] * 5, *[80.0] * 4, *[60.0] * 5]
+    clock = lambda t: np.where((t >= start_of(7, lengths)) & (t < start_of(11, lengths)), 1000.0, 1410.0)  # noqa: E731
+    run = trained(lengths, util=95.0, quantities={"sm_clock_mhz": clock})
+    steady = run.samples.assign(gpu=1, sm_clock_mhz=1410.0)
+    second = dataclasses.replace(run.gpus[0], index=1)
+    both = dataclasses.replace(run, samples=pd.concat([run.samples, steady]), gpus=(*run.gpus, second))
+    (finding,) = findings(both, "slow-epoch")
+    assert finding.advice[0].short == "Find what lowered the SM clock of GPU 0 from 1,410 to 1,000 MHz"
+
+
 def test_slow_epochs_that_follow_each_other_are_one_finding():
     lengths = [20.0, 20.0, 20.0, 35.0, 37.0, 20.0, 20.0, 20.0, 33.0, 20.0]
     one, two = sorted(findings(trained(lengths), "slow-epoch"), key=lambda finding: finding.start_t_s)

@@ -143,9 +143,13 @@ def _clocks(
     context: Context, column: str, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch]
 ) -> list[_Clock]:
     """Return the clocks of the used GPUs: where one of them fell, the others of a training wait for it."""
-    spans = [[epoch.span for epoch in epochs] for epochs in (before, after)]
-    read = [(each.gpu, *(column_median(each.samples, column, part) for part in spans)) for each in context.used_series]
-    return [_Clock(gpu, was, now) for gpu, was, now in read if was and now is not None]
+    was_in, is_in = ([epoch.span for epoch in epochs] for epochs in (before, after))
+    found = []
+    for series in context.used_series:
+        was, now = (column_median(series.samples, column, part) for part in (was_in, is_in))
+        if was and now is not None:
+            found.append(_Clock(series.gpu, was, now))
+    return found
 
 
 def advice_on_full_memory(

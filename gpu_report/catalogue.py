@@ -389,8 +389,8 @@ _CAUSES = (
     CauseRow(
         "memory-growth",
         "Memory growing",
-        "look for what is kept from batch to batch: a list of losses or predictions, a loss summed up "
-        "with its graph, a callback that caches.",
+        "look for what is kept from batch to batch: a list of losses or predictions, a loss summed up with its "
+        "autograd graph, a cache.",
         always="Find what keeps GPU memory from batch to batch: a list of losses, or a callback that caches",
         coloured=False,
     ),

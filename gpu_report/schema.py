@@ -75,7 +75,7 @@ GPU_QUANTITIES = (
     Column("pcie_rx_mib_s", 1, "PCIe traffic to the GPU (GPM)"),
     Column("nvlink_tx_mib_s", 1, "NVLink traffic from the GPU, all links (GPM)"),
     Column("nvlink_rx_mib_s", 1, "NVLink traffic to the GPU, all links (GPM)"),
-    Column("power_cap_s", 2, "seconds since the driver was loaded that clocks were held down by the power limit"),
+    Column("power_cap_s", 2, "seconds since the driver was loaded in which the power limit lowered the clocks"),
     Column("sw_thermal_slowdown_s", 2, "likewise by the driver, for heat"),
     Column("hw_thermal_slowdown_s", 2, "likewise by the board itself, for heat"),
     Column("power_brake_s", 2, "likewise by an outside power signal"),

@@ -154,8 +154,8 @@ def _row_problems(tables: Sequence[Readings], duplicates: int, simultaneous: int
         problems.append(f"{duplicates} rows stand in the logs twice and were taken once.")
     if simultaneous:
         problems.append(
-            f"{simultaneous} rows have the time stamp of another row of their GPU, with other readings, and were left "
-            "out: their stamps are too coarse, or they are of several GPUs."
+            f"{simultaneous} rows have the time stamp of another row of their GPU, with other readings: they were left "
+            "out. The stamps are too coarse, or of several GPUs."
         )
     if _are_mixed(tables):
         problems.append(

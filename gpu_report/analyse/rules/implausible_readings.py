@@ -15,7 +15,7 @@ from gpu_report.model import Cause, Finding, Interval, Run
 from gpu_report.wording import length
 
 WHY = (
-    "no process was on it, and it drew only idle power: some drivers report this after a process was killed in the "
+    "no process was on it, and it drew only idle power. Some drivers report this after a process was killed in the "
     "middle of a kernel, until the GPU is reset"
 )
 

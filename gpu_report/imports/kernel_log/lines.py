@@ -132,7 +132,7 @@ def _problems(read: int, without_boot: int, unreadable: int) -> tuple[str, ...]:
     problems = []
     if without_boot:
         problems.append(
-            f"{without_boot} lines of the kernel log count seconds since boot and were left out: give "
+            f"{without_boot} lines of the kernel log count seconds since boot and were left out. Give "
             "--boot-time (`uptime -s` on that machine, or `grep btime /proc/stat`), or use `dmesg --time-format iso`."
         )
     if unreadable:

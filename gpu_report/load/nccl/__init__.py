@@ -10,7 +10,7 @@ from gpu_report.model import Nccl
 from gpu_report.ordinary_file import refuse_way_out
 
 PICKLED = (
-    "torch's flight recorder left its traces as pickles, which run code when they are read: they are left out. "
+    "PyTorch's flight recorder wrote pickles, which run code when they are read: they are left out. "
     "docs/nodes.md says how to make JSON of them"
 )
 MOST_FILES = 128  # of each kind: a node has 16 ranks, and torchrun may start them again

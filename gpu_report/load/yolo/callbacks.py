@@ -138,7 +138,7 @@ def _faults(path: Path, lines: Lines) -> list[str]:
     """Say what our own callbacks could not do."""
     faults = [line.content for line in lines if line.kind == "error"]
     first = next((f"{text(fault.get('where'))}: {text(fault.get('reason'))}" for fault in faults), "")
-    what = f"{schema.INSIDE_DIR}/{path.name}: our callbacks failed ({first}); what they tell is incomplete"
+    what = f"{schema.INSIDE_DIR}/{path.name}: our callbacks failed ({first}); what they report is incomplete"
     return [what] if faults else []
 
 

@@ -59,7 +59,7 @@ def _how_sure(result: BenchResult) -> str:
     if result.rivals:
         others = counted(len(result.rivals), "variant")
         first = result.rows[result.rivals[0]].variant.name
-        return f"Not certain: {others} may serve as many (such as {first}). A longer `--seconds` tells them apart."
+        return f"Not certain: {others} may serve as many (such as {first}). A longer `--seconds` separates them."
     if result.limit is None and result.quickest is not None:
         row = result.rows[result.quickest]
         median_ms = None if row.full_speed is None else row.full_speed.p50_ms

@@ -121,7 +121,7 @@ def test_a_log_in_no_known_format_says_how_to_log(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("hello\n")
     assert format_of(path) == "nvidia-smi"
-    with pytest.raises(InputError, match=r"no header that names nvidia-smi's columns .* \(dmon, pmon, .*tensorboard\)"):
+    with pytest.raises(InputError, match=r"no header with nvidia-smi's columns .* \(dmon, pmon, .*tensorboard\)"):
         import_logs([path], tmp_path / "run")
 
 

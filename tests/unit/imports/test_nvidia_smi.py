@@ -736,7 +736,7 @@ def test_a_log_that_ends_with_a_full_card_and_nothing_on_it_says_out_of_memory(t
         ("Fri Nov 27 10:00:00 2026\n+-----+\n| NVIDIA-SMI 570.86.15   |\n+-----+\n", "nvidia-smi's table for people"),
         ("\n==============NVSMI LOG==============\n\nTimestamp : now\n", "nvidia-smi's table for people"),
         ("2026/11/27 10:00:00.123, 0, 45 %\n2026/11/27 10:00:01.123, 0, 55 %\n", "put the names that --query-gpu"),
-        ("something else\n", "no header that names nvidia-smi's columns"),
+        ("something else\n", "no header with nvidia-smi's columns"),
     ],
 )
 def test_what_nvidia_smi_wrote_for_people_is_known_and_how_to_log_is_said(tmp_path, text, says):

@@ -137,7 +137,7 @@ def _how_busy(
     still = context.cached(_still_share) if unseen and judged and util >= HEALTHY_PCT else 0.0
     if still >= th.STILL_SHARE:
         who = "They" if len(context.activity.used_gpus) > 1 else "It"
-        yield Sentence("work", f"{who} stood still for {100 * still:.0f} % of that time, {length(still * seconds)}.")
+        yield Sentence("work", f"{who} hardly worked for {100 * still:.0f} % of that time,  {length(still * seconds)}.")
     yield from _least_busy(_unknown(findings), util)
     if ends:
         yield Sentence("work", f"{ends}.")

@@ -14,8 +14,8 @@ from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, per
 from gpu_report.model import Advice, Cause, CodeLocation, Finding, ServedModel
 
 RESIZE = (
-    "Resize images to `imgsz` in other threads or processes, or pass a tensor (B x 3 x H x W, 0 to 1) that is on the "
-    "GPU already: ultralytics then resizes nothing"
+    "Resize images to `imgsz` in other threads or processes, or pass a tensor (B x 3 x H x W, 0 to 1). Of one that is "
+    "on the GPU already ultralytics resizes nothing"
 )
 RESIZE_SHORT = "Resize images in other processes, or pass tensors that are on the GPU"
 RESIZE_ON_CPU = "Resize images to `imgsz` in other threads or processes, or pass a tensor (B x 3 x H x W, 0 to 1)"

@@ -35,7 +35,7 @@ ROWS: Mapping[CallKind, _Row] = {
         "slow-tracking",
         "tracking",
         "tracking",
-        "Use `tracker=bytetrack.yaml`, or `gmc_method: none` in the tracker's YAML if the camera stands still",
+        "Use `tracker=bytetrack.yaml`, or `gmc_method: none` in the tracker's YAML if the camera does not move",
     ),
     "drawing and saving": _Row(
         "slow-saving", "saving", "drawing and saving", "Draw and save in other processes, or set `save=False`"

@@ -168,7 +168,7 @@ def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGrou
 def _beside_its_training(found: Finding, *, went_on: bool) -> Finding:
     """Return the finding of a command that failed, of which no training ended: it was over, or its ranks went on."""
     cause = found.cause and replace(found.cause, name=COMMAND_ENDED)
-    training = "; its training went on without it, and finished" if went_on else ", after its training had finished"
+    training = "; its training continued without it, and finished" if went_on else ", after its training had finished"
     summary = f"{found.summary}{training}"
     severity: Severity = "info" if found.severity == "info" else "warning"
     return replace(found, rule=COMMAND_ENDED, severity=severity, summary=summary, cause=cause)

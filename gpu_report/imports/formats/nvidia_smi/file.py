@@ -123,8 +123,8 @@ def _why_unusable(path: Path, sections: list[Section], lines: list[str]) -> str:
     if not sections:
         others = ", ".join(name for name in NAMES if name != "nvidia-smi")
         return (
-            f"{path} has no header that names nvidia-smi's columns (was it written with noheader?), and is not known "
-            f"by its content, as logs of other tools are ({others}): log with `{QUERY}`"
+            f"{path} has no header with nvidia-smi's columns (was it written with noheader?). Nor is it known "
+            f"by its content as a log of another tool ({others}). Log with `{QUERY}`"
         )
     missing = [name for name in NEEDED if all(name not in section.columns for section in sections)]
     return f"{path} has no column {' and no column '.join(missing or NEEDED)}: log with `{QUERY}`"

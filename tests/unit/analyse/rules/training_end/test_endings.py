@@ -338,7 +338,7 @@ def test_a_command_that_fails_after_its_training_is_another_matter():
     assert finding.summary == "The command ended with exit code 1, after its training had finished"
     assert finding.severity == "warning"
     (finding,) = ends(recorded(rank(ended="finished", end=119.0), events=[command(100.0, exit_code=1)]))
-    assert finding.summary == "The command ended with exit code 1; its training went on without it, and finished"
+    assert finding.summary == "The command ended with exit code 1; its training continued without it, and finished"
 
 
 @pytest.mark.parametrize(

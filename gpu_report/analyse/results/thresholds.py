@@ -7,6 +7,7 @@ HARDLY_PCT = 5.0  # a GPU that reads as much once did something, if only a step 
 # What the verdict leads with.
 WORTH_LEADING_SHARE = 0.01  # of the training: what costs less is said later, and is nothing to fix first
 UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
+FASTER_FROM = 1.2  # times as fast: less is no headline
 HALF = 0.5  # of all GPUs: where so many were not used, nothing else costs as much
 
 # Of a drop: so much of it reported as one wait between batches, and it is that wait. A trainer stopped within a batch

@@ -17,7 +17,6 @@ from gpu_report.model import CodeLocation, Finding, Sentence, SpeedupLimit, epoc
 from gpu_report.wording import about_length, counted, gpus_words, place_words, shown_ratio, upper_first
 
 COSTS = frozenset({"other-process", "power-cap"})  # whose stay or stretches cost a part of the time that they take
-FASTER_FROM = 1.2  # times as fast: less is no headline
 
 
 def drop_leads(
@@ -125,7 +124,7 @@ def _faster_without(limit: SpeedupLimit | None, now_s: float | None) -> str:
     if limit is None or now_s is None or not is_meant or limit.saves_at_most_s >= now_s:
         return ""
     ratio = shown_ratio(now_s, now_s - limit.saves_at_most_s)
-    return f" (up to {ratio:.1f}\u00d7 faster without)" if ratio >= FASTER_FROM else ""
+    return f" (up to {ratio:.1f}\u00d7 faster without)" if ratio >= th.FASTER_FROM else ""
 
 
 def _stood(at: CodeLocation | None, row: CauseRow) -> str:

@@ -42,19 +42,21 @@ def set_up(context: Context, findings: Sequence[Finding], now: EpochNow | None) 
         advice = next((each for each in finding.advice if each.short), None)
         if finding.rule == "environment" and finding.severity == "warning" and advice is not None:
             gain = advice.gain_at_most or 0.0
-            faster = f" (up to {_ratio(gain, now)}\u00d7 faster)" if th.HALF <= gain < 1 else ""
+            ratio = _ratio(gain, now)
+            faster = f" (up to {ratio:.2g}\u00d7 faster)" if ratio >= th.FASTER_FROM else ""
             saves_s = th.UNSURE * gain * seconds_trained(context) if 0 < gain < th.HALF else URGENT_S
             saves_s = finding.number(SLOW_IMAGES_KEY) or saves_s
             text = f"{advice.short}{faster}: {lower_first(finding.summary)}"
             yield Lead(sentence_of(finding, LOOK, text, advice), saves_s, says_how=True)
 
 
-def _ratio(gain: float, now: EpochNow | None) -> str:
+def _ratio(gain: float, now: EpochNow | None) -> float:
     """Return how many times as fast epochs are at most, by the share (0 to 1) of their steps that is won.
 
     Validation runs the model, too. What else there is at the ends of epochs stays.
     """
-    return f"{1 / (1 - gain * (now.model_share if now else 1.0)):.2g}"
+    won = gain * (now.model_share if now else 1.0)
+    return 1 / (1 - won) if won < 1 else 1.0
 
 
 def enlarged(context: Context, findings: Sequence[Finding], now: EpochNow | None) -> Iterator[Lead]:
@@ -64,7 +66,7 @@ def enlarged(context: Context, findings: Sequence[Finding], now: EpochNow | None
             advice = finding.advice[0]
             gain = advice.gain_at_most or 0.0
             argument = f"`{advice.argument}={advice.to_value}`"
-            faster = f"Up to {_ratio(gain, now)}\u00d7 faster; compare mAP"
+            faster = f"Up to {_ratio(gain, now):.2g}\u00d7 faster; compare mAP"
             text = f"Try {argument}{now_words(advice)}: {lower_first(finding.summary)}. {faster}"
             yield Lead(sentence_of(finding, FIX, text, advice), th.UNSURE * gain * seconds_trained(context))
 

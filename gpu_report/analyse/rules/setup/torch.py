@@ -17,6 +17,9 @@ TENSOR_CORES_FROM = 7.0  # compute capability (NVIDIA, CUDA C++ Programming Guid
 TF32_FROM = 8.0  # likewise: Ampere
 # Times as fast with AMP as in 32 bits without TF32, at most: 5.8 to 6.3 with YOLO26m (H200). Its own work remains.
 AMP_GAINS = 7.0
+# ... and as with TF32: 16 bits are half the bytes, and tensor cores compute twice as many (NVIDIA, data sheets of A100
+# and H100). YOLO26m's steps took 1.2 times as long with it (H200).
+AMP_GAINS_ON_TF32 = 2.0
 
 ROCM = "rocm"  # torch for AMD's GPUs: it has no CUDA either, and none is wanted
 
@@ -124,6 +127,8 @@ def full_precision(context: Context, training: Training) -> SetupIssue | None:
     is_bare = bare is not None or (training.settings.get("tf32") is False and (capability or 0.0) >= TF32_FROM)
     mostly_waits = busy is not None and busy[0] < STARVED_PCT
     saves = None if bare is None else min(bare.extra_pct / 100, 1 - 1 / AMP_GAINS)
+    if not is_bare and busy is not None and training.settings.get("tf32") is True and (capability or 0.0) >= TF32_FROM:
+        saves = busy[0] / 100 * (1 - 1 / AMP_GAINS_ON_TF32)
     text, do = _in_32_bits(training, asked=asked, is_bare=is_bare, saves=saves)
     numbers = evidence(("tensor activity", bare.tensor_pct, "%"), ("SM activity", bare.active_pct, "%")) if bare else ()
     warns = is_limit or (is_bare and not mostly_waits)
@@ -131,7 +136,7 @@ def full_precision(context: Context, training: Training) -> SetupIssue | None:
 
 
 def _in_32_bits(training: Training, *, asked: bool, is_bare: bool, saves: float | None) -> tuple[str, Advice]:
-    """Return what is said of 32 bits; `saves` is the share (0 to 1) of training that goes without tensor cores.
+    """Return what is said of 32 bits; `saves` is the share (0 to 1) of training that AMP wins at most.
 
     `is_bare` says that it goes without them at all, also where no reading tells how much that is.
     """

@@ -21,7 +21,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.stack_habits import IdleLocation
 from gpu_report.analyse.signals.thresholds import LAUNCHES_S, MUCH_SHARE, OWN_SHARE, STOOD_SHARE
 from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY
-from gpu_report.model import Advice, Evidence
+from gpu_report.model import Advice, Evidence, Setting
 from gpu_report.wording import place_words
 
 SEVERAL = 2
@@ -128,6 +128,9 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     )
     if works_there:
         return Candidate("main-process", STRONG if computes else POSSIBLE, _other_work(signals), numbers)
+    if signals.is_lasting and launches_too_much(signals) and _meets_sizes(signals):
+        text = f"a step took {_launching_s(signals):.1f} s, for each of {signals.image_sizes} image sizes once"
+        return Candidate("main-process", LIKELY, text, numbers, (_one_size(signals),))
     if signals.is_lasting and launches_too_much(signals):  # one batch of a drop says nothing of all steps
         text = f"a step took {_launching_s(signals):.1f} s of CPU work, far more than any YOLO model needs"
         return Candidate("main-process", LIKELY, text, numbers, (_of_layer(signals) or PROFILE,))
@@ -138,6 +141,20 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     return Candidate(
         "main-process", PRESENT if alone else POSSIBLE, "the main process used one CPU core fully", numbers
     )
+
+
+def _meets_sizes(signals: IntervalSignals) -> bool:
+    """Tell whether images have so many sizes that each step may be the first with its own: cuDNN prepares kernels then.
+
+    Of sizes that are drawn at random some come for the first time after a multiple of their number.
+    """
+    steps = (signals.end_t_s - signals.start_t_s) / signals.step_s if signals.step_s else 0.0
+    return signals.image_sizes > 1 and steps < th.SIZES_MET * signals.image_sizes
+
+
+def _one_size(signals: IntervalSignals) -> Advice:
+    short = f"Let it train on: each of {signals.image_sizes} image sizes (`multi_scale`) takes long only once"
+    return Advice(f"{short}. `multi_scale=0` keeps one size", short=short, also=(Setting("multi_scale", None, "0.0"),))
 
 
 def _of_layer(signals: IntervalSignals) -> Advice | None:

@@ -32,6 +32,7 @@ OTHERS_CPU_PCT = 40.0  # of all cores, taken by others than the training
 WORKER_FULL_PCT = 85.0  # of one core: 66 to 99 measured with too few workers
 WORKERS_FULL_PCT = 60.0  # likewise on average over all workers
 WORKERS_REST_SHARE = 0.5  # of their typical CPU: workers whose queue is full have as little to do as the trainer takes
+SIZES_MET = 4  # steps for each image size: of 21 that are drawn at random, the last one comes after 77 on average
 MAIN_FULL_PCT = 90.0  # of one core; it also spins there while it waits for the GPU, so only where the GPU does not work
 MAIN_BOUND_UTIL_PCT = 50.0  # where it is known that data always came, a full main process leaves nothing else
 # Of a core each, under what workers that cannot keep up use: 0.3 and 0.5 in stalls-1 and -2 (rows of a second lie half

@@ -29,7 +29,7 @@ class IntervalSignals:
     `tick_s` is the time that a row of the host stands for.
     `slow_modes` are what was switched on in the main process that slows it, by their names in its settings.
     `setting_locations` are lines of user code that switched them on, or that leave a process fewer cores ("affinity").
-    `is_rect` says that its training loads images in the order of their shape.
+    `is_rect` says that its training loads images in the order of their shape, `image_sizes` how many sizes they have.
     `idle_location` is where the main process stood in its idle GPU time, None without its stacks.
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
     kept Python's lock.
@@ -68,6 +68,7 @@ class IntervalSignals:
     slow_modes: frozenset[str] = frozenset()
     setting_locations: Sequence[SettingLocation] = ()
     is_rect: bool = False
+    image_sizes: int = 1
     idle_location: IdleLocation | None = None
     main_file_wait: FileWait | None = None
     worker_file_wait: FileWait | None = None

@@ -143,6 +143,7 @@ class SignalsIndex:
             slow_modes=training.slow_modes if training else frozenset(),
             setting_locations=training.setting_locations if training else (),
             is_rect=training is not None and training.args.get("rect") is True,
+            image_sizes=training.image_sizes if training else 1,
             phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
             idle_location=idle_location_of(self._habits, gpu, within),
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", interval),

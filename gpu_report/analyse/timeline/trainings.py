@@ -25,6 +25,7 @@ from gpu_report.analyse.timeseries.intervals import Span, intersect, mask_in_any
 from gpu_report.model import EpochSummary, Phase, Run, SettingLocation, YoloRun
 
 CPU = "cpu"
+STRIDE_PX = 32  # imgsz is a multiple of it: the coarsest cell of YOLO's models
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,17 @@ class Training:
     def mosaic_closes(self) -> int | None:
         """Return its first epoch without mosaic, None where there is none."""
         return mosaic_closes(self.args)
+
+    @property
+    def image_sizes(self) -> int:
+        """Return how many sizes `multi_scale` gives its images, which each step draws anew: 1 without it.
+
+        It is a share of imgsz up and down; True, in older versions, was half.
+        """
+        share, imgsz = self.args.get("multi_scale"), whole(self.args.get("imgsz"))
+        if not isinstance(share, int | float) or not share or not imgsz:
+            return 1
+        return 1 + 2 * int((0.5 if share is True else share) * imgsz / STRIDE_PX)
 
     @property
     def slow_modes(self) -> frozenset[str]:

@@ -7,11 +7,9 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue
-from gpu_report.analyse.timeline.trainings import Training, whole
+from gpu_report.analyse.timeline.trainings import STRIDE_PX, Training, whole
 from gpu_report.catalogue import ENLARGED_KEY
 from gpu_report.model import HEALTHY_PCT, Advice, Evidence
-
-STRIDE_PX = 32  # imgsz is a multiple of it: the coarsest cell of YOLO's models
 
 
 def enlarged(context: Context, training: Training) -> SetupIssue | None:

@@ -301,6 +301,22 @@ def test_steps_that_launch_for_longer_than_a_model_takes_are_not_too_small():
     assert "--profile" in found.advice[0].short
 
 
+@pytest.mark.parametrize(
+    ("batch", "multi_scale", "trains_on"), [(512, 0.5, True), (128, 0.5, False), (512, 0.0, False)]
+)
+def test_steps_of_which_each_has_a_new_image_size_are_to_train_on(batch, multi_scale, trains_on):
+    """Of 21 sizes that are drawn at random, 48 steps do not meet each; 192 do, so that something else is slow."""
+    run = launch_bound_run(batch=batch)
+    (yolo,) = run.yolo_runs
+    run = dataclasses.replace(
+        run, yolo_runs=(dataclasses.replace(yolo, args={**yolo.args, "multi_scale": multi_scale}),)
+    )
+    (found,) = [finding for finding in analyse(run).findings if finding.rule == "starved"]
+    advice = [each for each in found.advice if each.short.startswith("Let it train on: each of 21 image sizes")]
+    assert [each.settings for each in advice] == [(Setting("multi_scale", None, "0.0"),)] * trains_on
+    assert ("for each of 21 image sizes once" in found.summary) == trains_on
+
+
 def test_a_batch_too_small_for_the_gpu_grows_to_what_the_optimiser_sees_anyway():
     run = launch_bound_run()
     assert changes(run) == {"batch": "64"}

@@ -285,7 +285,7 @@ def _nms(context: Context, window: _Window) -> Iterator[Finding]:
             "info",
             window.span,
             f"Non-maximum suppression takes {amount(seconds, 's')} of each step of validation",
-            advice=(Advice("Leave out boxes of low confidence: `conf=0.01` (changes mAP a little)"),),
+            advice=(Advice("Leave out boxes of low confidence (changes mAP a little)", "conf", None, "0.01"),),
             evidence=evidence(
                 ("NMS calls per step", sum(sync.count for sync in waits) / window.count, ""),
                 ("time per validation step", window.step_s, "s"),

@@ -19,6 +19,7 @@ from gpu_report.wording import amount
 DEFAULT_CONF = 0.001  # of a validation whose `conf` is not set (engine/validator.py of ultralytics)
 DEFAULT_BOXES = {"iou": 0.7, "max_det": 300}  # cfg/default.yaml: more of either keeps more boxes
 WRITE = ("save_txt", "save_json")  # arguments by which predictions are written as files; off unless asked for
+TWICE_LEAVES_ONE = 2  # batches of a validation: with a batch twice as large they are one
 LOADERS = 2  # times as many workers as `workers` says load for a validation within a training
 
 
@@ -111,11 +112,16 @@ class ValidationAdvice:
             yield Advice(text, "workers", str(asked), str(to), gain_at_most=waits_s / self.epoch_s)
 
     def _larger_batch(self) -> Iterator[Advice]:
-        """Offer a larger batch where the GPU is idle while the model runs: a step is too small for it."""
+        """Offer a larger batch where the GPU is idle while the model runs: a step is too small for it.
+
+        Several batches have to be left: a single one is loaded without workers (ultralytics 8.4, `build_dataloader`).
+        """
         batch, nominal, busy = *(whole(self.training.args.get(name)) for name in ("batch", "nbs")), self._busy_share()
         if not batch or not nominal or 2 * batch > nominal or busy is None or not self._has_room():
             return
         typical = self.typical
+        if typical.last.batches <= TWICE_LEAVES_ONE:
+            return
         idle_s = min(typical.of("inference", "loss"), (1 - busy) * typical.length_s - typical.of("data"))
         at_once = typical.last.batch or batch
         at_once_words = f"Validate more than {at_once} images at once, which is twice the batch"

@@ -219,6 +219,21 @@ def advised(run):
     return {advice.argument: advice for advice in finding.advice}
 
 
+@pytest.mark.parametrize(("batches", "offered"), [(2, False), (3, True)])
+def test_a_larger_batch_leaves_a_validation_more_than_one(batches, offered):
+    """A single batch would be loaded without workers."""
+    run = validated()
+    (inside,) = run.inside
+    phases = tuple(
+        dataclasses.replace(each, validated=dataclasses.replace(each.validated, batches=batches))
+        if each.validated
+        else each
+        for each in inside.phases
+    )
+    run = dataclasses.replace(run, inside=(dataclasses.replace(inside, phases=phases),))
+    assert ("batch" in advised(run)) == offered
+
+
 def test_what_validation_takes_is_said_part_by_part():
     (finding,) = ends(validated())
     assert finding.summary == "Validation takes 40 % of each epoch; 85 % of validation is inference"

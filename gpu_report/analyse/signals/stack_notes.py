@@ -42,6 +42,8 @@ STEPS = re.compile(r"[\\/]torch[\\/](?:optim[\\/]|(?:cuda[\\/])?amp[\\/]grad_sca
 TORCH = re.compile(r"[\\/](?:torch|ultralytics)[\\/]")
 FORWARD = "forward"  # what torch calls of a module: another function of the user's there is a hook, or a helper
 # What YOLO does besides steps has a model run, too.
+# YOLO's functions (ultralytics 8.4) that run no model: one that runs within an override of them is the user's own work.
+WITHOUT_MODEL = frozenset({"preprocess_batch", "preprocess", "postprocess", "update_metrics"})
 NO_STEP = re.compile(
     r"[\\/]ultralytics[\\/](?:utils[\\/]callbacks[\\/]|engine[\\/](?:validator|predictor|exporter)\.py$)"
 )
@@ -122,7 +124,8 @@ def called_by_yolo(stack: Stack) -> Frame | None:
 
     A callback is one however many functions it calls itself, YOLO's among them; so is one of YOLO's for a logger, such
     as W&B, and an optimizer of the user's, which torch calls for YOLO. An override is none while it has YOLO, a model
-    or an optimizer do its usual work (`super().validate()`). A block of the user's model is none either.
+    or an optimizer do its usual work (`super().validate()`): to run a model is none where YOLO runs none. A block of
+    the user's model is none either.
     """
     at = _call_of_yolo(stack)
     return None if at is None else stack[at]._replace(line=0, called="")
@@ -137,13 +140,15 @@ def _call_of_yolo(stack: Stack) -> int | None:
             continue
         if not (kind_of(stack[at]) == "own" or in_integration(stack[at])):
             continue
-        if outer.function == CALLBACKS or not any(map(_is_usual_work, stack[:at])):
+        if outer.function == CALLBACKS or not _is_usual_work(stack[at].function, stack[:at]):
             return at
     return None
 
 
-def _is_usual_work(frame: Frame) -> bool:
-    return in_yolo(frame) or in_step(frame)
+def _is_usual_work(function: str, inner: Stack) -> bool:
+    """Tell whether what a function of the user's calls is what YOLO, a model or an optimizer does in its place."""
+    runs = any(map(in_step, inner))
+    return not runs and any(map(in_yolo, inner)) if function in WITHOUT_MODEL else runs or any(map(in_yolo, inner))
 
 
 def own_within_call(stack: Stack) -> Stack:

@@ -134,6 +134,17 @@ def test_a_callback_is_the_function_that_yolo_called_whatever_it_calls():
     assert called_by_yolo((helper, script)) is None
 
 
+def test_a_model_that_runs_where_yolo_runs_none_is_the_users_own():
+    """An old model that weighs the images of a batch, within an override of `preprocess_batch` (YOLO's runs none)."""
+    asks, override = Frame("/home/me/old_model.py", 12, "busyness"), Frame("/home/me/tutor.py", 15, "preprocess_batch")
+    stack = (CONV, CALLS, FORWARD, CALLS, asks, override, TRAINER, SCRIPT)
+    assert called_by_yolo(stack).function == "preprocess_batch"
+    assert location_of(stack).line == asks.line
+    assert launches(stack) is False
+    usual = Frame(YOLO + "models/yolo/detect/train.py", 118, "preprocess_batch")  # super()
+    assert called_by_yolo((usual, override, TRAINER, SCRIPT)) is None
+
+
 def test_an_expression_is_named_by_the_function_that_it_is_written_in():
     inner, outer = Frame("/home/me/callbacks.py", 54, "<genexpr>"), Frame("/home/me/callbacks.py", 54, "rank")
     assert location_of((inner, outer, TRAINER)).function == "rank"

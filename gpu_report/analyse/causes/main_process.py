@@ -34,20 +34,27 @@ LET_IT_WAIT = Advice(
     "Let that thread compute less often, or in another process (`multiprocessing`). One that polls can wait for its "
     "work (`queue.get()`, `Event.wait()`)"
 )
+WHO_PAUSED = Advice(
+    "Find who paused the training: Ctrl-Z, `kill -STOP`, or a daemon that limits CPU time, as login nodes have",
+    short="Find who paused the training (Ctrl-Z, `kill -STOP`)",
+)
 OF_A_CALL = frozenset({"trainer-blocked", "main-process"})  # causes that a function of the user's can be
 
 
 def trainer_stopped(signals: IntervalSignals) -> Candidate | None:
     """Find that a signal had stopped the training, a rank of it, or a worker that it waited for."""
     stopped = signals.within("trainer_stopped")
-    if stopped is None or stopped < th.STOPPED:
+    if stopped is None or (signals.share_above("trainer_stopped", 1) or 0.0) < th.STOPPED_SHARE:
         return None
     numbers = evidence(stopped_processes(stopped))
     main, workers = signals.within("main_cpu_pct"), signals.within("workers")
     # what is stopped notes nothing: the line in which it stood last says as little of a stopped main process
     if waits_for_loader(signals) and (main or 0.0) > 0 and stopped <= (workers or 0.0):
-        return Candidate("input-stalled", CERTAIN, "a signal paused a data-loader worker (SIGSTOP)", numbers)
-    return Candidate("trainer-blocked", CERTAIN, "a signal paused the training (SIGSTOP, Ctrl-Z)", numbers)
+        return Candidate(
+            "input-stalled", CERTAIN, "a signal paused a data-loader worker (SIGSTOP)", numbers, (WHO_PAUSED,)
+        )
+    text = "a signal paused the training (SIGSTOP, Ctrl-Z)"
+    return Candidate("trainer-blocked", CERTAIN, text, numbers, (WHO_PAUSED,))
 
 
 def trainer_blocked(signals: IntervalSignals) -> Candidate | None:

@@ -60,7 +60,7 @@ CROWDED_CORES_PCT = 75.0
 ONE_THREAD_PCT = 105.0
 TUNING_CPU_PCT = 60.0  # of one core: the main process, while it tunes kernels and nothing else goes on
 PHASE_SHARE = 0.8  # of an interval: then it is that phase which took it
-STOPPED = 0.5  # processes in state T on average: at least half the time
+STOPPED_SHARE = 0.5  # of the time (0 to 1) with any process in state T: several that stop at once stop once
 
 # Of a training waited for data: then the wait is its way, and no stall now and then (0.1 to 0.3 in runs with stalls).
 LATENCY_WAIT_SHARE = 0.4

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.confidence import STRONG
-from gpu_report.analyse.causes.thresholds import STOPPED
+from gpu_report.analyse.causes.thresholds import STOPPED_SHARE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -103,9 +103,9 @@ def _explanation(signals: IntervalSignals, late: int | None, *, elsewhere: bool)
 
 
 def _paused(signals: IntervalSignals) -> float | None:
-    """Return how many processes of the training a signal had stopped, None where it had hardly stopped one."""
-    stopped = signals.within("trainer_stopped")
-    return stopped if stopped is not None and stopped >= STOPPED else None
+    """Return how many processes of the training a signal had stopped, None where it stopped one for less than half."""
+    is_mostly = (signals.share_above("trainer_stopped", 1) or 0.0) >= STOPPED_SHARE
+    return signals.within("trainer_stopped") if is_mostly else None
 
 
 def _evidence(signals: IntervalSignals, power: float | None, *, elsewhere: bool) -> tuple[Evidence, ...]:

@@ -53,7 +53,8 @@ def steady_leads(
         limit = next((limit for limit in limits if limit.cause == cause.name and not limit.at_epoch_ends), None)
         epochs = affected_epochs(context, findings, limit.epoch_s_now + limit.rest_s) if limit else 0.0
         at_most_s = limit.saves_at_most_s * epochs if limit else _waited_s(context, finding)
-        do = next((each.short for each in finding.advice if each.short and not is_setting(each)), "")
+        advice = next((each for each in finding.advice if each.short and not is_setting(each)), None)
+        do = advice.short if advice is not None else ""
         looks = own is not None and (
             own.is_most or not do
         )  # what is known to help comes before a line of some of the time
@@ -69,7 +70,8 @@ def steady_leads(
             saves_s = least_s if is_vague else max(sure * at_most_s, least_s)
             grown = _grown(finding) if looks else ""
             saves_s = OUTGROWS_S if grown and finding.number(GROWS_ON_KEY) else saves_s
-            yield Lead(Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name, names_own=looks), saves_s, then)
+            told = advice if text == do else None
+            yield Lead(Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name, told, looks), saves_s, then)
 
 
 def _waited_s(context: Context, finding: Finding) -> float:

@@ -107,12 +107,15 @@ def projected(projection: Projection | None, lead: Lead | None, said: Sequence[S
 def also_worth_changing(found: Sequence[Lead], findings: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield the argument to set, and functions of the user's, where something else leads: they are worth it, too.
 
-    What holds back several ranks alike is said once.
+    What holds back several ranks alike is said once, and so is an advice that two findings have.
     """
     lasting = {f.id for f in findings if f.rule == "starved"}
+    advised = [each.sentence.advice for each in found[:1]]
     said, every = {each.sentence.about for each in found[:1]}, {each.sentence.text: each.sentence for each in found}
     for sentence in list(every.values())[1:]:
         of_another_gpu = sentence.about not in said and lasting.intersection(sentence.findings)
+        if sentence.advice is not None and sentence.advice in advised:
+            continue
         if sentence.kind == FIX or sentence.names_own or of_another_gpu:
             yield sentence
 

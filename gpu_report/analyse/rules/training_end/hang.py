@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from statistics import median
 
-from gpu_report.analyse.causes.thresholds import STOPPED
+from gpu_report.analyse.causes.thresholds import STOPPED_SHARE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence, stopped_processes
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.ranks import RankGroup
-from gpu_report.analyse.timeseries.columns import column_mean
+from gpu_report.analyse.timeseries.columns import column_mean, column_values
 from gpu_report.catalogue import HUNG_KEY
 from gpu_report.model import Evidence
 
@@ -50,17 +50,17 @@ def find_hang(context: Context, training: RankGroup, end_s: float) -> Hang | Non
         return None
     span = training.last_message_t_s, end_s
     used = context.used_series
-    stopped = column_mean(context.run.host, "trainer_stopped", [span])
+    stopped = column_values(context.run.host, "trainer_stopped", [span])
     return Hang(
         *span,
         _where(training),
         training.phase.name != "startup",
-        stopped is not None and stopped >= STOPPED,
+        len(stopped) > 0 and float((stopped >= 1).mean()) >= STOPPED_SHARE,
         evidence(
             Evidence("it reported nothing for", end_s - training.last_message_t_s, "s", key=HUNG_KEY),
             *((f"utilisation of GPU {series.gpu} meanwhile", series.mean_util_pct(*span), "%") for series in used),
             ("CPU of the main process meanwhile", column_mean(context.run.host, "main_cpu_pct", [span]), "% of a core"),
-            stopped_processes(stopped or None),
+            stopped_processes((float(stopped.mean()) if len(stopped) else None) or None),
         ),
     )
 

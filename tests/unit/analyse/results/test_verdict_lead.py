@@ -11,7 +11,7 @@ from gpu_report.analyse.advice.resume_or_restart import NEXT_TIME
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict.from_drops import drop_leads
 from gpu_report.analyse.results.verdict.from_starts import slow_starts
-from gpu_report.analyse.results.verdict.lead import LOOK, Lead, affected_epochs
+from gpu_report.analyse.results.verdict.lead import FIX, LOOK, Lead, affected_epochs
 from gpu_report.analyse.results.verdict.lead_details import also_worth_changing, projected
 from gpu_report.analyse.results.verdict.leads import leads
 from gpu_report.catalogue import ENDS_SHARE_KEY
@@ -236,3 +236,14 @@ def test_what_all_epochs_come_to_stands_behind_the_setting_that_it_is_of():
 def test_what_holds_back_several_ranks_alike_is_said_once():
     same = [Lead(Sentence(LOOK, "Look at `exchange`.", (name,), "main-process", names_own=True), 9.0) for name in "abc"]
     assert list(also_worth_changing(same, [])) == []
+
+
+def test_an_advice_that_two_findings_have_is_said_once():
+    advice = Advice("Remove `enabled = False` (environment.py:7)", short="Remove `enabled = False` (environment.py:7)")
+    both = [
+        Lead(Sentence(LOOK, "Remove `enabled = False`: cuDNN was off.", ("a",), "", advice), 9.0),
+        Lead(Sentence(FIX, "Remove `enabled = False`.", ("b",), "main-process", advice), 8.0),
+    ]
+    assert list(also_worth_changing(both, [])) == []
+    other = dataclasses.replace(both[1].sentence, advice=Advice("Something else"))
+    assert list(also_worth_changing([both[0], Lead(other, 8.0)], [])) == [other]

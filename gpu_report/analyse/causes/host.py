@@ -237,8 +237,11 @@ def held_by_limit(signals: IntervalSignals) -> Candidate | None:
     """Find that a limit which nobody recorded gives the training no more CPU, on a machine that has more of it.
 
     Nobody waits for a core where most are free, unless he may not have it. A quota (of cgroup v1, or of a group that a
-    container does not show) gives a process the same amount of CPU in each period, whatever it asks for.
+    container does not show) gives a process the same amount of CPU in each period, whatever it asks for. A main process
+    that has a core all the time is not held: its steady steps take as much CPU each second, and others waited.
     """
+    if (signals.within("main_cpu_pct") or 0.0) >= th.MAIN_FULL_PCT:
+        return None
     name = _own_pressure(signals)
     pressure, cpu = signals.within(name), signals.within("cpu_pct")
     top, there = signals.cpu_ceiling(th.CEILING_NEAR)

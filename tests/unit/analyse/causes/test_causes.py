@@ -627,6 +627,7 @@ QUOTA = {"main_cpu_pct": 52, "busiest_worker_cpu_pct": 49, "workers_cpu_pct": 35
         ((5,), {}, None),
         ((60,), {"cpu_pct": 90}, None),  # no core is free
         ((60,), {"workers_cpu_pct": 1100}, None),  # most cores are its own
+        ((60, 60), {"main_cpu_pct": 101, "workers_cpu_pct": 58}, None),  # it has a core: others of its cgroup wait
     ],
 )
 def test_a_limit_that_nobody_recorded_shows_where_processes_wait_for_cores_that_are_free(pressures, more, sure):

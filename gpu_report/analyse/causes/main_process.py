@@ -36,7 +36,7 @@ LET_IT_WAIT = Advice(
 )
 WHO_PAUSED = Advice(
     "Find who paused the training: Ctrl-Z, `kill -STOP`, or a daemon that limits CPU time, as login nodes have",
-    short="Find who paused the training (Ctrl-Z, `kill -STOP`)",
+    short="Find who paused the training",
 )
 OF_A_CALL = frozenset({"trainer-blocked", "main-process"})  # causes that a function of the user's can be
 

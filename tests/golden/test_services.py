@@ -11,6 +11,7 @@ import pytest
 
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
+from gpu_report.render import render_html
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "services.tar.xz"
 
@@ -41,3 +42,10 @@ def test_what_makes_a_service_slow_comes_first_with_its_line(services, name, rul
     assert led.findings == (finding.id,)
     assert finding.severity == "warning"
     assert function in {None, finding.where[0].function}
+
+
+def test_lines_of_calls_are_of_threads_and_no_idle_gpu(services):
+    analysis = analyse(load_run(services / "queue"))
+    page = render_html(analysis)
+    assert "Another thread, of that time" in page
+    assert "while the GPU was idle" not in page

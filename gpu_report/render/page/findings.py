@@ -256,12 +256,16 @@ WHO = {
 }
 
 
+WHO_IN_CALLS = {"main": "The main thread, of that time", "thread": "Another thread, of that time"}
+
+
 def _where(finding: Finding) -> Iterator[Fact]:
     """Yield the lines of code in which the main process and the loader's workers stood, and of what time that is."""
+    who = WHO_IN_CALLS if RULES[finding.rule].of_calls else WHO
     for process in dict.fromkeys(location.process for location in finding.where):
         mine = [where_words(location) for location in finding.where if location.process == process]
         rank = f"{upper_first(process)} (the process of a GPU), while that was idle"
-        yield Fact(WHO.get(process, rank), ", ".join(mine))
+        yield Fact(who.get(process, rank), ", ".join(mine))
 
 
 def _gpus(finding: Finding) -> str:

@@ -24,6 +24,9 @@ SERVERS: Final = re.compile(
     r"[\\/](?:selectors|socketserver|queue|threading|asyncio[\\/]\w+|concurrent[\\/]futures[\\/]\w+"
     r"|multiprocessing[\\/](?:queues|connection|popen_\w+))\.py$"
 )
+# Functions of C that wait: for another thread, as a lock or a `SimpleQueue` does, or for anything.
+FOR_THREADS: Final = frozenset({"acquire", "wait", "get"})
+WAITS: Final = WAITING_CALLS | FOR_THREADS
 LOADS_MODEL: Final = re.compile(
     r"[\\/]ultralytics[\\/](?:nn[\\/](?:tasks|autobackend|backends[\\/]\w+)|engine[\\/](?:model|predictor))\.py$"
 )
@@ -42,9 +45,14 @@ def kind_between_calls(stack: Stack) -> GapKind | None:
         return "decoding"
     if any(NETWORK.search(frame.file) for frame in stack):
         return "network"
-    if _called(stack) in WAITING_CALLS or SERVERS.search(stack[0].file):
+    if _called(stack) in WAITS or SERVERS.search(stack[0].file):
         return "waiting for calls"
     return "loading the model" if _builds(stack) else "own code"
+
+
+def waits_for_thread(stack: Stack) -> bool:
+    """Tell whether a thread waits for another one in a stack: not for time to pass, and not for a request."""
+    return _called(stack) in FOR_THREADS and kind_between_calls(stack) == "waiting for calls"
 
 
 def is_in_call(stack: Stack) -> bool:

@@ -45,17 +45,17 @@ def made_by_threads(stacks: IdleStacks, called: Floats, span: Span, gap_s: float
     return (*parts, *waits)
 
 
-def waited_for(stacks: IdleStacks, waiting: GapPart, span: Span) -> tuple[GapPart, ...]:
+def waited_for(stacks: IdleStacks, waiting: GapPart, most_s: float, span: Span) -> tuple[GapPart, ...]:
     """Return the time in which a thread waited for calls, and what another thread did meanwhile that it waited for.
 
-    One that waits for B of L seconds, beside one that is busy for W of them, does so in W + B - L of them at least: one
-    that prepares images in time has nothing to do while they are waited for.
+    It waited for threads for W = `most_s` of L seconds. One that is busy for B of them is so in W + B - L of them at
+    least while it is waited for: one that prepares images in time has nothing to do then.
     """
     length_s, process = span[1] - span[0], stacks.process
     locked = _in_locks(process)
     busy = [_busy(process, _without(_seconds(thread, span), locked)) for thread in process.threads]
     longest = max(busy, key=lambda each: sum(each.values()), default={})
-    together_s = waiting.seconds + min(sum(longest.values()), length_s) - length_s
+    together_s = most_s + min(sum(longest.values()), length_s) - length_s
     if length_s < th.THREAD_NOTES_S or together_s < th.GAP_NOTES_S:
         return (waiting,)
     scale = together_s / sum(longest.values())

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference import thresholds as th
-from gpu_report.analyse.inference.gap_kinds import is_in_call, lines_of, part_of
+from gpu_report.analyse.inference.gap_kinds import is_in_call, lines_of, part_of, waits_for_thread
 from gpu_report.analyse.inference.gap_threads import WAITING, made_by_threads, waited_for
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.stack_notes import location_of
@@ -52,7 +52,9 @@ def _made_by_main(stacks: IdleStacks, spent: Mapping[int, float], span: Span, ga
     if noted < th.GAP_NOTES_S:
         return ()
     parts = [part_of(kind, lines, gap_s / noted, stacks.process.role) for kind, lines in kinds.items()]
-    waits = [found for part in parts if part.kind == WAITING for found in waited_for(stacks, part, span)]
+    for_threads = sum(s for number, s in spent.items() if waits_for_thread(stacks.process.stacks.get(number, ())))
+    most_s = for_threads * gap_s / noted
+    waits = [found for part in parts if part.kind == WAITING for found in waited_for(stacks, part, most_s, span)]
     return (*(part for part in parts if part.kind != WAITING), *waits)
 
 

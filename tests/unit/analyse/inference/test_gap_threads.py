@@ -68,6 +68,13 @@ def test_a_thread_that_is_done_in_time_is_not_waited_for(busy_s):
     assert said(found) == [("waiting for calls", 15.0, "wait", False)]
 
 
+@pytest.mark.parametrize("called", ["sleep", "select"])
+def test_a_thread_beside_calls_that_wait_for_time_or_requests_is_not_waited_for(called):
+    rests = (Frame("/home/me/serve.py", 9, "pace", called=called),)
+    found = parts(turns(CALL, rests, rests, rests), 15.0, writer=[(0.0, 20.0, ENHANCE)])
+    assert said(found) == [("waiting for calls", 15.0, "pace", False)]
+
+
 def test_of_calls_that_threads_make_it_is_what_these_do_besides():
     handler = turns(ENCODE, ENCODE, ENCODE, CALL)
     found = parts([(0.0, 20.0, JOIN)], 16.0, handler=handler, background=[(0.0, 20.0, ENHANCE)])
@@ -96,6 +103,6 @@ def test_a_main_thread_that_works_during_calls_of_others_keeps_nobody_waiting():
     assert found == ()
 
 
-@pytest.mark.parametrize("stack", [GET, JOIN, RESTS, SELECT])
+@pytest.mark.parametrize("stack", [GET, JOIN, RESTS, SELECT, (Frame("/home/me/serve.py", 5, "run", called="get"),)])
 def test_threads_that_wait_are_known(stack):
     assert kind_between_calls(stack) == "waiting for calls"

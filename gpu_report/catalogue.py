@@ -262,7 +262,12 @@ _CAUSES = (
     CauseRow("final evaluation", "Final evaluation", of_findings=False, phase=True, expected=True, paid_once=True),
     CauseRow("idle", "Idle, outside training", without_training="Idle", phase=True, expected=True),
     CauseRow("training", "Training (GPU utilisation unknown)", of_findings=False, expected=True),
-    CauseRow("short gaps", "Short idle gaps in training", without_training="Idle in short gaps", of_findings=False),
+    CauseRow(
+        "short gaps",
+        "Short idle gaps in training",
+        without_training="Partly idle (below 100 % busy)",
+        of_findings=False,
+    ),
     CauseRow("unmeasured", "Not measured", of_findings=False),
     CauseRow(
         "input-cpu",

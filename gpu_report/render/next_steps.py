@@ -10,9 +10,9 @@ _RECORD = "record the next training with `gpu-report record -- COMMAND`: it show
 
 # What helps against a function of the user's that is called in each step, or for each image, by what the GPU waits for.
 _OWN_STEPS = {
-    "main-process": "Call it less often, or let another process do it.",
-    "trainer-blocked": "Call it less often, or let a background thread wait instead.",
-    "input-cpu": "Do it once before the training, and store what comes of it.",
+    "main-process": "Call {it} less often, or let another process do it.",
+    "trainer-blocked": "Call {it} less often, or let a background thread wait instead.",
+    "input-cpu": "Do the work of {it} once before the training, and store the results.",
 }
 
 # Recorded with its command, and yet nothing came from inside it.
@@ -39,11 +39,20 @@ def next_step(finding: Finding, analysis: Analysis) -> str:
     return _of_cause(finding, finding.cause.name, analysis)
 
 
-def own_step(finding: Finding, analysis: Analysis) -> str:
-    """Return what helps against the function of the user's that the verdict names, where no advice says it."""
+def own_step(finding: Finding, analysis: Analysis, it: str = "it") -> str:
+    """Return what helps against the function of the user's that the verdict names, where no advice says it.
+
+    `it` is how that function is called where the sentence stands by itself.
+    """
     if finding.advice or finding.cause is None or not _named(finding, analysis):
         return ""
-    return _OWN_STEPS.get(finding.cause.name, "")
+    return _OWN_STEPS.get(finding.cause.name, "").format(it=it)
+
+
+def named_step(finding: Finding, analysis: Analysis) -> str:
+    """Return likewise a sentence that stands by itself: it names the function."""
+    own = next((at for at in finding.where if not at.is_yolo), None)
+    return own_step(finding, analysis, "it" if own is None else f"`{own.function.replace('`', chr(39))}`")
 
 
 def _named(finding: Finding, analysis: Analysis) -> str:

@@ -57,7 +57,7 @@ def lock_kept(signals: IntervalSignals) -> Candidate | None:
 def wait_evidence(signals: IntervalSignals) -> tuple[Evidence, ...]:
     """Return for how long of the interval processes waited for which file, and kept Python's lock."""
     whole_s = signals.end_t_s - signals.start_t_s
-    of = f", of {length(whole_s)}"
+    of = f" (of {length(whole_s)})"
     waits = (("the main process", signals.main_file_wait), ("a loader worker", signals.worker_file_wait))
     found = (
         (f"{who} waited in {wait_words(wait)}{of}", min(wait.seconds, whole_s), "s")

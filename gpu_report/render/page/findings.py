@@ -16,7 +16,7 @@ from gpu_report.render.formatting import (
     with_amounts_unbroken,
     with_code,
 )
-from gpu_report.render.next_steps import gaps_step, next_step, own_step
+from gpu_report.render.next_steps import gaps_step, named_step, next_step
 from gpu_report.render.page.evidence import evidence
 from gpu_report.render.page.learn_more import learn_more
 from gpu_report.render.page.static_charts import TIMELESS
@@ -76,7 +76,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         cause=cause_words(cause.name) if cause else "",
         cause_kind=cause_look(cause.name) if cause else "",
         confidence=_confidence(cause) if cause else "",
-        explanation=sentence(cause.explanation) if cause else "",
+        explanation=_explanation(finding) if cause else "",
         runner_up=cause_words(cause.runner_up) if cause and cause.runner_up else "",
         evidence=() if brief else (*(() if _is_place(finding) else _where(finding)), *evidence(finding)),
         kernel=tuple(_nearby(event, clock, finding) for event in finding.kernel_events),
@@ -85,6 +85,12 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         is_told=is_told,
         learn_more=() if brief else learn_more(finding),
     )
+
+
+def _explanation(finding: Finding) -> str:
+    """Return why in a sentence, empty where the summary above it ends with that."""
+    why = finding.cause.explanation if finding.cause else ""
+    return "" if finding.summary.endswith(why) else sentence(why)
 
 
 def _is_place(finding: Finding) -> bool:
@@ -140,7 +146,7 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     log = analysis.run.kernel
     said = {each.advice for each in analysis.verdict.sentences if each.advice is not None}
     advice = [each for each in changes(unexpected, analysis) if isinstance(each, Advice) and each not in said]
-    read_log = f"To see what the kernel said: {with_code(log.advice)}"
+    read_log = f"To see what the kernel log said: {with_code(log.advice)}"
     views = (
         replace(_advice(a, analysis), text=read_log) if a.text == log.advice else _advice(a, analysis) for a in advice
     )
@@ -156,7 +162,7 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
 def _own_steps(analysis: Analysis) -> list[str]:
     """Return what helps against the function of the user's that the verdict leads with, each once."""
     led = led_by(analysis)
-    steps = (own_step(finding, analysis) for finding in analysis.findings if finding.id in led)
+    steps = (named_step(finding, analysis) for finding in analysis.findings if finding.id in led)
     return [step for step in dict.fromkeys(steps) if step]
 
 

@@ -103,5 +103,5 @@ def test_the_first_sentence_is_told_from_the_rest(text, parts):
 
 def test_a_message_that_came_again_and_again_is_counted_as_often():
     once, often = (KernelEvent(1.0, "other", "info", "x", "y", count=count) for count in (1, 52))
-    assert formatting.heard([once]) == "1 event"
-    assert formatting.heard([once, often]) == "2 events of 53 messages"
+    assert formatting.kernel_log_counts([once]) == "1 event"
+    assert formatting.kernel_log_counts([once, often]) == "2 events of 53 messages"

@@ -83,10 +83,14 @@ def guessed(context: Context, findings: Sequence[Finding]) -> list[Sentence]:
 def how_to_record_inside(
     context: Context, trained: Busy, lead: Lead | None, findings: Sequence[Finding]
 ) -> Iterator[Sentence]:
-    """Yield how to learn what a GPU waited for where nothing is known from inside the training, and nothing leads."""
+    """Yield how to learn what a GPU waited for where nothing is known from inside the training.
+
+    Nothing where something else leads than what is unknown.
+    """
     unknown = [f for f in findings if f.cause and f.cause.name == UNEXPLAINED and f.severity != "info"]
     asked = unknown or waits_unseen(context, trained)
-    if asked and lead is None and not context.run.inside and not context.run.recording.command:
+    leads = lead is not None and lead.sentence.about != UNEXPLAINED
+    if asked and not leads and not context.run.inside and not context.run.recording.command:
         text = "To see what it waited for, record the next training with `gpu-report record -- COMMAND`."
         yield Sentence("record", text, tuple(f.id for f in unknown), UNEXPLAINED)
 

@@ -159,7 +159,10 @@ def _what_to_change(known: _Known, opening: _Opening) -> Iterator[Sentence]:
     yield from how_to_see_all_nodes(findings)
     yield from _work(known, opening)
     yield from how_to_learn_the_line(context, lead, findings)
-    yield from guessed(context, findings) or how_to_record_inside(context, known.trained, lead, findings)
+    guesses = guessed(context, findings)
+    yield from guesses
+    if lead is None and not guesses:
+        yield from how_to_record_inside(context, known.trained, lead, findings)
     yield from projected(projection, lead, begin)
     second = list(also_worth_changing(opening.found, findings))
     yield from second
@@ -196,6 +199,8 @@ def _what_happened(known: _Known, opening: _Opening) -> Iterator[Sentence]:
     yield from throttled(findings, lead)
     yield from opening.faults
     yield from _not_measured(known)
+    if lead is not None and not guessed(context, findings):
+        yield from how_to_record_inside(context, known.trained, lead, findings)
 
 
 def _not_measured(known: _Known) -> Iterator[Sentence]:

@@ -70,7 +70,7 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
             ("a call (mean)", served.latency.mean_ms, "ms"),
             ("GPU utilisation meanwhile", _percent_or_none(served.gpu_busy_share), "%"),
         ),
-        cause=Cause(cause, SUPPORTED, f"{percent(share)} of its stack samples"),
+        cause=Cause(cause, SUPPORTED, f"{percent(share)} of the process's stack samples were there"),
         where=(part.where,) if part.where else (),
         advice=(Advice(text, gain_at_most=1 - now / best, short=text),),
     )

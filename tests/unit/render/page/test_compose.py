@@ -323,7 +323,7 @@ def test_the_first_advice_stands_once_and_says_how_to_read_the_kernel_log(analys
     advice = (model.Advice(log.advice), model.Advice("more workers", "workers", "2", "14"))
     findings = tuple(replace(DROP, id=f"drop-{n}", advice=advice) for n in (1, 2))
     shown = compose(replace(analysis, findings=findings, run=replace(analysis.run, kernel=log)))
-    assert [each.text for each in shown.advice] == [f"To see what the kernel said: {log.advice}", "More workers."]
+    assert [each.text for each in shown.advice] == [f"To see what the kernel log said: {log.advice}", "More workers."]
     assert [[each.text for each in finding.advice] for finding in shown.findings] == [["More workers."]] * 2
 
 

@@ -62,7 +62,7 @@ def test_the_function_that_the_verdict_names_is_what_to_do_whatever_its_share(an
     named = replace(analysis, verdict=model.Verdict((lead,)))
     assert next_step(waits, named) == f"{look} Call it less often, or let another process do it."
     (first, *_) = first_advice((waits,), replace(named, findings=(waits,)))
-    assert first.text == "Call it less often, or let another process do it."
+    assert first.text == "Call `log_metric` less often, or let another process do it."
     assert advice_title(replace(named, findings=(waits,))) == "What to do"
     assert next_step(replace(waits, advice=(model.Advice("profile it"),)), named) == look.removesuffix(".")
     assert "tracking.py" not in next_step(replace(waits, id="drop-2"), named)

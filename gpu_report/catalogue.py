@@ -109,12 +109,12 @@ _fall = partial(RuleRow, fall=True, takes_time=True, takes_epoch_time=True, dist
 _throttled = partial(RuleRow, subject="sm_clock_mhz", takes_epoch_time=True, explains_slow_epoch=True)
 _profiled = partial(RuleRow, anchor="step", name="Seen by PyTorch's profiler", in_steps=True)
 _of_calls = partial(RuleRow, of_calls=True)
-_end = partial(RuleRow, anchor="ended", title="Run cut short", ending=True, owns_kernel_lines=True)
+_end = partial(RuleRow, anchor="ended", title="Training cut short", ending=True, owns_kernel_lines=True)
 
 # The order is that in which the verdict mentions them.
 _RULES = (
-    _fall("drop", "drop", "Drop in GPU utilisation", "Utilisation drop", drop=True),
-    _fall("sustained-low", "drop", "Low GPU utilisation for long", "Utilisation drop", drop=True),
+    _fall("drop", "drop", "Drop in GPU utilisation", "Drop in GPU utilisation", drop=True),
+    _fall("sustained-low", "drop", "Low GPU utilisation for long", "Low GPU utilisation for long", drop=True),
     _fall(
         "slowdown",
         "slowdown",
@@ -124,7 +124,7 @@ _RULES = (
         mentioned_once=True,
         without_cause=True,
     ),
-    RuleRow("starved", "starved", "GPU under-utilised", "Under-utilised GPU", note_title="Partly idle GPU"),
+    RuleRow("starved", "starved", "Under-utilised GPU", "Under-utilised GPU", note_title="Partly idle GPU"),
     RuleRow("user-code", "user-code", "Slow callback or own code", "Slow callback or own code"),
     RuleRow("other-gpu-work", "other-work", BESIDES_LAYERS, BESIDES_LAYERS, in_steps=True),
     _profiled("pageable-copies", title="Copies from pageable memory"),
@@ -168,7 +168,7 @@ _RULES = (
         WAITING_FOR_PEER,
         "waiting",
         "Waiting for a slower GPU",
-        "GPU waiting for another one",
+        "Waiting for a slower GPU",
         takes_time=True,
         takes_epoch_time=True,
         disturbs=True,
@@ -178,7 +178,7 @@ _RULES = (
         "slow-rank",
         "slow-rank",
         "Slow rank (training process of a GPU)",
-        "Slow rank",
+        "Slow rank (training process of a GPU)",
         takes_time=True,
         takes_epoch_time=True,
         disturbs=True,
@@ -199,7 +199,7 @@ _RULES = (
         "held-epoch-end",
         "epoch-end",
         "Time lost at the end of epochs",
-        "Slow end of epochs",
+        "Time lost at the end of epochs",
         at_epoch_ends=True,
         takes_time=True,
     ),
@@ -247,7 +247,13 @@ _RULES = (
     RuleRow("not-credible", "not-credible", "Implausible reading", "Implausible reading"),
     RuleRow("environment", "environment", "Configuration problem", "Configuration problem"),
     _end("run-ended", name="Training cut short"),
-    RuleRow("missing-rank", "missing-rank", "Rank missing from a collective", "Missing rank", mentioned_once=True),
+    RuleRow(
+        "missing-rank",
+        "missing-rank",
+        "Rank missing from a collective",
+        "Rank missing from a collective",
+        mentioned_once=True,
+    ),
     RuleRow("nccl-warning", "nccl", "NCCL warning", "NCCL warning", harmless=True),
     RuleRow("left-behind", "left-behind", "Processes left running", "Processes left running"),
     # A signal or an error ended the command after its training had come to its end: nothing was cut short.

@@ -309,7 +309,7 @@ def test_without_javascript_all_text_is_there(open_report, write_report, browser
     text = page.locator("body").inner_text()
     context.close()
     assert "need JavaScript" in text
-    assert "1 Utilisation drop" in text
+    assert "1 Drop in GPU utilisation" in text
     assert "NVRM: Xid" in text
 
 

@@ -414,7 +414,9 @@ def test_a_finding_without_advice_says_where_to_look_and_the_top_says_it_once(an
     findings = (blocked, replace(blocked, id="drop-2"))
     shown = compose(replace(analysis, findings=findings))
     assert [finding.step[:9] for finding in shown.findings] == ["Find what"] * 2
-    assert [each.text.partition(":")[0] for each in shown.advice] == ["Utilisation drop (1), Utilisation drop (2)"]
+    assert [each.text.partition(":")[0] for each in shown.advice] == [
+        "Drop in GPU utilisation (1), Drop in GPU utilisation (2)"
+    ]
     expected = compose(replace(analysis, findings=tuple(replace(f, expected=True) for f in findings)))
     assert expected.advice == ()
     assert [finding.step for finding in expected.expected] == ["", ""]

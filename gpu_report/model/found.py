@@ -139,6 +139,7 @@ Reference = Literal[
     "typical",
     "typical of next",
     "first of next",
+    "before of next",
     "under less load",
     "limit",
     "capacity",
@@ -152,7 +153,8 @@ class Evidence:
     """A number from the run that supports a finding.
 
     `key` names the number where code asks for it. `reference` says what the number before it is compared with by this
-    one (the next, with "typical of next", or what that was at first, "first of next"), empty where it stands by itself.
+    one (the next, with "typical of next", or what that was at first or before a change, "first of next" and "before of
+    next"), empty where it stands by itself.
     """
 
     text: str

@@ -11,7 +11,11 @@ from gpu_report.render.page.view import Fact
 from gpu_report.wording import MIB_PER_GIB, memory_words, upper_first
 
 NOT_SHOWN = frozenset({GROWTH_KEY, OCCURRED_KEY, USER_CODE_KEY})  # what ranks a finding, or is said in its summary
-OF_THIRDS = "first third of the epochs \u2192 last third"
+# How the two numbers of a rise came about, by the reference of the first.
+RISES: Mapping[Reference, str] = {
+    "first of next": "first third of the epochs \u2192 last third",
+    "before of next": "before \u2192 since then",
+}
 MS_UNDER_S = 0.1  # shorter times are said in milliseconds
 
 # How a number is shown that is no fact of its own: it says what the one before it is to be compared with.
@@ -30,10 +34,11 @@ def evidence(finding: Finding) -> tuple[Fact, ...]:
     facts: list[Fact] = []
     rises: list[Fact] = []
     first: Evidence | None = None
+    rose = ""
     for each in _typical_last([each for each in finding.evidence if not _is_fact(each, finding)]):
         label, value = upper_first(each.text), _value(each)
-        if each.reference == "first of next":
-            first = each
+        if each.reference in RISES:
+            first, rose = each, RISES[each.reference]
             continue
         if first is not None and first.key == each.key:
             rises.append(Fact(upper_first(each.key), f"{_value(first)} \u2192 {value}"))
@@ -45,7 +50,7 @@ def evidence(finding: Finding) -> tuple[Fact, ...]:
         else:
             facts.append(Fact(label, value))
         first = None
-    noted = [replace(fact, note=OF_THIRDS) if fact in rises[:1] else fact for fact in dict.fromkeys(facts)]
+    noted = [replace(fact, note=rose) if fact in rises[:1] else fact for fact in dict.fromkeys(facts)]
     return tuple(noted)
 
 

@@ -10,10 +10,16 @@ from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, Tr
 from gpu_report.analyse.timeseries.columns import column_median
 from gpu_report.analyse.timeseries.trend import Trend
 from gpu_report.catalogue import GREW_COST_KEY, GROWTH_KEY
-from gpu_report.model import Advice, Evidence, Frame
+from gpu_report.model import Advice, Evidence, Frame, Reference
 from gpu_report.wording import epoch_length, gpus_words, place_words
 
 Rise = Callable[[Sequence[TrainedEpoch]], Trend | None]
+# What slows a part of the training from one epoch on, by how that part is called.
+SLOWS_TRAINING = "another program, a lower clock, slower storage or less free memory"
+SLOWS = {
+    "the main process": "a callback, a logger or code of yours that runs since then",
+    "data loading": "larger images, slower storage, or another program on the CPU",
+}
 
 
 class _Function(NamedTuple):
@@ -65,7 +71,7 @@ def evidence_of_growth(
     """Return the numbers of a rise: `what` rose, what it cost in all, and what else changed."""
     return (
         *numbers_of_growth(grown, what, lost_s),
-        *changed(context, *thirds(epochs, grown), ("at first", "at last"), reference="first of next"),
+        *changed(context, *thirds(epochs, grown), ("at first", "at last"), reference=_reference(grown)),
     )
 
 
@@ -73,11 +79,16 @@ def numbers_of_growth(grown: Trend, what: str, lost_s: float) -> tuple[Evidence,
     """Return by how much `what` rose and what that cost in all."""
     first, last = ("the first third", "in the last third") if grown.step is None else ("those before", "since then")
     return (
-        Evidence(f"{what}, {'in ' * (grown.step is None)}{first}", grown.first, "s", what, "first of next"),
+        Evidence(f"{what}, {'in ' * (grown.step is None)}{first}", grown.first, "s", what, _reference(grown)),
         Evidence(f"{what}, {last}", grown.last, "s", what),
         Evidence(f"lost, compared with {first}", lost_s, "s", key=GREW_COST_KEY),
         Evidence("longer in the last epoch than in the first", grown.by_the_end, "s", key=GROWTH_KEY),
     )
+
+
+def _reference(grown: Trend) -> Reference:
+    """Return what the first of two numbers is: of the first third of the epochs, or of those before a change."""
+    return "first of next" if grown.step is None else "before of next"
 
 
 def lost_gpu_s(context: Context, epochs: Sequence[TrainedEpoch], lost_s: float) -> float:
@@ -103,7 +114,7 @@ def advice_on_growth(
         since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
         on = "" if since is epochs[0] else f" from epoch {since.epoch} on"
         short = f"Find what slowed {slowed}{on}"
-        return Advice(f"{short}: another program, a lower clock, slower storage or less free memory", short=short)
+        return Advice(f"{short}: {SLOWS.get(slowed, SLOWS_TRAINING)}", short=short)
     why = "a list that is kept, a file that is read again, memory that is not given back"
     return Advice(f"{otherwise}: {why}", short=otherwise)
 

@@ -109,9 +109,14 @@ class Batches:
 
     @property
     def _image_s(self) -> float:
-        """Return the seconds of a core in which the workers load an image to train, 0 where that is not known."""
-        cpu_pct, images = self.signals.within("workers_cpu_pct"), self.settings.images
-        return (cpu_pct or 0.0) / 100 * self.limit.epoch_s_now / images if images else 0.0
+        """Return the seconds in which a worker loads an image to train, 0 where that is not known.
+
+        By how many are at work, where stacks say it: their CPU says nothing of what they wait for.
+        """
+        signals, images = self.signals, self.settings.images
+        computing = (signals.within("workers_cpu_pct") or 0.0) / 100
+        at_work = max(computing, (signals.workers_at_work or 0.0) * self.settings.ranks)
+        return at_work * self.limit.epoch_s_now / images if images else 0.0
 
 
 def outweighed_by(settings: RunSettings, signals: IntervalSignals, rest: float) -> str:

@@ -37,7 +37,8 @@ class IntervalSignals:
     `other_programs` are the looks at programs of others that touch it, `typical_programs` is the CPU of each (% of a
     core) in the steady state.
     `loader` is what the workers did in it, or in all of its training, while that waited; None where it was not noted.
-    `worker_code` is the user's function in which the workers were longest in all of its training.
+    `worker_code` is the user's function in which the workers were longest in all of its training, `workers_at_work` how
+    many of this GPU's were at work then, on average, computing or waiting; None where that was not noted.
     `own_layer` is the layer of the user's in which the main process was longest in all of its training.
     `is_lasting` says that it is all of a training's steady state, with nothing else to compare it with, and
     `waits` that its host rows are only those of an interval in which the trainer waited.
@@ -75,6 +76,7 @@ class IntervalSignals:
     lock_kept: LockKept | None = None
     loader: LoaderWork | None = None
     worker_code: WorkerCode | None = None
+    workers_at_work: float | None = None
     own_layer: OwnLayer | None = None
     busy_thread: BusyThread | None = None
     other_programs: Sequence[OtherProgram] = ()

@@ -9,7 +9,7 @@ from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, WorkKind
 from gpu_report.analyse.signals.stack_habits import LEAST_IDLE_S
 from gpu_report.analyse.signals.stack_notes import kind_of
-from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.intervals import Span, length_s
 from gpu_report.model import Frame
 
 KINDS = len(WorkKind._fields)
@@ -83,12 +83,7 @@ def worker_code(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> Worke
 
     Its share is that of the time in which workers were at work, whether the trainer waited for them or not.
     """
-    by_line: dict[Frame, float] = {}
-    for each in processes:
-        if each.process.is_worker:
-            rows, share = each.within(spans)
-            for line, seconds in each.by_line(rows, each.seconds(rows) * share).items():
-                by_line[line] = by_line.get(line, 0.0) + seconds
+    by_line = _worked_s(processes, spans)
     own = {line: seconds for line, seconds in by_line.items() if kind_of(line) == "own"}
     of_function: dict[tuple[str, str], float] = {}
     for line, seconds in own.items():
@@ -98,3 +93,21 @@ def worker_code(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> Worke
     function = max(of_function, key=lambda each: of_function[each])
     worst = max((line for line in own if (line.file, line.function) == function), key=lambda line: own[line])
     return WorkerCode(worst, of_function[function] / sum(by_line.values()))
+
+
+def workers_at_work(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> float | None:
+    """Return how many workers were at work on average, computing or waiting for a file; None where none was noted."""
+    if not any(each.process.is_worker for each in processes):
+        return None
+    return sum(_worked_s(processes, spans).values()) / length_s(spans)
+
+
+def _worked_s(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> dict[Frame, float]:
+    """Return the seconds of all workers by line, while they were at work."""
+    by_line: dict[Frame, float] = {}
+    for each in processes:
+        if each.process.is_worker:
+            rows, share = each.within(spans)
+            for line, seconds in each.by_line(rows, each.seconds(rows) * share).items():
+                by_line[line] = by_line.get(line, 0.0) + seconds
+    return by_line

@@ -15,7 +15,7 @@ from gpu_report.analyse.signals.call_growth import CallGrowth, call_growth
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, idle_stacks
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
-from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work, worker_code
+from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work, worker_code, workers_at_work
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.other_programs import Program, typical_programs
 from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
@@ -108,10 +108,18 @@ class SignalsIndex:
         if key not in self._lasting:
             whole = self._of(gpu, (steady[0][0], steady[-1][1]), steady)
             host, own = whole.host.only_steady(), whole.own.only_steady()
-            code = worker_code(self._feeding(gpu), steady)
+            feeding = self._feeding(gpu)
+            code, at_work = worker_code(feeding, steady), workers_at_work(feeding, steady)
             layer = self.longest_layer(gpu, steady)
             self._lasting[key] = replace(
-                whole, host=host, own=own, kernel=(), worker_code=code, own_layer=layer, is_lasting=True
+                whole,
+                host=host,
+                own=own,
+                kernel=(),
+                worker_code=code,
+                workers_at_work=at_work,
+                own_layer=layer,
+                is_lasting=True,
             )
         return self._lasting[key]
 

@@ -365,6 +365,18 @@ def test_a_larger_batch_gets_the_workers_that_feed_it():
     assert all(not a.also for finding in analyse(enough).findings for a in finding.advice)
 
 
+def test_workers_that_wait_for_files_can_feed_no_more_than_those_that_compute():
+    """Two of eight workers compute half of the time, and wait for files in the rest of it."""
+    reads = [process((0, LASTS_S, (READS, LOOP)), role="worker", pid=pid) for pid in (2, 3)]
+    run = launch_bound_run(batch=32, workers_pct=100.0)
+    plain, waiting = (
+        loading_of(each, 0.0)
+        for each in (run, dataclasses.replace(run, stacks=(process((0, LASTS_S, TRAINS)), *reads)))
+    )
+    assert Batches(*plain, 32, 64).loader_s(64) == pytest.approx(20 * 1 / 8)
+    assert Batches(*waiting, 32, 64).loader_s(64) == pytest.approx(20 * 2 / 8)
+
+
 def loading_of(run, rest_s=20.0):
     """Return what larger batches are worked out from: the settings, epochs of 20 s, and the signals."""
     context = build_context(run, Options())

@@ -7,7 +7,7 @@ from support.samples import run_of
 from support.stacks import LOOP, READ, READS, RESTS, TRAINER, TRAINS, WAITS, process, series
 
 from gpu_report.analyse.signals.idle_stacks import idle_stacks
-from gpu_report.analyse.signals.loader_work import loader_work, worker_code
+from gpu_report.analyse.signals.loader_work import loader_work, worker_code, workers_at_work
 from gpu_report.analyse.signals.stack_notes import called_by_yolo, launches, line_of, location_of
 from gpu_report.model import Frame
 
@@ -53,6 +53,17 @@ def test_the_users_function_that_takes_the_workers_time_is_known_though_nothing_
     code = worker_code(stacks, [(0, 20)])
     assert (code.line, code.share) == (parses[1][0], pytest.approx(0.75))
     assert worker_code(stacks, [(12, 16)]) is None
+
+
+def test_how_many_workers_are_at_work_counts_those_that_wait_for_what_they_read():
+    """One reads for half of the time and rests, one waits for a lock all the time."""
+    main = process((0, 20, TRAINS))
+    two = (
+        process((0, 10, LOADS), (10, 20, RESTS), role="worker 0", pid=2),
+        process((0, 20, LOCKED), role="worker 1", pid=3),
+    )
+    assert workers_at_work(idle_stacks(run_with(main, *two), [series(*[100] * 20)]), [(0, 20)]) == pytest.approx(1.5)
+    assert workers_at_work(idle_stacks(run_with(main), [series(*[100] * 20)]), [(0, 20)]) is None
 
 
 TORCH = "/venv/lib/python3.11/site-packages/torch/"

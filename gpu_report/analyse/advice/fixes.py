@@ -137,7 +137,7 @@ def _with_more_workers(batches: Batches, most: float, best_s: float) -> Fix | No
     """Offer a larger batch together with the workers that feed it, where that is faster than an epoch of `best_s`."""
     settings, signals = batches.settings, batches.signals
     workers_most = _most_workers(settings, signals)
-    if not settings.workers or workers_most is None or workers_most <= settings.workers:
+    if not settings.workers or workers_most is None or workers_most <= settings.workers or not batches.workers_compute:
         return None
     found = batches.fed_by(workers_most).worth_trying(most)
     workers = settings.workers if found is None else batches.workers_for(found[0], workers_most)

@@ -113,10 +113,23 @@ class Batches:
 
         By how many are at work, where stacks say it: their CPU says nothing of what they wait for.
         """
-        signals, images = self.signals, self.settings.images
-        computing = (signals.within("workers_cpu_pct") or 0.0) / 100
-        at_work = max(computing, (signals.workers_at_work or 0.0) * self.settings.ranks)
-        return at_work * self.limit.epoch_s_now / images if images else 0.0
+        images = self.settings.images
+        return max(self._computing, self._at_work) * self.limit.epoch_s_now / images if images else 0.0
+
+    @property
+    def workers_compute(self) -> bool:
+        """Tell whether workers at work mostly compute: what they wait for may not answer more of them any faster."""
+        return self._computing >= th.WORKERS_COMPUTE * self._at_work
+
+    @property
+    def _computing(self) -> float:
+        """Return the cores that the workers of all ranks keep busy, 0 where that is not known."""
+        return (self.signals.within("workers_cpu_pct") or 0.0) / 100
+
+    @property
+    def _at_work(self) -> float:
+        """Return how many workers of all ranks are at work, as in the one whose stacks are known; 0 without them."""
+        return (self.signals.workers_at_work or 0.0) * self.settings.ranks
 
 
 def outweighed_by(settings: RunSettings, signals: IntervalSignals, rest: float) -> str:

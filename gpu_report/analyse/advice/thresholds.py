@@ -25,6 +25,7 @@ READY_BATCHES = 2  # that each worker has at the start of an epoch, at most, whe
 # Of an image to train, what is computed on pixels of imgsz, in times that decoding as many takes: to validate, half of
 # it. In a validation of one batch an image took 0.4 to 0.65 of that to train (640 px), 1.4 times it of 4000 px (H200).
 AUGMENTING = 6.0
+WORKERS_COMPUTE = 0.7  # of the workers at work, on cores: 0.86 to 1.2 where images lie in memory, 0.5 of slow storage
 WAITS_LEAST = 1.1  # times as fast without waits for data: some steps wait in healthy trainings, too
 CACHE_NEEDS = 2.0  # ultralytics refuses to cache images unless twice their size is free
 # Launching an optimiser's step, in forward and backward passes: YOLO26n on an H200 takes 52 ms a batch of 4 (a step in

@@ -375,6 +375,7 @@ def test_workers_that_wait_for_files_can_feed_no_more_than_those_that_compute():
     )
     assert Batches(*plain, 32, 64).loader_s(64) == pytest.approx(20 * 1 / 8)
     assert Batches(*waiting, 32, 64).loader_s(64) == pytest.approx(20 * 2 / 8)
+    assert (Batches(*plain, 32, 64).workers_compute, Batches(*waiting, 32, 64).workers_compute) == (True, False)
 
 
 def loading_of(run, rest_s=20.0):

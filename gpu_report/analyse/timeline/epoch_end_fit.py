@@ -42,6 +42,7 @@ PAUSE_DRIFT = 0.15  # price, in contradicted seconds a row, of a second between 
 PAUSE_OUTVOTED_S = 1.0  # the most contradicted seconds with which one row may vote on the length it shares with others
 PAUSE_ROWS_AT_ONCE = 2000  # a table of lengths by rows: 3 MB at a time, however long the run
 GPUS_ENOUGH = 4  # of a training, whose readings are looked at: more tell nothing else
+SPARSE_S = 2.0  # readings so far apart leave gaps: the driver's sampling period is 1/6 to 1 s
 FINE_S = 0.5  # readings this close or closer are the driver's own: of a checkpoint they tell most
 SHORT_READINGS = 3.0  # a validation of so many readings of power or fewer has none that is of it alone
 # Of the power of training, above the least, what a validation takes that is over before power is read: 0.1 to 0.45 on
@@ -210,7 +211,11 @@ class _Fit:
             []
             if unclear
             else [
-                _cost(signal, levels, neither_from=max(neither, NOISE / levels.separation)) for signal, levels in apart
+                replace(
+                    _cost(signal, levels, neither_from=max(neither, NOISE / levels.separation)),
+                    weight=_weight(signal, levels, at[representative], found.validation_s),
+                )
+                for signal, levels in apart
             ]
         )
         # theory of change points: their place is known to the square of spread over step, in readings (Hinkley 1970)
@@ -271,6 +276,21 @@ def _cost(signal: Signal, levels: Levels, *, neither_from: float = math.inf) -> 
     part = np.clip(part, 0.0, 1.0)
     work, paused = (np.concatenate([[0.0], np.cumsum(each**2 * hold)]) for each in (1 - part, part))
     return _Costs(signal.begins_s, work, paused, min(levels.separation, SEPARATION_AT_MOST), signal.interval_s)
+
+
+def _weight(signal: Signal, levels: Levels, rows_s: Floats, validation_s: float) -> float:
+    """Return how much a signal has to say: its separation, of readings far apart by their scatter in validations.
+
+    Utilisation is of a moment, and power of a second: between two batches of a validation it may be 0 or 100 %, which
+    the usual epoch, a median over all of them, does not show.
+    """
+    if signal.interval_s < SPARSE_S:
+        return min(levels.separation, SEPARATION_AT_MOST)
+    t_s = signal.begins_s[:-1]
+    ends = np.minimum(np.searchsorted(rows_s, t_s), len(rows_s) - 1)
+    inside = (t_s > rows_s[ends] - validation_s) & (t_s + signal.interval_s < rows_s[ends])
+    scatter = float(np.std(signal.values[inside])) if inside.any() else 0.0
+    return min(abs(levels.train - levels.validation) / max(levels.spread, scatter), SEPARATION_AT_MOST)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,8 @@ import pytest
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
-from gpu_report.model import RecordedEvent
+from gpu_report.analyse.build_context import build_context
+from gpu_report.model import Options, RecordedEvent
 
 
 def run_of(epochs=6, train=20, validation=4, checkpoint=2, startup=10, args=None, interval_s=1.0, **more):
@@ -260,3 +261,17 @@ def test_a_run_that_stopped_early_ends_in_its_final_evaluation():
     stopped = dataclasses.replace(run, recording=dataclasses.replace(run.recording, exit_code=0))
     assert analyse(stopped).phases[-1].name == "final evaluation"
     assert analyse(run).phases[-1].name in {"train", "checkpoint"}
+
+
+def test_validations_that_shrink_are_as_long_as_power_tells_where_utilisation_is_of_moments():
+    """Their batches take seconds: a reading each 5 s is 0 or 100 %, and their power is even."""
+    random, util, power, rows, lengths = np.random.default_rng(3), [0.0] * 6, [40.0] * 6, [], []
+    for number in range(1, 21):
+        lengths.append(5.0 * round((40 + 160 * 0.8**number) / 5))
+        validated = round(lengths[-1] / 5)
+        util += [95.0] * 100 + [100.0 * (value < 0.4) for value in random.random(validated)]
+        power += [250.0] * 100 + [150.0] * validated
+        rows.append((number, 5.0 * len(util)))
+    run = make_run(util + [95.0] * 20, interval_s=5.0, rows=rows, quantities={"power_w": power + [250.0] * 20})
+    ends = build_context(run, Options()).epoch_ends.all[1:]
+    assert [end.validation_s for end in ends] == pytest.approx(lengths[1:], abs=12)

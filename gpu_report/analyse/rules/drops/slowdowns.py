@@ -19,6 +19,7 @@ from gpu_report.analyse.timeline.trainings import later_starts
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, intersect, length_s, minus, union
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
+from gpu_report.analyse.timeseries.thresholds import OUTLIER_SIBLINGS
 from gpu_report.catalogue import CAUSES, RULES
 from gpu_report.model import Advice, Cause, Finding, Options
 from gpu_report.wording import fall_words, length
@@ -28,6 +29,8 @@ PIECES_SHARE = 0.67  # of a fall: drops that make up more of it are the event
 MEANS_S = 20.0  # three of them are a minute, and a GPU that waits for data has had dozens of batches in each
 HALF = 0.5  # of training: a fall for its loader that came and went is less
 SCATTERS_OVER_S = 300.0  # of means before a fall: fewer do not say how far they scatter
+# Of a fall that is told though nothing explains it: as long as makes a drop a new state, and by a fifth, as epochs are.
+LASTED_S, LASTED_PERCENT = 300.0, 20.0
 LASTING = frozenset({"starved", "slow-epoch", "data-wait-growing"})
 ARRIVES_SLOWLY = frozenset({"input-latency", "input-stalled"})
 
@@ -37,11 +40,18 @@ def slowdowns(context: Context) -> list[Finding]:
 
     Cores that others take leave a training half of its throughput, and so no drop. Without a cause beside it,
     utilisation that is a third lower is what a change of work looks like, too. One that holds drops is told anyway:
-    they are pieces of it (`without_parts`).
+    they are pieces of it (`without_parts`). So is one that came and went, for a change of work stays.
     """
     beside = (_finding(context, fall, th.SLOWED_CONFIDENCE) for fall in context.cached(_falls))
-    around = (_finding(context, fall, 0.0) for fall in context.cached(_around_drops))
-    return [finding for finding in (*beside, *around) if finding is not None]
+    found = [finding for finding in beside if finding is not None]
+    for falls in (context.cached(_lasting), context.cached(_around_drops)):
+        others = [_finding(context, fall, 0.0) for fall in falls if not any(_is_in(fall, each) for each in found)]
+        found += [finding for finding in others if finding is not None]
+    return found
+
+
+def _is_in(fall: Drop, found: Finding) -> bool:
+    return fall.gpu == found.gpu and fall.start_t_s < found.end_t_s and found.start_t_s < fall.end_t_s
 
 
 def beside_slow_loading(context: Context) -> Context:
@@ -68,7 +78,11 @@ def without_parts(found: Sequence[Finding]) -> list[Finding]:
     kept = [each for each in found if each.rule != "slowdown" or not any(_is_part(each, of) for of in lasting)]
     pieces = {id(f): [d for d in kept if RULES[d.rule].drop and _is_piece(d, f)] for f in kept if f.rule == "slowdown"}
     left_out = {id(drop) for mine in pieces.values() for drop in mine}
-    left_out |= {id(f) for f in kept if f.rule == "slowdown" and not pieces[id(f)] and not _is_explained(f)}
+    left_out |= {
+        id(f)
+        for f in kept
+        if f.rule == "slowdown" and not pieces[id(f)] and not _is_explained(f) and f.duration_s < LASTED_S
+    }
     return [each for each in kept if id(each) not in left_out]
 
 
@@ -123,7 +137,73 @@ def _around_drops(context: Context) -> list[Drop]:
     """
     seconds = max(_many_readings_s(context), MEANS_S)
     falls = _unexplained(context, _falls_of_means(context, _options(context), seconds))
-    return [fall for fall in falls if _trains(context, fall) and _goes_beyond_drops(context, fall)]
+    kept = [fall for fall in falls if _trains(context, fall) and not _ends_with_row(context, fall)]
+    return [fall for fall in kept if _goes_beyond_drops(context, fall)]
+
+
+def _lasting(context: Context) -> list[Drop]:
+    """Return the falls of LASTED_PERCENT or more that came and went, in trainings without callbacks.
+
+    Where batches are counted, `slow_parts` tells of them; where training and validation look alike, nothing does.
+    """
+    if context.throughput is not None or context.too_coarse:
+        return []
+    options = replace(context.options, drop_percent=LASTED_PERCENT)
+    seconds = max(_many_readings_s(context), LASTED_S / LOW_READINGS)
+    falls = [fall for fall in _falls_of_means(context, options, seconds) if _is_beyond_scatter(context, fall, seconds)]
+    return [fall for fall in _unexplained(context, falls) if _came_and_went(context, fall)]
+
+
+def _is_beyond_scatter(context: Context, fall: Drop, seconds: float) -> bool:
+    """Tell whether a fall is far from the means of all training beside it: a GPU that waits has any at some time."""
+    series = context.series_of(fall.gpu)
+    trains = context.trains[context.series.index(series)]
+    means, (in_training,) = in_blocks(series, seconds, trains)
+    beside = in_training & ((means.t_s < fall.start_t_s) | (means.t_s >= fall.end_t_s))
+    typical, far = tolerance(means.util_pct[beside].astype(float), 0.0, 0.0)
+    return fall.mean_pct <= typical - far
+
+
+def _came_and_went(context: Context, fall: Drop) -> bool:
+    """Tell whether a fall lasted for LASTED_S in training, and utilisation was about as before for as long after it.
+
+    One that ends with a row of results.csv may be a validation that readings did not tell from training, and any may
+    be one where no epochs are known.
+    """
+    if fall.duration_s < LASTED_S or not _trains(context, fall) or _ends_with_row(context, fall):
+        return False
+    if _is_of_drop(context, fall) or _is_of_epochs(context, fall):
+        return False
+    series = context.series_of(fall.gpu)
+    trains = context.trains[context.series.index(series)]
+    after = series.between(fall.end_t_s, np.inf)
+    seconds = series.weight_s[after] * trains[after]
+    seconds = np.where(np.cumsum(seconds) <= LASTED_S, seconds, 0.0)
+    if seconds.sum() < LASTED_S / 2:
+        return False
+    return float(np.average(series.util_pct[after], weights=seconds)) >= (fall.level_pct + fall.mean_pct) / 2
+
+
+def _is_of_drop(context: Context, fall: Drop) -> bool:
+    """Tell whether one drop makes up so much of a fall that it is the event."""
+    inside = [length_s(intersect([fall.span], [drop.span])) for drop in context.drops if _meet(fall, drop)]
+    return max(inside, default=0.0) >= PIECES_SHARE * fall.duration_s
+
+
+def _is_of_epochs(context: Context, fall: Drop) -> bool:
+    """Tell whether a fall holds so many of many epochs that these stand out beside the others."""
+    rows = [each.row for each in context.epoch_ends.all]
+    held = sum(fall.start_t_s <= (row.start_t_s + row.row_t_s) / 2 < fall.end_t_s for row in rows)
+    return held >= th.LASTING_EPOCHS and len(rows) - held >= OUTLIER_SIBLINGS
+
+
+def _ends_with_row(context: Context, fall: Drop) -> bool:
+    """Tell whether a fall within an epoch ends with its row, or with the checkpoint after it."""
+    edge_s = context.epoch_ends.edge_s
+    over = [each for each in context.epoch_ends.all if each.row.row_t_s - edge_s <= fall.end_t_s]
+    if not over or fall.start_t_s <= over[-1].row.start_t_s:
+        return False
+    return fall.end_t_s - over[-1].row.row_t_s <= (over[-1].checkpoint_s or 0.0) + edge_s
 
 
 def _trains(context: Context, fall: Drop) -> bool:

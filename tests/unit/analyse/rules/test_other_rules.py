@@ -459,6 +459,30 @@ def test_low_readings_far_apart_that_chance_puts_beside_each_other_are_no_slowdo
     assert [fall.duration_s for fall in found(util)] == [pytest.approx(3000, rel=0.1)]
 
 
+def waited(percent, seconds, validation=0):
+    """Return three epochs of 50 min without callbacks, in the second of which the GPU was less busy for a while."""
+    epoch = (95, 3000 - validation), (60, validation)
+    second = (95, 900), (percent, seconds), (95, 2100 - seconds - validation), (60, validation)
+    rows = [(number, 10 + 3000 * number) for number in (1, 2, 3)]
+    run = make_run(readings((0, 10), *epoch, *second, *epoch), rows=rows)
+    return dataclasses.replace(run, yolo_runs=(YoloRun(1, None, {"val": validation > 0}, "recorded", None),))
+
+
+def test_a_fall_of_minutes_that_came_and_went_is_told_though_its_cause_is_unknown():
+    (found,) = findings(waited(70, 1200), "slowdown")
+    assert (found.start_t_s, found.duration_s) == (pytest.approx(3910, abs=20), pytest.approx(1200, abs=30))
+    assert found.cause.name == "unexplained"
+
+
+@pytest.mark.parametrize(
+    "run",
+    [waited(70, 2100), waited(70, 200), waited(80, 1200), waited(95, 10, validation=400), waited(0, 1200)],
+    ids=["to the end of its epoch", "short", "small", "a validation", "a drop"],
+)
+def test_what_may_be_a_validation_is_short_small_or_a_drop_is_none(run):
+    assert findings(run, "slowdown") == []
+
+
 def test_a_drop_is_no_slowdown_as_well():
     run = slowed_run(percent=30)
     assert (len(findings(run, "drop")), findings(run, "slowdown")) == (1, [])

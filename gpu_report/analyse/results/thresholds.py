@@ -41,3 +41,7 @@ OTHERS_CORES_SHARE = 0.2
 # Of a training on the CPU: other programs took so many of the cores (0 to 1), and so many were in use in all.
 OTHERS_MOST_CORES, ALL_CORES = 0.5, 0.95
 BETWEEN_CALLS_SHARE = 0.1  # of a model's time, in one line of the user's between its calls: less is no news
+
+# A start-up that a healthy training has, too, is worth a sentence: minutes, and a fifth of what was recorded. It is
+# paid once, and of a short look at a long training it is most.
+LONG_START_SHARE, LONG_START_S = 0.2, 300.0

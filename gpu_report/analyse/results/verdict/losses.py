@@ -6,6 +6,7 @@ import numpy as np
 
 from gpu_report.analyse.busy_in_training import Busy, saw_training
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.lead import Lead
 from gpu_report.analyse.results.verdict.what_happened import has_problems
 from gpu_report.analyse.results.verdict.work import (
@@ -41,6 +42,7 @@ def largest_loss(
     """
     lost = sorted((r for r in ledger if r.name not in {"work", "idle", "unmeasured"}), key=lambda r: -r.gpu_seconds)
     if trained is None or trained[0] >= HEALTHY_PCT or not lost:
+        yield from _long_start(context, ledger)
         return
     startup = f"Start-up took {100 * lost[0].share:.0f} % of the GPU time" if lost[0].name == "startup" else ""
     most = next((row for row in lost if not CAUSES[row.name].paid_once), None)
@@ -66,6 +68,15 @@ def largest_loss(
     first = "Largest loss" if is_largest else "Besides"
     text = f"{first}: {what}, {length(most.gpu_seconds)} ({100 * most.share:.0f} % of the GPU time)."
     yield Sentence("largest loss", text, about=most.name)
+
+
+def _long_start(context: Context, ledger: Sequence[LedgerRow]) -> Iterator[Sentence]:
+    """Yield how long the start-up of a healthy training was, where that was minutes, and much of the recording."""
+    share = sum(row.share for row in ledger if row.name == "startup")
+    took_s = sum(end - start for start, end in context.activity.startups)
+    if share >= th.LONG_START_SHARE and took_s >= th.LONG_START_S:
+        text = f"Start-up took {length(took_s)} ({100 * share:.0f} % of the GPU time)."
+        yield Sentence("largest loss", text, about="startup")
 
 
 def _mentioned_s(findings: Sequence[Finding], lost: Sequence[LedgerRow]) -> float:

@@ -149,6 +149,13 @@ def test_the_one_gpu_of_several_that_trained_is_named():
     assert analyse(run).verdict.text.startswith("Nothing to fix: GPU 0 was busy 90 % of")
 
 
+@pytest.mark.parametrize(("start_s", "said"), [(600, "Start-up took 10 min (33 % of the GPU time)."), (200, "")])
+def test_a_long_start_is_said_of_a_healthy_training(start_s, said):
+    text = analyse(make_run(readings((0, start_s), (90, 1200)), rows=[(1, start_s + 1200)])).verdict.text
+    assert text.startswith("Nothing to fix: ")
+    assert ("Start-up" in text, said in text) == (bool(said), True)
+
+
 def held_up(seconds):
     """Return three epochs seen from outside, in which the GPU stood still for `seconds` of each 60."""
     util = [2.0 if t % 60 < seconds else 95.0 for t in range(0, 3630, 15)]

@@ -155,9 +155,20 @@ def _begin(found: tuple[Sequence[TrainedEpoch], Sequence[TrainedEpoch]]) -> floa
     return found[0][0].span[0]
 
 
-def slow_training(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequence[TrainedEpoch]) -> Finding:
-    """Return what slow epochs, or parts of them, came to beside their siblings, and why."""
-    typical_s, took_s = median(epoch.train_s for epoch in siblings), median(epoch.train_s for epoch in slow)
+def slow_training(
+    context: Context,
+    slow: Sequence[TrainedEpoch],
+    siblings: Sequence[TrainedEpoch],
+    typical_s: float | None = None,
+) -> Finding:
+    """Return what slow epochs, or parts of them, came to beside their siblings, and why.
+
+    What a sibling takes is their median, or `typical_s` where most of them may be slow.
+    """
+    typical_is = "median of the other epochs" if typical_s is None else "what the fastest quarter of such parts takes"
+    if typical_s is None:
+        typical_s = median(epoch.train_s for epoch in siblings)
+    took_s = median(epoch.train_s for epoch in slow)
     cost_s = sum(epoch.train_s - typical_s for epoch in slow)
     which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of epochs {slow[0].epoch} to {slow[-1].epoch}"
     rest = _nearest(siblings, slow)
@@ -177,7 +188,7 @@ def slow_training(context: Context, slow: Sequence[TrainedEpoch], siblings: Sequ
         phase="train",
         evidence=(
             Evidence("training took" if len(slow) == 1 else "training took (median)", took_s, "s"),
-            Evidence("typical (median of the other epochs)", typical_s, "s", TYPICAL_KEY, "typical"),
+            Evidence(f"typical ({typical_is})", typical_s, "s", TYPICAL_KEY, "typical"),
             Evidence("lost in all", cost_s, "s", key=SLOW_COST_KEY),
             *changed(context, rest, slow, ("typical", "then"), reference="typical of next"),
             *(why.evidence if why is not None else ()),

@@ -9,7 +9,7 @@ import numpy as np
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch
-from gpu_report.analyse.rules.epochs.slow_epochs import TYPICAL_KEY, in_a_row, merged, slow_training
+from gpu_report.analyse.rules.epochs.slow_epochs import in_a_row, merged, slow_training
 from gpu_report.analyse.timeline.throughput import Throughput
 from gpu_report.model import Finding
 from gpu_report.wording import brief_length
@@ -65,13 +65,18 @@ def _cut(throughput: Throughput, epoch: TrainedEpoch, count: int) -> Iterator[Tr
 def _slow(parts: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> Iterator[Sequence[TrainedEpoch]]:
     """Yield stretches of parts that took PART_SHARE longer than the fastest quarter at least, and cost minutes."""
     took_s = np.array([part.train_s for part in parts])
-    typical_s = float(np.quantile(took_s, th.UNDISTURBED_QUANTILE))
+    typical_s = _undisturbed_s(parts)
     for stretch in in_a_row(parts, took_s >= (1 + th.PART_SHARE) * typical_s):
         longer_s = sum(part.train_s - typical_s for part in stretch)
         known_s = sum(held_up.seconds_in(part.span) for part in stretch)
         enough = len(stretch) >= th.LASTING_EPOCHS and longer_s >= th.PARTS_COST_S
         if enough and known_s < th.EXPLAINED_SHARE * longer_s:
             yield stretch
+
+
+def _undisturbed_s(parts: Sequence[TrainedEpoch]) -> float:
+    """Return what a part takes where nothing holds it up: most may be held up, where a training is short."""
+    return float(np.quantile([part.train_s for part in parts], th.UNDISTURBED_QUANTILE))
 
 
 def _is_told(part: Sequence[TrainedEpoch], finding: Finding) -> bool:
@@ -81,12 +86,12 @@ def _is_told(part: Sequence[TrainedEpoch], finding: Finding) -> bool:
 
 
 def _of_part(context: Context, part: Sequence[TrainedEpoch], siblings: Sequence[TrainedEpoch]) -> Finding:
-    finding = slow_training(context, part, siblings)
+    typical_s = _undisturbed_s(siblings)
+    finding = slow_training(context, part, siblings, typical_s)
     took_s, first, last = sum(each.train_s for each in part), part[0].epoch, part[-1].epoch
-    typical_s = len(part) * next(each.value or 0.0 for each in finding.evidence if each.key == TYPICAL_KEY)
     where = f"epoch {first}" if first == last else f"epochs {first} to {last}"
     text = f"Training went slower for {brief_length(took_s)} in {where}: the same batches typically take"
-    return replace(finding, summary=f"{text} {brief_length(typical_s)}")
+    return replace(finding, summary=f"{text} {brief_length(len(part) * typical_s)}")
 
 
 def _in_words(finding: Finding) -> Finding:

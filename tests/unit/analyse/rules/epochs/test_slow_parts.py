@@ -55,6 +55,11 @@ def test_several_such_stretches_are_one_finding():
     assert len(found.occurrences) == 3
 
 
+def test_what_slows_most_of_a_training_is_held_against_what_it_can_do():
+    (found,) = slow_in(trained((3500, 14_000)))
+    assert found.number(SLOW_COST_KEY) == pytest.approx((found.duration_s - 80) / 2, rel=0.05)
+
+
 @pytest.mark.parametrize(
     ("slow", "times"),
     [((), 1.0), (((4000, 4200),), 2.0), (((4000, 7000),), 1.15), (((0, 3000),), 2.0)],

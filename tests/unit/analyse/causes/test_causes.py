@@ -319,7 +319,7 @@ def test_processes_that_stop_together_stop_for_a_part_of_the_time(part, said):
     found = main_process.trainer_stopped(given)
     assert (found is not None) == said
     if found:
-        assert [each.short for each in found.advice] == ["Find who paused the training (Ctrl-Z, `kill -STOP`)"]
+        assert [each.short for each in found.advice] == ["Find who paused the training"]
 
 
 def test_a_stopped_worker_is_no_stopped_training():

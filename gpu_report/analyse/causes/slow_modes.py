@@ -7,6 +7,7 @@ from gpu_report.analyse.causes.candidate import Candidate
 from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.causes.main_process import launch_bound, launches_too_much, main_process_bound
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.thresholds import MUCH_SHARE
 from gpu_report.model import Advice, SettingLocation
 from gpu_report.wording import setting_location_words
 
@@ -43,6 +44,10 @@ SLOW_MODES: Mapping[str, SlowMode] = {
         "torch noted the stack of each allocation (`_record_memory_history`)",
         "Remove `torch.cuda.memory._record_memory_history()`",
     ),
+    "sync_bn": SlowMode(
+        "each norm waited for the other ranks (`SyncBatchNorm`)",
+        "Train without `SyncBatchNorm`",
+    ),
     "profile_function": SlowMode("a profiler followed each call in Python", "Train without a Python profiler"),
     "tracemalloc": SlowMode("Python traced each allocation (`tracemalloc`)", "Turn off `tracemalloc`"),
     "frequent_gc": SlowMode(
@@ -52,6 +57,7 @@ SLOW_MODES: Mapping[str, SlowMode] = {
 
 
 TRIES = frozenset({"cudnn_benchmark"})  # each size but once: it is no reason for steps of the usual length
+SYNCED = frozenset({"sync_bn"})  # by stacks: what it costs depends on the model, and on the way between the GPUs
 PROFILED = frozenset({"profile_function"})  # PyTorch's profiler sets one, to know the stacks
 
 
@@ -69,7 +75,8 @@ def slowed_by_mode(signals: IntervalSignals) -> Candidate | None:
 def modes_that_slow(signals: IntervalSignals) -> frozenset[str]:
     """Return what was switched on that slows steps such as these."""
     by_profiler = PROFILED if "torch_profiler" in signals.slow_modes else frozenset[str]()
-    return signals.slow_modes - by_profiler - (frozenset() if launches_too_much(signals) else TRIES)
+    synced = SYNCED if signals.synced_norms >= MUCH_SHARE else frozenset[str]()
+    return (signals.slow_modes | synced) - by_profiler - (frozenset() if launches_too_much(signals) else TRIES)
 
 
 def switch_off(name: str, places: Sequence[SettingLocation]) -> Advice:

@@ -39,7 +39,8 @@ class IntervalSignals:
     `loader` is what the workers did in it, or in all of its training, while that waited; None where it was not noted.
     `worker_code` is the user's function in which the workers were longest in all of its training, `workers_at_work` how
     many of this GPU's were at work then, on average, computing or waiting; None where that was not noted.
-    `own_layer` is the layer of the user's in which the main process was longest in all of its training.
+    `own_layer` is the layer of the user's in which the main process was longest in all of its training, `synced_norms`
+    the share (0 to 1) of its forward passes in which norms exchanged with other ranks.
     `is_lasting` says that it is all of a training's steady state, with nothing else to compare it with, and
     `waits` that its host rows are only those of an interval in which the trainer waited.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
@@ -78,6 +79,7 @@ class IntervalSignals:
     worker_code: WorkerCode | None = None
     workers_at_work: float | None = None
     own_layer: OwnLayer | None = None
+    synced_norms: float = 0.0
     busy_thread: BusyThread | None = None
     other_programs: Sequence[OtherProgram] = ()
     typical_programs: Mapping[Program, float] = field(default_factory=dict)

@@ -111,6 +111,7 @@ class SignalsIndex:
             feeding = self._feeding(gpu)
             code, at_work = worker_code(feeding, steady), workers_at_work(feeding, steady)
             layer = self.longest_layer(gpu, steady)
+            synced = max((each.synced_share(steady) for each in self._habits_of(gpu)), default=0.0)
             self._lasting[key] = replace(
                 whole,
                 host=host,
@@ -119,6 +120,7 @@ class SignalsIndex:
                 worker_code=code,
                 workers_at_work=at_work,
                 own_layer=layer,
+                synced_norms=synced,
                 is_lasting=True,
             )
         return self._lasting[key]

@@ -12,7 +12,7 @@ from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.cpu_in_place import cpu_in_place
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.signal_table import SignalTable
-from gpu_report.analyse.signals.stack_notes import in_forward_pass, kind_of, own_layer
+from gpu_report.analyse.signals.stack_notes import in_forward_pass, in_synced_norm, kind_of, own_layer
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
 from gpu_report.analyse.timeseries.distinct import PlaceOf
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
@@ -172,6 +172,16 @@ class StackHabits:
         most = max(by, key=lambda each: by[each])
         mine_s = sum(spent for line, spent in by.items() if _function(line) == _function(most))
         return OwnLayer(most, min(mine_s / forward_s, 1.0) if forward_s else 0.0)
+
+    def synced_share(self, spans: Sequence[Span]) -> float:
+        """Return the share (0 to 1) of the model's forward passes in which norms exchange with other ranks."""
+        rows, share = self.stacks.within(spans)
+        numbers, seconds = self.stacks.number[rows], self.stacks.seconds(rows) * share
+        stacks = self.stacks.process.stacks
+        passes = [number for number, stack in stacks.items() if in_forward_pass(stack)]
+        synced = [number for number in passes if in_synced_norm(stacks[number])]
+        forward_s = float(seconds[np.isin(numbers, passes)].sum())
+        return float(seconds[np.isin(numbers, synced)].sum()) / forward_s if forward_s else 0.0
 
     def longest_line(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the line that was noted for longest in some stretches, idle or not, and its share (0 to 1) of them."""

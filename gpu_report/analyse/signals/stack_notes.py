@@ -203,6 +203,16 @@ def in_forward_pass(stack: Stack) -> bool:
     return any(frame.function == "predict" and MODEL.search(frame.file) for frame in stack)
 
 
+BATCH_NORM = re.compile(r"[\\/]torch[\\/]nn[\\/]modules[\\/]batchnorm\.py$")
+EXCHANGES = re.compile(r"[\\/]torch[\\/]nn[\\/]modules[\\/]_functions\.py$")  # what it calls where ranks are several
+
+
+@lru_cache(maxsize=8192)
+def in_synced_norm(stack: Stack) -> bool:
+    """Tell whether a stack lies in a `SyncBatchNorm`, in which ranks exchange what they saw of a batch."""
+    return any(EXCHANGES.search(each.file) for each in stack) and any(BATCH_NORM.search(each.file) for each in stack)
+
+
 def line_of(process: ProcessStacks, number: int) -> Frame | None:
     """Return the line of code of one of a process's stacks, None of a worker that waits for work."""
     return location_of(process.stacks.get(number, ()), of_worker=process.is_worker)

@@ -281,6 +281,13 @@ def test_the_threads_that_a_process_found(folder, monkeypatch):
         assert (told.get("omp_num_threads"), told["torch_threads"]) == (threads, 7)
 
 
+@pytest.mark.parametrize(("kind", "is_synced"), [("SyncBatchNorm", True), ("BatchNorm2d", False)])
+def test_whether_norms_exchange_with_other_ranks(folder, kind, is_synced):
+    trainer = Trainer(folder)
+    trainer.model = Some(modules=lambda: iter([type("Conv2d", (), {})(), type(kind, (), {})()]))
+    assert facts.read(facts.TRAINING, trainer)["synced_norms"] is is_synced
+
+
 def test_the_ways_that_nccl_may_not_take(folder, monkeypatch):
     monkeypatch.setenv("NCCL_P2P_DISABLE", "1")
     monkeypatch.setenv("NCCL_SHM_DISABLE", "0")

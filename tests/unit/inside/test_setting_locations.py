@@ -56,6 +56,7 @@ def lines(source):
         ),
         ("from torch.profiler import profile\nwith profile() as p: ...", [("torch_profiler", 2)]),
         ("def profile(): ...\nprofile()", []),
+        ("import torch\nmodel = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)", [("sync_bn", 2)]),
         ("this is no Python", []),
         ("x = " + "(" * 5000 + ")" * 5000, []),
         ("x = " + "-" * 90_000 + "1", []),
@@ -81,6 +82,7 @@ def test_only_what_is_on_is_looked_for_and_nothing_costs_nothing(monkeypatch):
         ({"torch_threads": 1}, []),
         ({"device": "cpu", "gpus_hidden": True}, ["no_gpu"]),
         ({"device": "cuda:0", "gpus_hidden": False}, []),
+        ({"synced_norms": True}, ["sync_bn"]),
         ({}, []),
     ],
 )

@@ -114,6 +114,7 @@ TRAINING: Mapping[str, Reader] = {
     "patience": lambda t: t.args.patience,
     "time": lambda t: t.args.time,
     "optimizer": lambda t: type(t.optimizer).__name__,
+    "synced_norms": lambda t: any(type(each).__name__ == "SyncBatchNorm" for each in t.model.modules()),
     "parameters": lambda t: sum(p.numel() for p in t.model.parameters()),
     "device": lambda t: str(t.device),
     "gpus_hidden": lambda _: os.environ["CUDA_VISIBLE_DEVICES"].strip() in {"", "-1"},

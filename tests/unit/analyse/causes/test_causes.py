@@ -319,7 +319,7 @@ def test_processes_that_stop_together_stop_for_a_part_of_the_time(part, said):
     found = main_process.trainer_stopped(given)
     assert (found is not None) == said
     if found:
-        assert [each.short for each in found.advice] == ["Find who paused the training"]
+        assert found.advice == (main_process.WHO_PAUSED,)
 
 
 def test_a_stopped_worker_is_no_stopped_training():
@@ -406,7 +406,17 @@ def test_of_one_image_size_kernels_are_tried_once():
 
 
 def test_each_mode_that_callbacks_tell_has_its_words():
-    assert set(SLOW_MODES) == set(facts.SLOW_MODES)
+    assert set(SLOW_MODES) == {*facts.SLOW_MODES, "sync_bn"}  # which stacks show
+
+
+@pytest.mark.parametrize(("share", "is_why"), [(0.6, True), (0.1, False)])
+def test_ranks_that_exchange_in_each_norm_are_late_for_that(share, is_why):
+    """SyncBatchNorm took 0.58 and 0.67 of forward passes, and doubled steps (YOLO26l, batch 64, two H200)."""
+    late = signals(ONE_CORE, gpu={"gpu_util_pct": 47, "sm_active_pct": 24}, is_lasting=True, synced_norms=share)
+    placed = dataclasses.replace(late, setting_locations=(SettingLocation("sync_bn", "/a/norms.py", 9),))
+    explained = explain(placed)
+    assert ("SyncBatchNorm" in explained.cause.explanation) == is_why
+    assert ("Train without `SyncBatchNorm` (norms.py:9)" in [each.short for each in explained.advice]) == is_why
 
 
 PARTLY = IdleLocation(in_loader=0.0, line=LINE, share=0.4, usual=0.3, call=LINE, call_share=0.4)

@@ -48,6 +48,20 @@ def test_a_layer_of_the_users_has_a_share_of_the_forward_pass_with_all_that_it_c
     assert habits((0, 10, other), util=[20] * 10).longest_layer([(0, 10)]) is None
 
 
+NORMS = tuple(
+    Frame(f"/venv/lib/python3.11/site-packages/torch/nn/modules/{file}.py", line, "forward")
+    for file, line in (("_functions", 98), ("batchnorm", 832))
+)
+
+
+def test_norms_that_ranks_exchange_in_have_a_share_of_the_forward_pass():
+    synced = (*NORMS, MODULE, CONV, MODULE, PASS, MODULE, TRAINER)
+    plain, computes = (NORMS[1], *synced[2:]), (CONV, MODULE, PASS, MODULE, TRAINER)
+    found = habits((0, 6, synced), (6, 7, plain), (7, 10, computes), (10, 20, TRAINS), util=[20] * 20)
+    assert found.synced_share([(0, 20)]) == pytest.approx(0.6)
+    assert found.synced_share([(10, 20)]) == 0
+
+
 CALLS = Frame("/venv/lib/python3.11/site-packages/ultralytics/engine/trainer.py", 234, "run_callbacks")
 WRAPPER, FIRST, SECOND = (
     Frame("/home/u/extras.py", line, name) for line, name in ((14, "inner"), (30, "a"), (40, "b"))

@@ -58,6 +58,7 @@ PATTERNS: Mapping[str, SettingPattern] = {
     "profile_function": SettingPattern(calls=("sys.setprofile", "threading.setprofile", "cProfile.Profile")),
     "tracemalloc": SettingPattern(calls=("tracemalloc.start",)),
     "frequent_gc": SettingPattern(calls=("gc.set_threshold",)),
+    "sync_bn": SettingPattern(calls=("SyncBatchNorm.convert_sync_batchnorm",)),
     "affinity": SettingPattern(calls=("os.sched_setaffinity", "Process.cpu_affinity")),
     "threads": SettingPattern(calls=("torch.set_num_threads",), variable="OMP_NUM_THREADS"),
 }
@@ -73,6 +74,7 @@ def switched_on(told: Mapping[str, Any]) -> list[str]:
         *(["no_gpu"] if no_gpu else []),
         *ways,
         *(["tf32"] if in_32_bits else []),
+        *(["sync_bn"] if told.get("synced_norms") else []),
         *(["threads"] if threads > 1 else []),
         *_affinity(),
     ]

@@ -28,22 +28,24 @@ MS = 1000.0
 class CallClock:
     """The call of one predictor that is going on: when it began (0: none is), and the shape of what the model gets."""
 
-    __slots__ = ("begun_s", "largest_px", "model", "shape", "size", "weak")
+    __slots__ = ("begun_s", "image_shape", "model", "shape", "size", "weak")
 
     def __init__(self, model: int) -> None:
         self.model = model
         self.begun_s = 0.0
-        self.largest_px = 0
+        self.image_shape: Any = None
         self.shape: Any = None
         self.size = NO_SHAPE
         self.weak: Any = None
 
     def given(self, images: Any) -> None:
         """Take the first of the images that the model is given next, H x W x C, as ultralytics has read it."""
-        shape = getattr(images[0], "shape", ()) if images.__class__ is list and images else ()
-        if len(shape) >= 2 and max(shape[:2]) > self.largest_px:
-            self.largest_px = int(max(shape[:2]))
-            KNOWN.saw(self.model, self.largest_px)
+        shape: Any = getattr(images[0], "shape", None) if images.__class__ is list and images else None
+        if shape is None or shape == self.image_shape:
+            return
+        self.image_shape = shape
+        if len(shape) >= 2:
+            KNOWN.saw(self.model, int(max(shape[:2])))
 
     def seen(self, tensor: Any) -> None:
         """Take what the model gets next: N x C x H x W."""

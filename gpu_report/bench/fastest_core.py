@@ -10,11 +10,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 LAUNCHES = 100  # operations of a loop: half a millisecond
 LOOPS = 4  # on a core, of which the shortest counts: the first one has cold caches
+SCHEDSTAT = Path("/proc/thread-self/schedstat")  # nanoseconds: on a core, and waiting for one
 MOST_CORES = 16  # that are tried, spread over all: 30 ms
 
 
@@ -63,6 +65,14 @@ class Cores:
         if self._gpu is not None:
             torch.cuda.synchronize(self._gpu)
         return 1000 * (time.perf_counter() - began_s)
+
+
+def waited_s() -> float | None:
+    """Return for how long this thread has waited for a core so far, in seconds; None where the kernel does not say."""
+    try:
+        return int(SCHEDSTAT.read_text(encoding="ascii").split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _move(cores: set[int]) -> bool:

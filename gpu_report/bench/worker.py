@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_report.bench.fastest_core import Cores
+from gpu_report.bench.fastest_core import Cores, waited_s
 from gpu_report.bench.sources import Images, read_images
 from gpu_report.inside.on_path.gpu_report_inside import facts
 from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_and_cut
@@ -142,9 +142,10 @@ class Worker:
         """Make calls one after the other; return their median, and from when to when they count (monotonic clock)."""
         with self._cores.fastest() as place:
             self._call_for(settle_s)
-            start_s = time.monotonic()
+            before_s, start_s = waited_s(), time.monotonic()
             took_s = self._call_for(seconds)
-            turn = {"start_mono_s": start_s, "end_mono_s": time.monotonic(), "calls": len(took_s)}
+            turn: dict[str, Any] = {"start_mono_s": start_s, "end_mono_s": time.monotonic(), "calls": len(took_s)}
+            turn["waited_s"] = _difference(before_s, waited_s())
             return {**turn, "median_ms": 1000 * median(took_s), **place, "loop_after_ms": self._cores.loop_ms()}
 
     def do_boxes(self, images: int, lowest_score: float) -> dict[str, Any]:
@@ -212,6 +213,10 @@ def _versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def _difference(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else after - before
 
 
 def _index(device: str) -> int | None:

@@ -142,7 +142,14 @@ def _loop(turn: object) -> HostLoop | None:
     before, after = (_above_zero(fields.get(name)) for name in ("loop_ms", "loop_after_ms"))
     if before is None or after is None:
         return None
-    return HostLoop((before + after) / 2, _above_zero(fields.get("typical_loop_ms")))
+    return HostLoop((before + after) / 2, _above_zero(fields.get("typical_loop_ms")), _waited_share(fields))
+
+
+def _waited_share(fields: Mapping[str, Any]) -> float | None:
+    waited_s, start_s, end_s = (finite(fields.get(name)) for name in ("waited_s", "start_mono_s", "end_mono_s"))
+    if waited_s is None or start_s is None or end_s is None or end_s <= start_s or waited_s < 0:
+        return None
+    return min(waited_s / (end_s - start_s), 1.0)
 
 
 def _above_zero(value: object) -> float | None:

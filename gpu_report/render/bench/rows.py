@@ -21,6 +21,7 @@ PARTS_HEAD = ("#", "Variant", "Pre-processing", "Inference", "Post-processing", 
 START_HEAD = ("#", "Variant", "Build", "First result", "First call", "Warm-up", "File", "Memory")
 OUTPUTS_HEAD = ("#", "Variant", "Same boxes", "Largest score difference", "mAP50-95", "Compared with")
 SECONDS_MARGIN = 1.1  # over what calls took until now: the next benchmark may be slower
+WAITED_LEAST = 0.01  # of the time: less changes no figure that is shown
 SMALLEST_SCORE = 0.00005  # a smaller difference would read zero
 
 # Of a limit only the quantile counts here.
@@ -134,6 +135,9 @@ def _host(result: BenchResult) -> list[str]:
     if host.typical_share is not None:
         longer = f"{100 * host.typical_share:.0f} % longer"
         said.append(f"The fastest core served each turn: on a typical one the loop took {longer}.")
+    if host.waited_share is not None and host.waited_share >= WAITED_LEAST:
+        waited = f"{100 * host.waited_share:.0f} % of the time"
+        said.append(f"Calls waited for a core {waited}, since it was in use.")
     return said
 
 

@@ -113,3 +113,12 @@ def test_the_loop_runs_on_this_machine_as_it_is():
     before = os.sched_getaffinity(0)
     assert Cores(None).loop_ms() > 0
     assert os.sched_getaffinity(0) == before
+
+
+def test_how_long_a_thread_waited_for_a_core_is_the_kernels_own_count(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SCHEDSTAT", tmp_path / "schedstat")
+    assert module.waited_s() is None
+    (tmp_path / "schedstat").write_text("83000000 1500000000 12\n")
+    assert module.waited_s() == 1.5
+    (tmp_path / "schedstat").write_text("")
+    assert module.waited_s() is None

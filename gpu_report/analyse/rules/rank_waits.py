@@ -10,15 +10,17 @@ from gpu_report.analyse.causes.thresholds import STOPPED_SHARE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import BUSY_WAIT_UTIL_PCT
+from gpu_report.analyse.signals.thresholds import BUSY_WAIT_UTIL_PCT, PHASE_EDGE_S
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, union
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, union
 from gpu_report.catalogue import OTHER_NODE
 from gpu_report.model import Advice, Cause, Evidence, Finding, Interval
 from gpu_report.wording import length
 
 SHORT = "Find the call that not all training processes (ranks) make: `barrier`, `all_reduce`, `all_gather`"
 ADVICE = (Advice(f"{SHORT}. Each rank waits in it until all of them have called it", short=SHORT),)
+LATE_SHORT = "Find which training process (rank) was late to a call of all: `barrier`, `all_reduce`, `all_gather`"
+LATE = (Advice(f"{LATE_SHORT}. Its own output and the code before that call say why", short=LATE_SHORT),)
 OF_ALL_NODES = (
     Advice("Render all nodes as one report, which names the slow rank: `gpu-report render job.html NODE_A NODE_B`"),
 )
@@ -80,10 +82,17 @@ def _finding(context: Context, interval: Interval, late: int | None) -> Finding:
         gpu=interval.gpu,
         evidence=_evidence(signals, power, elsewhere=of_all_nodes),
         cause=Cause("waiting-for-peer", STRONG, _explanation(signals, late, elsewhere=of_all_nodes)),
-        advice=ADVICE if all_wait else OF_ALL_NODES if of_all_nodes else (),
+        advice=_advice_of_all(context, span) if all_wait else OF_ALL_NODES if of_all_nodes else (),
         waited_for=OTHER_NODE if of_all_nodes else "",
         kernel_events=tuple(signals.kernel),
     )
+
+
+def _advice_of_all(context: Context, span: Span) -> tuple[Advice, ...]:
+    """Return what to find where all ranks waited: the one that was late where training went on, else a missing call."""
+    training = context.training_at(span[0])
+    went_on = training is not None and training.span[1] - span[1] > PHASE_EDGE_S
+    return LATE if went_on else ADVICE
 
 
 def _late(context: Context, wait: Interval) -> int | None:

@@ -257,6 +257,10 @@ def test_ranks_that_wait_for_each_other_from_early_on_are_found_by_idle_power():
     quantities = {"power_w": power}
     found = findings(make_run([util, util], rows=[(1, 118)], quantities=quantities), "waiting-for-peer")
     assert [f.summary.partition(" waited ")[0] for f in found] == ["All GPUs of the training"]
+    assert found[0].advice[0].short.startswith("Find the call that not all training processes (ranks) make")
+    then = {"power_w": [120.0] * 10 + [400.0] * 6 + [125.0] * 40 + [400.0] * 64}
+    (went_on,) = findings(make_run([util, util], rows=[(1, 118)], quantities=then), "waiting-for-peer")
+    assert went_on.advice[0].short.startswith("Find which training process (rank) was late")
     assert found[0].duration_s == pytest.approx(104, abs=2)
     steady = {"power_w": [120.0] * 10 + [400.0] * 110}
     assert findings(make_run([util, util], rows=[(1, 118)], quantities=steady), "waiting-for-peer") == []

@@ -145,7 +145,7 @@ function showSoFar(status) {
   if (status.report_error) say("so-far-note", `It could not be made: ${status.report_error}`);
   if (!said || at("so-far").dataset.asOf === said.as_of) return;
   at("so-far").dataset.asOf = said.as_of;
-  say("so-far-note", `As of ${clock(said.as_of)}. It is made anew as the recording goes on, and may change.`);
+  say("so-far-note", `As of ${clock(said.as_of)}. It is updated while the recording runs, and may change.`);
   at("verdict").replaceChildren(...said.verdict.map((text) => paragraph(text)));
   at("findings").replaceChildren(
     ...said.findings.map((finding) => {

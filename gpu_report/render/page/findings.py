@@ -36,6 +36,7 @@ HIGH = 0.8
 AT_MOST = frozenset({"power-cap", "thermal"})  # a slower clock costs no more than its share: not all work needs it
 # Whose length is no news: of a start-up the summary says it, the others last as long as the training.
 LENGTH_SAID = frozenset({"slow-start", "starved", "user-code", "unused-gpu", "long-epoch-ends"})
+NO_BREAK = "\u00a0"  # between a number and its unit
 TITLES_SHOWN = 3  # of the findings that one step is for
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
 
@@ -107,7 +108,9 @@ def _gist(finding: Finding, clock: WallClock, analysis: Analysis, *, is_told: bo
     """Return the cause, where nothing beside it says that, and how long it took: behind a sentence, one itself."""
     cause = cause_words(finding.cause.name) if finding.cause else ""
     says = page_title(finding) in cause or RULES[finding.rule].ending or (not is_told and cause in finding.summary)
-    gist = ", ".join(filter(None, ("" if says else cause, _when(finding, clock, analysis))))
+    when = _when(finding, clock, analysis)
+    is_said = not is_told and bool(when) and when.replace(NO_BREAK, " ") in finding.summary  # as "for 2 h 7 min"
+    gist = ", ".join(filter(None, ("" if says else cause, "" if is_said else when)))
     return gist if is_told else upper_first(gist)
 
 

@@ -142,11 +142,13 @@ def outweighed_by(settings: RunSettings, signals: IntervalSignals, rest: float) 
         return ""
     epoch = SpeedupLimit(LAUNCH_BOUND, 1.0, sys.float_info.min, "", rest_s=rest)
     batches, twice = Batches(settings, epoch, signals, settings.batch, nominal), 2 * settings.batch
-    if batches.loader_s(twice) * th.LEAST_SPEED_UP > 1:
-        return "the data-loader workers could not feed it"
-    if batches.is_worth(batches.epoch_s(twice), 1.0, th.LARGER_BATCH_LEAST):
+    steps_s, loader_s, validation_s = batches.steps_s(twice), batches.loader_s(twice), batches.validation_s(twice)
+    least = th.LARGER_BATCH_LEAST
+    if batches.is_worth(max(steps_s, loader_s) + validation_s, 1.0, least):
         return ""
-    if batches.is_worth(batches.epoch_s(twice) - batches.validation_s(twice), 1.0, th.LARGER_BATCH_LEAST):
+    if batches.is_worth(steps_s + validation_s, 1.0, least):
+        return "the data-loader workers could not feed it"
+    if batches.is_worth(max(steps_s, loader_s), 1.0, least):
         return "validation would be a single batch, which is loaded without workers"
     return "epochs would be hardly faster"
 

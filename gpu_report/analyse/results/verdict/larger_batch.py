@@ -33,13 +33,15 @@ def no_larger_batch(context: Context, finding: Finding, findings: Sequence[Findi
 
 
 def _rest(context: Context, training: Training) -> float:
-    """Return what the ends of a training's epochs took, as a share of its training part: without the first, if any."""
-    mine = [phase for phase in context.phases if phase.name in OF_EPOCHS and training.span[0] <= phase.start_t_s]
-    mine = [phase for phase in mine if phase.end_t_s <= training.span[1]]
-    later = [phase for phase in mine if (phase.epoch or 0) > 1] or mine
-    train_s = sum(phase.end_t_s - phase.start_t_s for phase in later if phase.name == "train")
-    all_s = sum(phase.end_t_s - phase.start_t_s for phase in later)
-    return (all_s - train_s) / train_s if train_s else 0.0
+    """Return what the ends of epochs took, as a share of their training: of those after the first, else 0 (unknown)."""
+    start_s, end_s = training.span
+    later = [
+        (phase.name, phase.end_t_s - phase.start_t_s)
+        for phase in context.phases
+        if phase.name in OF_EPOCHS and (phase.epoch or 0) > 1 and start_s <= phase.start_t_s < end_s
+    ]
+    train_s = sum(seconds for name, seconds in later if name == "train")
+    return sum(seconds for _, seconds in later) / train_s - 1 if train_s else 0.0
 
 
 def _fits_twice(context: Context, gpu: int | None) -> bool:

@@ -431,6 +431,8 @@ def test_a_larger_batch_that_wins_no_more_than_its_estimate_may_be_off_is_not_as
     assert Batches(settings, most_of_an_epoch, signals, 32, 64).worth_trying(64.0) is None
     assert outweighed_by(settings, signals, rest=0.0) == ""
     assert outweighed_by(settings, signals, rest=3.0) == "epochs would be hardly faster"
+    slow_loader = loading_of(launch_bound_run(batch=32, workers_pct=750.0), rest_s=0.0)
+    assert outweighed_by(slow_loader[0], slow_loader[2], rest=0.0) == "the data-loader workers could not feed it"
 
 
 def test_small_steps_that_wait_for_data_besides_get_more_workers():

@@ -149,7 +149,6 @@ def test_long_validations_are_nothing_critical(examined):
     assert [finding for finding in alarms(analysis) if finding.severity == "critical"] == []
 
 
-@pytest.mark.xfail(reason="epochs of fewer than three ticks are not told apart, though the driver's readings are finer")
 def test_the_validations_of_short_epochs_are_told(examined):
     training, analysis = examined("epochs of 2 s")
     assert phase_s(analysis, "validation") == pytest.approx(training.seconds_of("validation"), rel=NEAR)

@@ -5,7 +5,7 @@ played, `play` what it comes to; `support/played_folder.py` writes it as a run f
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ Bools = npt.NDArray[np.bool_]
 Kinds = npt.NDArray[np.intp]
 
 RING_S = 0.2  # distance of the driver's own readings of utilisation
+RING_TRAILS_S = 0.2  # each is of the period before it, which is over when it is stamped (H200)
 RING_FIRST_S, TICK_FIRST_S = 0.1, 0.02
 FIRST_VALIDATION = 1.3  # of the length of the others
 SHORTEST_SHARE = 0.1  # of a validation's usual length, however wide its jitter
@@ -189,7 +190,8 @@ def play(played: Played) -> Training:
     ticks = _readings(played, parts, TICK_FIRST_S + np.arange(int(end_s / interval_s) + 1) * interval_s, random)
     power_w = _power(played, ticks, random)
     ring_s = RING_FIRST_S + np.arange(int(end_s / RING_S)) * RING_S
-    ring = _readings(played, parts, ring_s, random) if played.ring else None
+    ring = _readings(played, parts, ring_s - RING_TRAILS_S, random) if played.ring else None
+    ring = replace(ring, t_s=ring_s) if ring is not None else None
     return Training(played, tuple(parts), tuple(epochs), ticks, power_w, ring)
 
 

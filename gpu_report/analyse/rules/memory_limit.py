@@ -58,16 +58,18 @@ def _finding(context: Context, memory: GpuMemory, spans: list[Span]) -> Finding:
 
 
 def _severity(context: Context, memory: GpuMemory, spans: list[Span], others_mib: float | None) -> Severity:
-    """Return a note where only ends of epochs filled the card with what is the training's own.
+    """Return a note where only ends of epochs filled the card with what is the training's own, or it ended well.
 
-    Each validation has the same batches, so that what fitted once fits again; batches of training vary. Seen from
-    outside, the edges of an end are known to a reading.
+    Each validation has the same batches, so that what fitted once fits again; batches of training vary, but in all of
+    its epochs they fitted. Seen from outside, the edges of an end are known to a reading.
     """
     ends = union([phase.span for phase in context.phases if phase.name in AT_EPOCH_END])
     edge_s = (1 + READING_SLACK) * context.series_of(memory.gpu).interval_s
     trained = any(end - start >= max(th.NEAR_LIMIT_S, edge_s) for start, end in minus(spans, ends))
     torn = _retries(context, memory.gpu, spans[-1][1])
-    return "warning" if trained or others_mib or torn else "info"
+    training = context.training_at(spans[-1][0], memory.gpu)
+    fitted = training is not None and training.rank_group is not None and training.rank_group.is_good
+    return "warning" if (trained and not fitted) or others_mib or torn else "info"
 
 
 def _retries(context: Context, gpu: int, at_s: float) -> float | None:

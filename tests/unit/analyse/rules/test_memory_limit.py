@@ -160,13 +160,19 @@ def test_the_sample_run_that_ran_out_says_how():
 
 
 @pytest.mark.parametrize(
-    ("full_from_s", "settings", "severity"),
-    [(60, {}, "info"), (60, {"memory_retries": 2}, "warning"), (40, {}, "warning")],
-    ids=["the validation alone", "torch had to free memory", "training, too"],
+    ("full_from_s", "settings", "ended", "severity"),
+    [
+        (60, {}, None, "info"),
+        (60, {"memory_retries": 2}, None, "warning"),
+        (40, {}, None, "warning"),
+        (40, {}, "exception", "warning"),
+        (40, {}, "finished", "info"),
+        (40, {"memory_retries": 2}, "finished", "warning"),
+    ],
 )
-def test_what_only_a_validation_fills_is_a_note(full_from_s, settings, severity):
+def test_what_only_a_validation_fills_or_ended_well_is_a_note(full_from_s, settings, ended, severity):
     phases = (Phase("train", 1, 10.0, 70.0, "inside"), Phase("validation", 1, 70.0, 110.0, "inside"))
-    trains = InsideRun(1, 0, 41, "train", settings, phases, ())
+    trains = InsideRun(1, 0, 41, "train", settings, phases, (), ended)
     full = filled((40_000, full_from_s), (LINE_MIB + 100, 100 - full_from_s))
     (finding,) = found(dataclasses.replace(full, inside=(trains,)))
     assert finding.severity == severity

@@ -8,6 +8,7 @@ from gpu_report.analyse.causes.candidate import (
     computes_in_place,
     idle,
     is_in_unusual_place,
+    loading_workers,
     main_fills_one_core,
     never_waits_for_data,
     usable_cores,
@@ -18,6 +19,7 @@ from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.call_growth import CallGrowth
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.loader_work import WorkerCode
 from gpu_report.analyse.signals.stack_habits import IdleLocation
 from gpu_report.analyse.signals.thresholds import LAUNCHES_S, MUCH_SHARE, OWN_SHARE, STOOD_SHARE
 from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY
@@ -205,13 +207,29 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
 
 
 def _less_in_workers(signals: IntervalSignals) -> tuple[Advice, ...]:
-    """Return to make a function of the user's cheaper that keeps most cores busy: who launches shares them."""
+    """Return to make a function of the user's cheaper that keeps most cores, or workers, busy.
+
+    Who launches shares the cores with them; workers that are hardly ever free could not feed steps that are faster.
+    """
     code, workers_pct, cores = signals.worker_code, signals.within("workers_cpu_pct") or 0.0, usable_cores(signals)
-    if code is None or code.share < STOOD_SHARE or not cores or workers_pct < 100 * th.CROWDED_SHARE * cores:
+    if code is None or code.share < STOOD_SHARE:
         return ()
+    if not cores or workers_pct < 100 * th.CROWDED_SHARE * cores:
+        return _of_tied_workers(signals, code)
     taken = f"{code.share * workers_pct / 100:.0f} of {cores:g} CPU cores"
     short = f"Make {place_words(code.line)} cheaper: in data-loader workers it keeps {taken} busy"
     why = "The main process, which launches the GPU's work, shares these cores with them"
+    return (Advice(f"{short}. {why}", short=short),)
+
+
+def _of_tied_workers(signals: IntervalSignals, code: WorkerCode) -> tuple[Advice, ...]:
+    there, at_work = loading_workers(signals) / signals.ranks, signals.workers_at_work or 0.0
+    if not there or at_work < th.TIED_SHARE * there:
+        return ()
+    short = (
+        f"Make {place_words(code.line)} shorter: data-loader workers spend {100 * code.share:.0f} % of their work there"
+    )
+    why = f"They are at work {100 * at_work / there:.0f} % of the time, so that faster steps would wait for them"
     return (Advice(f"{short}. {why}", short=short),)
 
 

@@ -52,6 +52,7 @@ OWN_CORES_PCT = 90.0  # of each core that the training may use: 97 to 100 with 8
 # Of the cores that a training may use, which are mostly two threads of one core each: with more of them busy, the main
 # process shares its own with a worker. JSON parsed for each image on 12 of 16 made its steps 16 % longer (H200).
 CROWDED_SHARE = 0.5
+TIED_SHARE = 0.7  # of the workers, at work on average: faster steps gain a tenth or two until they wait for them
 # Likewise while a process waited for a core: who sleeps between two batches leaves a core free, and then all want it.
 # 87 to 100 with 9 processes on 2 and 4 cores, under 60 where cores were not what lacked (H100, H200).
 CROWDED_CORES_PCT = 75.0

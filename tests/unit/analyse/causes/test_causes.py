@@ -463,6 +463,20 @@ def test_code_in_the_workers_that_keeps_most_cores_busy_is_named_beside_launchin
     ] * is_named
 
 
+@pytest.mark.parametrize(("at_work", "is_named"), [(9.0, True), (4.0, False), (None, False)])
+def test_code_in_the_workers_that_waits_is_named_where_they_are_hardly_ever_free(at_work, is_named):
+    """Workers at a lock of a file, 9 of 10 at work on 4 cores (YOLO26n, H200): no larger batch could be fed."""
+    waits = {**ONE_CORE, "busiest_worker_cpu_pct": 45, "workers_cpu_pct": 400, "workers": 10}
+    code = WorkerCode(Frame("/home/me/usage.py", 10, "count"), 0.7)
+    gpu = {"gpu_util_pct": 28, "sm_active_pct": 7}
+    given = signals(waits, gpu=gpu, data_wait_share=0.0, worker_code=code, loader_workers=10, is_lasting=True)
+    told = explain(dataclasses.replace(given, workers_at_work=at_work))
+    assert told.cause.name == "launch-bound"
+    assert [each.short for each in told.advice] == [
+        "Make `count` (usage.py:10) shorter: data-loader workers spend 70 % of their work there"
+    ] * is_named
+
+
 def test_steps_that_fill_more_cores_than_launching_can_are_the_main_process():
     threads = signals(
         {**ONE_CORE, "main_cpu_pct": 400}, gpu={"gpu_util_pct": 8, "sm_active_pct": 7}, idle_location=LAUNCHES

@@ -17,7 +17,7 @@ from gpu_report.load import load_run
 
 ARCHIVES = "unseen_h200", "unseen_h100", "unseen_more"
 BEGINS = {
-    "bucket_fuse": "Set `batch=64` (now 32)",
+    "bucket_fuse": "Move the data set to a faster disk: training waited 5 s for images on slow storage",
     "ddp_binding": "Give the rank that may use only 2 CPU cores more of them",
     "gpu_neighbour": "Keep python3 colleague.py (pid 684) off GPU 0: it was there for 1.7 min (up to 1.6",
     "npy_on_nfs": "Delete the .npy images (`cache=False`), or use a local disk: training waited 7 s for .npy images",
@@ -92,7 +92,9 @@ def test_a_first_epoch_whose_odd_last_batch_took_eight_seconds_foretells_others_
 
 def test_slow_storage_that_steps_hide_is_named_beside_them(folder):
     """Opening an image takes 70 ms there: the check of the images, the first batch and the validation wait for it."""
-    assert "Training waited 5 s for images on slow storage." in analyse(load_run(folder / "bucket_fuse")).verdict.text
+    verdict = analyse(load_run(folder / "bucket_fuse")).verdict.text
+    assert "training waited 5 s for images on slow storage" in verdict
+    assert "batch=64" in verdict
 
 
 def test_what_goes_with_a_function_of_ones_own_is_no_best_case(folder):

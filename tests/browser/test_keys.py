@@ -110,7 +110,7 @@ def test_a_link_opens_the_table_of_smaller_findings(open_report, analysis: Analy
     page = open_report(replace(analysis, findings=many), f"#drop-{FINDINGS_IN_FULL + 20}").page
     wait_until(page, "document.querySelector(':target').checkVisibility()")
     assert page.locator(":target").evaluate("row => row.tagName") == "TR"
-    page.locator("#filter input").fill(" 120  UTILISATION ")
+    page.locator("#filter input").fill(" 120  DROP ")
     assert shown(page) == ["drop-120"]
 
 

@@ -147,6 +147,14 @@ def test_phases_are_told_from_outside(examined, name):
 def test_long_validations_are_nothing_critical(examined):
     _, analysis = examined("validation four times the training")
     assert [finding for finding in alarms(analysis) if finding.severity == "critical"] == []
+    assert analysis.verdict.text.startswith("Set `val=False` (now True): validation, saving and callbacks take 80 %")
+
+
+def test_long_validations_lead_where_arguments_are_unknown(tmp_path):
+    write_played(tmp_path / "run", TRAININGS["validation four times the training"])
+    run = load_run(tmp_path / "run")
+    text = analyse(replace(run, yolo_runs=tuple(replace(each, args={}) for each in run.yolo_runs))).verdict.text
+    assert text.startswith("Validate on fewer images, or less often: validation, saving and callbacks take 80 %")
 
 
 def test_the_validations_of_short_epochs_are_told(examined):

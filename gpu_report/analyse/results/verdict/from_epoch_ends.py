@@ -72,10 +72,17 @@ def _switched_on(finding: Finding) -> Iterator[Lead]:
 
 
 def _costly_validation(finding: Finding) -> Iterator[Lead]:
-    """Yield the argument that mends ends of epochs where no longer epochs do; not to validate at all comes last."""
+    """Yield the argument that mends ends of epochs where no longer epochs do; not to validate at all comes last.
+
+    Where the arguments are unknown, as of a log alone, what takes so much of the time is said all the same.
+    """
     arguments = sorted((each for each in finding.advice if each.argument), key=lambda each: each.argument == "val")
     for advice in arguments[:1]:
         yield _of_argument(finding, advice, th.UNSURE)
+    if not finding.advice and finding.cause and finding.cause.name == "validation":
+        text = f"Validate on fewer images, or less often: {lower_first(finding.summary)}"
+        share = (finding.number(ENDS_SHARE_KEY) or 0.0) / 100
+        yield Lead(sentence_of(finding, LOOK, text), th.UNSURE * share * finding.duration_s)
 
 
 def _of_argument(finding: Finding, advice: Advice, sure: float = 1.0) -> Lead:

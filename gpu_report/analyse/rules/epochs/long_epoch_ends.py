@@ -16,7 +16,7 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
 from gpu_report.analyse.rules.epochs.typical_validation import TypicalValidation, typical_validation
-from gpu_report.analyse.rules.epochs.validation_advice import ValidationAdvice
+from gpu_report.analyse.rules.epochs.validation_advice import ValidationAdvice, last_epoch_only
 from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
@@ -240,9 +240,14 @@ def _of_images(training: Training, parts: _Parts) -> Iterator[Evidence]:
 
 
 def _of_validation(context: Context, training: Training, parts: _Parts, *, of_steps: bool) -> list[Advice]:
-    """Return what to change about validations that take much of an epoch; empty where their parts are not known."""
-    if parts.typical is None or not parts.mostly_validates:
+    """Return what to change about validations that take much of an epoch.
+
+    Where their parts are not known, as without callbacks, that is how often to validate.
+    """
+    if not parts.mostly_validates:
         return []
+    if parts.typical is None:
+        return list(last_epoch_only(training, parts.validation_s, parts.epoch_s))
     advice = ValidationAdvice(context, training, parts.typical, parts.epoch_s)
     return [*advice.on_validation(), *(advice.on_loading() if of_steps else ())]
 

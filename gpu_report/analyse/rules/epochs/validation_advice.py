@@ -34,7 +34,7 @@ class ValidationAdvice:
 
     def on_validation(self) -> list[Advice]:
         """Return what is worth a change whatever else is advised, what wins most first."""
-        return self._worth(*self._seldom(), *self._no_files(), *self._fewer_boxes(), *self._no_plots())
+        return self._worth(*self._last_epoch_only(), *self._no_files(), *self._fewer_boxes(), *self._no_plots())
 
     def on_loading(self) -> list[Advice]:
         """Return what changes the training's own steps, too: none where more is advised on those."""
@@ -44,11 +44,8 @@ class ValidationAdvice:
         worth = [advice for advice in offers if (advice.gain_at_most or 0.0) >= th.HELD_SHARE]
         return sorted(worth, key=lambda advice: -(advice.gain_at_most or 0.0))
 
-    def _seldom(self) -> Iterator[Advice]:
-        epochs, length_s = whole(self.training.args.get("epochs")), self.typical.length_s
-        if self.training.args.get("val") is True and epochs:
-            text = "Validate after the last epoch only. Nothing stops early then, and `best.pt` is the last epoch's"
-            yield Advice(text, "val", "True", "False", gain_at_most=length_s * (1 - 1 / epochs) / self.epoch_s)
+    def _last_epoch_only(self) -> Iterator[Advice]:
+        return last_epoch_only(self.training, self.typical.length_s, self.epoch_s)
 
     def _fewer_boxes(self) -> Iterator[Advice]:
         """Offer fewer boxes: NMS and metrics take as long as there are many."""
@@ -140,3 +137,11 @@ class ValidationAdvice:
         """Tell whether twice the memory that was in use would fit each of its GPUs."""
         mine = [self.context.gpu_memory(each) for each in self.context.series if each.gpu in self.training.gpus]
         return all(each.peak_share is not None and 2 * each.peak_share <= th.NEAR_LIMIT_PCT / 100 for each in mine)
+
+
+def last_epoch_only(training: Training, validation_s: float, epoch_s: float) -> Iterator[Advice]:
+    """Offer not to validate but at the end, which needs no part of a validation to be known: only how long it takes."""
+    epochs = whole(training.args.get("epochs"))
+    if training.args.get("val") is True and epochs:
+        text = "Validate after the last epoch only. Nothing stops early then, and `best.pt` is the last epoch's"
+        yield Advice(text, "val", "True", "False", gain_at_most=validation_s * (1 - 1 / epochs) / epoch_s)

@@ -243,10 +243,12 @@ def test_what_validation_takes_is_said_part_by_part():
     assert "validation: plots (median)" not in said
 
 
-def test_of_validations_that_reported_no_parts_nothing_more_is_said():
+def test_of_validations_that_reported_no_parts_it_is_advised_how_often_to_validate():
     (finding,) = ends(trained(6.0, 4.0, args={**ARGS, **SEEN}))
     assert finding.summary == "Validation takes 40 % of each epoch"
-    assert finding.advice == ()
+    assert [each.argument for each in finding.advice] == ["val"]
+    (never,) = ends(trained(6.0, 4.0, args={**ARGS, **SEEN, "val": False}))
+    assert never.advice == ()
 
 
 @pytest.mark.parametrize("validation_s", [1.9, 2.1])

@@ -25,6 +25,17 @@ def test_what_is_idle_or_comes_at_any_time_is_a_warning(low_pct, lengths):
     assert (found.severity != "info", len(found.occurrences)) == (True, 5)
 
 
+@pytest.mark.parametrize(("stall_pct", "stall_s"), [(1, 150), (30, 150), (1, 40)])
+def test_one_stall_takes_nothing_from_what_comes_round(stall_pct, stall_s):
+    """It holds up the epoch that it falls into: all later validations come that much later."""
+    validated = [part for _ in range(7) for part in ((92, 600), (30, 60))]
+    util = readings(
+        (0, 20), *validated[:6], (92, 250), (stall_pct, stall_s), (92, 350), (30, 60), *validated[8:], (92, 300)
+    )
+    found = [f for f in analyse(make_run(util)).findings if f.rule == "drop" and not f.expected]
+    assert [(f.severity, round(f.duration_s)) for f in found] == [("warning", stall_s)]
+
+
 @pytest.mark.parametrize(("low_pct", "seconds", "warned"), [(30, 14, 0), (1, 14, 1), (30, 60, 1)])
 def test_a_final_evaluation_is_no_drop(low_pct, seconds, warned):
     """It works, is short, and the process leaves the GPU after it: as at the end of each training."""

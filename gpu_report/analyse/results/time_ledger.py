@@ -208,8 +208,10 @@ def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], 
             rows.give(name, [span])
     for name, spans in context.cached(_phase_spans).items():
         rows.give(name, spans)
+    knows_epochs = bool(context.epoch_ends.all)  # else only findings tell where validations probably were
     for finding in findings:
-        if finding.gpu == series.gpu and RULES[finding.rule].takes_time and finding.cause and not finding.expected:
+        is_told = not (finding.expected and knows_epochs)
+        if finding.gpu == series.gpu and RULES[finding.rule].takes_time and finding.cause and is_told:
             rows.give(finding.cause.name, [finding.span])
     if series.gpu not in context.activity.used_gpus:
         rows.give("idle", [(-np.inf, np.inf)])

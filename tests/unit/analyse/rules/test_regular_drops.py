@@ -36,6 +36,13 @@ def test_one_stall_takes_nothing_from_what_comes_round(stall_pct, stall_s):
     assert [(f.severity, round(f.duration_s)) for f in found] == [("warning", stall_s)]
 
 
+def test_the_ledger_has_what_comes_round_as_validation():
+    parts = [part for _ in range(6) for part in ((92, 600), (30, 60))]
+    rows = {row.name: row.gpu_seconds for row in analyse(make_run(readings((0, 20), *parts, (92, 300)))).ledger}
+    assert rows["validation"] == pytest.approx(6 * 60, abs=6)
+    assert "unexplained" not in rows
+
+
 @pytest.mark.parametrize(("low_pct", "seconds", "warned"), [(30, 14, 0), (1, 14, 1), (30, 60, 1)])
 def test_a_final_evaluation_is_no_drop(low_pct, seconds, warned):
     """It works, is short, and the process leaves the GPU after it: as at the end of each training."""

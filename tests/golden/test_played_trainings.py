@@ -1,4 +1,4 @@
-"""Fifteen trainings that nobody can record here, and what a report must say of each (support/played_training.py)."""
+"""Trainings that nobody can record here, and what a report must say of each (support/played_training.py)."""
 
 from dataclasses import replace
 
@@ -67,6 +67,21 @@ TRAININGS = {
         train_clock_reasons=4,
         validation_clock_mhz=1590,
         inside=True,
+    ),
+    "a T4 that idles half of the time": Played(
+        epochs=6,
+        train_s=300,
+        validation_s=40,
+        card=T4,
+        train_w=40,
+        validation_w=60,
+        train_pct=50,
+        validation_pct=85,
+        train_clock_mhz=900,
+        train_clock_reasons=4,
+        validation_clock_mhz=1590,
+        inside=True,
+        images=16000,
     ),
     "a callback busy in Python": Played(
         epochs=8, ring=True, inside=True, lows=(Low(150, 170), Low(300, 318)), low_main_cpu_pct=101
@@ -166,6 +181,12 @@ def test_a_card_at_its_limit_by_design_loses_nothing_that_could_be_won(examined)
     _, analysis = examined("a T4 at its limit")
     (finding,) = (finding for finding in analysis.findings if finding.rule == "power-cap")
     assert finding.severity == "info"
+    assert share_of(analysis, "power-cap") == 0
+
+
+def test_a_card_that_draws_far_less_than_its_limit_is_not_held_by_it(examined):
+    _, analysis = examined("a T4 that idles half of the time")
+    assert [finding.rule for finding in alarms(analysis)] == ["starved"]
     assert share_of(analysis, "power-cap") == 0
 
 

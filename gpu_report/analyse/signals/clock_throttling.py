@@ -19,7 +19,7 @@ from gpu_report.analyse.timeline.thresholds import LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, mask_in_any, rows_before
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK
-from gpu_report.model import Gpu, Severity
+from gpu_report.model import HEALTHY_PCT, Gpu, Severity
 
 SW_POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE = 0x4, 0x8, 0x20, 0x40, 0x80
 POWER_CAP, THERMAL = "power-cap", "thermal"  # the causes (catalogue.CAUSES)
@@ -105,7 +105,7 @@ def throttles(series: GpuSeries, activity: Activity, gpu: Gpu, trained: Sequence
     typical_mhz = _typical_mhz(rows, gpu)
     if typical_mhz is None:
         return ()
-    found = (_throttle(series, rows, cause, typical_mhz) for cause in (POWER_CAP, THERMAL))
+    found = (_throttle(series, rows, cause, typical_mhz, gpu.power_limit_w) for cause in (POWER_CAP, THERMAL))
     steps = mask_in_any(rows.t_s, trained) if trained else np.ones(len(rows.t_s), dtype=np.bool_)
     work_s = rows.seconds(rows.work & steps)
     return tuple(
@@ -139,7 +139,7 @@ def counted_s(rows: pd.DataFrame, column: str, span: Span) -> float | None:
     return max(float(values[first] - values[last]), 0.0)
 
 
-def _throttle(series: GpuSeries, rows: _Rows, cause: str, typical_mhz: float) -> Throttle | None:
+def _throttle(series: GpuSeries, rows: _Rows, cause: str, typical_mhz: float, limit_w: float | None) -> Throttle | None:
     down = rows.work & rows.says[cause] & (rows.clock_mhz <= (1 - th.CLOCK_DOWN_SHARE) * typical_mhz)
     spans, throttled = _spans(rows, down, series.tick_s), down
     if not spans and cause == THERMAL:  # hot for long, at no cost
@@ -162,8 +162,23 @@ def _throttle(series: GpuSeries, rows: _Rows, cause: str, typical_mhz: float) ->
         share=rows.seconds(throttled) / rows.seconds(rows.work),
         lost_s=float((rows.weight_s * lost * rows.util_pct / 100)[throttled].sum()),
     )
+    if cause == POWER_CAP and not found.hard.any() and _is_far_below(limit_w, rows, throttled, alike=found.alike):
+        return None
     reported = found.alike or found.cost_pct >= th.LOADED_LEAST_PCT or not (down & throttled).any()
     return found if reported else None
+
+
+def _is_far_below(limit_w: float | None, rows: _Rows, throttled: Bools, *, alike: bool) -> bool:
+    """Tell whether a GPU drew far less than its power limit while the driver said that this held it down.
+
+    Peaks between readings touched it then, if anything did. The limit was read once: one that was lowered later holds
+    a busy GPU at less than that, and at a lower clock than work alike had before.
+    """
+    power_w, util_pct = rows.power_w[throttled], rows.util_pct[throttled]
+    known = np.isfinite(power_w)
+    if not limit_w or not known.any() or (alike and float(np.median(util_pct)) >= HEALTHY_PCT):
+        return False
+    return float(np.median(power_w[known])) < th.NEAR_LIMIT_SHARE * limit_w
 
 
 def _rows(series: GpuSeries, activity: Activity) -> _Rows:

@@ -110,6 +110,7 @@ LOADED_COST_PCT = 25.0
 # A card that draws its limit in nearly all of its work, and never showed what it does below it, does what it can: small
 # cards (a T4 of 70 W) train so all the time.
 BY_DESIGN_SHARE = 0.8
+NEAR_LIMIT_SHARE = 0.8  # of the limit: GPUs that it slows draw 0.95 to 1 of it (H200), in the median
 LOWERED_SHARE = 0.98  # of the default limit: less was set by somebody
 HALVED_PCT = 45.0  # nvml.h: HW slowdown divides the clock by two or more; the rest is for ticks at its edges
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from gpu_report.analyse.signals.stack_notes import WORKER_LOOP, kind_of, location_of
-from gpu_report.model import CodeLocation, Finding, Stack
-from gpu_report.wording import where_it_is
+from gpu_report.model import Advice, CodeLocation, Finding, Stack
+from gpu_report.wording import place_words, where_it_is
 
 
 def with_place_raised(finding: Finding, frames: Stack, rank: int | None) -> Finding:
@@ -18,5 +18,8 @@ def with_place_raised(finding: Finding, frames: Stack, rank: int | None) -> Find
         return finding
     process = "workers" if in_worker else "main" if rank is None else f"rank {rank}"
     where = (CodeLocation(process, line.function, line.file, line.line, 1.0),)
-    own = f" in {where_it_is(line)}" if kind_of(line) == "own" else ""
-    return replace(finding, summary=f"{finding.summary}{own}", where=where)
+    if kind_of(line) != "own":
+        return replace(finding, where=where)
+    short = f"Fix {place_words(line)}: the exception was raised there"
+    advice = finding.advice or (Advice(short, short=short),)  # what is known of its kind says more
+    return replace(finding, summary=f"{finding.summary} in {where_it_is(line)}", where=where, advice=advice)

@@ -276,6 +276,8 @@ def test_the_line_that_raised_it_is_named(number, frames, place, words):
     assert (where.process, where.function, where.line) == place
     assert finding.summary.startswith(words)
     assert number or finding.summary == words
+    fix = f"Fix `{place[1]}` ({'train' if 'fail' in place else 'data'}.py:{place[2]}): the exception was raised there"
+    assert [each.text for each in finding.advice] == ([] if frames == IN_YOLO else [fix])
 
 
 def test_ctrl_c_is_no_crash_of_the_rank_that_it_reached_last():

@@ -293,7 +293,15 @@ def _why_slow(signals: IntervalSignals) -> str:
         return "images were slow to arrive (remote storage, lock)"
     if signals.loader.waits_for_lock:
         return "the data-loader workers waited for a lock"
+    if not _rest(signals):
+        return "images were slow to arrive, with CPU and disk to spare"
     return "images were slow to arrive, using neither CPU nor disk"
+
+
+def _rest(signals: IntervalSignals) -> bool:
+    """Tell whether all workers together used next to no CPU: with spare CPU they may still fill many cores."""
+    workers = signals.within("workers_cpu_pct")
+    return workers is not None and workers < th.LATENCY_WORKERS_LEAST_SHARE * 100 * loading_workers(signals)
 
 
 def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:
@@ -306,7 +314,7 @@ def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:
         (f"CPU of all {there:.0f} workers while training waited", waiting, "% of a core"),
         ("of that time a process waited for input or output", signals.within("io_pressure_pct"), "%"),
     )
-    text = "data-loader workers were blocked again and again, with no CPU or disk in use"
+    text = f"data-loader workers were blocked again and again{', with no CPU or disk in use' if _rest(signals) else ''}"
     return Candidate("input-stalled", SUPPORTED if _stand_still(signals) else POSSIBLE, text, numbers)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from gpu_report.analyse.causes import CAUSES, explain, host, main_process
 from gpu_report.analyse.causes.confidence import LIKELY, STRONG
+from gpu_report.analyse.causes.data_loading import loader_idle_at_times
 from gpu_report.analyse.causes.slow_modes import SLOW_MODES
 from gpu_report.analyse.signals.busy_thread import BusyThread
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
@@ -828,3 +829,20 @@ def test_workers_of_several_ranks_are_counted_once_and_for_each_gpu():
     of_two = dataclasses.replace(given, ranks=2)
     assert explain(given).cause.explanation == "6 data-loader workers could not keep up"
     assert explain(of_two).cause.explanation == "6 data-loader workers (3 per GPU) could not keep up"
+
+
+@pytest.mark.parametrize(("cpu_pct", "words"), [(12, "neither CPU nor disk"), (320, "to spare")])
+def test_workers_that_fill_cores_are_not_said_to_use_no_cpu(cpu_pct, words):
+    slow = signals(
+        {**SLOW_IMAGES, "workers_cpu_pct": cpu_pct, "workers": 12}, gpu=HALF_BUSY, loader=LoaderWork(0.0, 0.0)
+    )
+    cause = explain(dataclasses.replace(slow, data_wait_share=0.8, is_lasting=True)).cause
+    assert cause.name == "input-latency"
+    assert words in cause.explanation
+
+
+@pytest.mark.parametrize(("cpu_pct", "uses_none"), [(5, True), (500, False)])
+def test_blocked_workers_use_no_cpu_only_where_it_was_next_to_none(cpu_pct, uses_none):
+    found = loader_idle_at_times(signals({"workers_cpu_pct": cpu_pct, "workers": 12}, loader_workers=12, waits=True))
+    assert found is not None
+    assert ("no CPU" in found.explanation) is uses_none

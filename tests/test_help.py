@@ -2,15 +2,18 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 from support.plain_words import banned
 
 from gpu_report.cli import cli
+from gpu_report.cli.gate_options import gates_asked_for
 from tests.conftest import clean_environment
 
 WIDTH = 80
@@ -56,19 +59,42 @@ def test_no_line_of_the_help_is_broken_off_or_too_long(words):
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_every_command_has_examples_that_it_understands(words):
-    said = help_of(words)
-    examples = re.findall(r"^    gpu-report (.+?)(?:  +#.*)?$", said.partition("Examples:")[2], re.MULTILINE)
+def test_every_example_of_the_help_is_accepted_by_its_command(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # what an example reads must be there
+    for name in ("smi.csv", "dmon.txt", "pmon.txt", "dmesg.txt", "trace.json"):
+        Path(name).touch()
+    for name in (
+        "gpu-runs/before",
+        "gpu-runs/after",
+        "gpu-runs/20261121-103501",
+        "baselines",
+        "fleet",
+        "node-0",
+        "node-1",
+    ):
+        Path(name).mkdir(parents=True)
+    said = help_of(words).partition("Examples:")[2].replace("\\\n", "")
+    examples = re.findall(r"^    gpu-report (.+?)(?:  +#.*)?$", said, re.MULTILINE)
     assert examples
     for example in examples:
-        options = re.findall(r"(?<= )--[a-z-]+", example.partition(" -- ")[0])
-        known = {option for command in _called(example) for each in command.params for option in each.opts}
-        assert set(options) <= known | {"--help"}
+        understood(shlex.split(re.split(r" (?:\||>>) ", example)[0]))
 
 
-def _called(example: str) -> list[click.Command]:
-    called = [cli.commands[example.partition(" ")[0]]]
-    return [*called, *(getattr(called[0], "commands", {}).values())]
+def understood(arguments: list[str]) -> None:
+    """Parse a command line as click does before it runs the command; it raises where that refuses it."""
+    command, name = cli, "gpu-report"
+    while isinstance(command, click.Group):
+        name, *arguments = arguments
+        command = command.commands[name]
+    command.make_context(name, arguments)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_gate_that_the_help_shows_is_accepted_by_its_command(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    gates = re.findall(r"'([a-z._]+:[^']+)'", help_of(words))
+    assert bool(gates) == (words in {("check",), ("compare",)})
+    assert gates_asked_for(gates, gates, None, baseline=words != ("check",))
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -25,7 +25,7 @@ from gpu_report.terminal import ProgressLine
 )
 @click.argument("run", type=NamedPath(), required=False)
 @option_of_run
-@options_of_gates
+@options_of_gates(baseline=False)
 @options_of_outputs
 @options_of_analysis
 def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line

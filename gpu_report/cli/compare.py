@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     help="Find the baselines here, by set-up. Then name only RUN.",
 )
 @click.option("--key", default="default", metavar="NAME", help="Name of the baselines. Default: default.")
-@options_of_gates
+@options_of_gates(baseline=True)
 @click.option("--html", "html_path", metavar="FILE", type=OutputFile(), default=None, help="Write a page here.")
 @options_of_outputs
 @options_of_analysis

@@ -56,6 +56,8 @@ def _of_toml(path: Path, text: str) -> Mapping[str, tuple[str, ...]]:
         raise UsageError(f"{path} is no TOML: {error}") from error
     values = {}
     for name, value in table.items():
+        if isinstance(value, dict):
+            raise UsageError(f"{path}: {' and '.join(KEYS)} stand at the top of the file: remove the line [{name}]")
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise UsageError(f'{path}: {name} is a list of gates: {name} = ["epoch_time:+5%"]')
         values[name] = tuple(value)

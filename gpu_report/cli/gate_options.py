@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,19 @@ if TYPE_CHECKING:
     from gpu_report.model import Analysis, Gate
 
 
-def options_of_gates(command: Command) -> Command:
-    """Add the options that set gates."""
+# Each command shows gates that it takes: a run alone has nothing that it could have changed from.
+EXAMPLES = {
+    True: "'epoch_time:+5%', 'util.mean:-10pp', 'xid.fatal:0'",
+    False: "'util:60%', 'epoch_time:90s', 'xid.fatal:0'",
+}
+
+
+def options_of_gates(*, baseline: bool) -> Callable[[Command], Command]:
+    """Return what adds the options that set gates, of a command with or without a baseline."""
+    return partial(_with_options, EXAMPLES[baseline])
+
+
+def _with_options(gates: str, command: Command) -> Command:
     for option in (
         click.option(
             "--config",
@@ -33,7 +45,7 @@ def options_of_gates(command: Command) -> Command:
             "--fail-on",
             multiple=True,
             metavar="GATE",
-            help="A gate: 'epoch_time:+5%', 'util.mean:-10pp', 'xid.fatal:0'. Repeatable.",
+            help=f"A gate: {gates}. Repeatable.",
         ),
     ):
         command = option(command)

@@ -37,6 +37,7 @@ def test_without_a_file_or_a_section_there_are_none(tmp_path):
     [
         ("gpu-report.toml", "fail_on = ", "is no TOML"),
         ("gpu-report.toml", 'fail_on = "epoch_time:+5%"', "is a list of gates"),
+        ("gpu-report.toml", '[check]\nfail_on = ["xid:0"]', "stand at the top of the file: remove the line [check]"),
         ("gpu-report.toml", "fail_on = [5]", "is a list of gates"),
         ("gpu-report.toml", 'fails_on = ["xid:0"]', "there is no setting fails_on"),
         ("setup.cfg", "[gpu-report]\nfail = xid:0\n", "there is no setting fail"),

@@ -167,8 +167,8 @@ _RULES = (
     RuleRow(
         WAITING_FOR_PEER,
         "waiting",
-        "Waiting for a slower GPU",
-        "Waiting for a slower GPU",
+        "Waiting for another GPU",
+        "Waiting for another GPU",
         takes_time=True,
         takes_epoch_time=True,
         disturbs=True,
@@ -392,7 +392,7 @@ _CAUSES = (
     CauseRow("gpu-fault", "GPU fault", once="Check {gpu}: a fault of it {probably}cost {took}"),
     CauseRow(
         WAITING_FOR_PEER,
-        "Waiting for a slower GPU",
+        "Waiting for another GPU",
         "find what held up the slower GPU: every step takes as long as the slowest one.",
         "Find what held up the slower GPU: {gpu} waited {took} for it",
     ),

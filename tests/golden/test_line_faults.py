@@ -6,6 +6,8 @@ import pytest
 from conftest import REPOSITORY
 from support.line_faults import analysed, names_line, said
 
+from gpu_report.catalogue import CAUSES, RULES
+
 PLAYED, H200, H100, PAIR = "line_faults", "line_faults_h200", "line_faults_h100", "line_faults_h100_pair"
 ARCHIVES = (PLAYED, H200, H100, PAIR)
 HEALTHY = "healthy"
@@ -117,6 +119,8 @@ def test_ranks_that_wait_for_each_other_name_the_one_in_the_users_code(folders):
     analysis = analysed(folders / PAIR / "rank-hang")
     assert analysis.verdict.sentences[0].text.startswith("Look at `meet` (unseen_fifth.py:124)")
     assert "All GPUs of the training waited 13 s for each other" in analysis.verdict.text
+    titles = {RULES["waiting-for-peer"].title, CAUSES["waiting-for-peer"].name}
+    assert not any("slower" in title for title in titles)  # none is
 
 
 def test_ranks_that_outlive_their_launcher_are_said(folders):

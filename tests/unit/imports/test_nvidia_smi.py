@@ -371,6 +371,17 @@ def test_a_log_that_does_not_exist(tmp_path):
         Imported([tmp_path / "missing.csv"], tmp_path)
 
 
+@pytest.mark.parametrize("in_run", [True, False], ids=["of a run folder", "alone"])
+def test_readings_of_our_own_are_to_be_rendered(in_run, tmp_path):
+    names = ",".join(column.name for column in schema.SAMPLES_COLUMNS)
+    samples = log(tmp_path, header=names, name="samples.csv")
+    if in_run:
+        (tmp_path / schema.RUN_JSON).write_text("{}")
+    with pytest.raises(InputError) as error:
+        Imported([samples], tmp_path / "out")
+    assert str(error.value).endswith(f"`gpu-report render report.html {tmp_path if in_run else samples}`")
+
+
 def test_one_bad_log_of_two_is_said_and_the_other_taken(tmp_path):
     bad = log(tmp_path, row(0), header=None, name="bad.csv")
     run = Imported([bad, log(tmp_path, row(0))], tmp_path)

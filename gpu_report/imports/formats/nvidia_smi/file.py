@@ -1,9 +1,11 @@
 """Splitting a file that nvidia-smi wrote into tables: a header and its whole rows."""
 
 import re
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.imports.format_names import NAMES
 from gpu_report.imports.formats.nvidia_smi.columns import NEEDED, QUERY, column_name
@@ -11,6 +13,7 @@ from gpu_report.imports.parsing.text_file import read_text
 from gpu_report.ordinary_file import LARGEST_HEADER, MOST_GPUS
 
 _MOST_SECTIONS = 200  # of a log that was appended to, where each does not go on where the one before ended
+_OURS = ",".join(column.name for column in schema.TIME_COLUMNS)
 _TABLE = ("| NVIDIA-SMI ", "==============NVSMI LOG")  # of what it prints when nothing, or -q, is asked
 _STAMPED = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d[.\d]*,")
 # What it prints in place of a row where the driver has lost a GPU, or all of them.
@@ -112,6 +115,11 @@ def _goes_on(before: Section, after: Section) -> bool:
     return times == sorted(times)
 
 
+def _of_run(samples: Path) -> Path:
+    """Return the run folder that holds some samples, else themselves: `render` reads both."""
+    return samples.parent if (samples.parent / schema.RUN_JSON).is_file() else samples
+
+
 def _why_unusable(path: Path, sections: list[Section], lines: list[str]) -> str:
     if not sections and any(line.startswith(_TABLE) for line in lines):
         return f"{path} is nvidia-smi's table for people, which holds one moment: log with `{QUERY} > smi.csv`"
@@ -119,6 +127,11 @@ def _why_unusable(path: Path, sections: list[Section], lines: list[str]) -> str:
         return (
             f"{path} has no header (it was written with noheader): put the names that --query-gpu was given into its "
             f"first line, such as timestamp,index,utilization.gpu. Or log with `{QUERY} > smi.csv`"
+        )
+    if not sections and any(line.startswith(_OURS) for line in lines[:1]):
+        folder = shlex.quote(str(_of_run(path)))
+        return (
+            f"{path} has gpu-report's own readings, which need no import: run `gpu-report render report.html {folder}`"
         )
     if not sections:
         others = ", ".join(name for name in NAMES if name != "nvidia-smi")

@@ -240,6 +240,15 @@ def test_a_reading_that_is_none_is_an_empty_cell_and_said_once(tmp_path, cell):
     assert (again["gpu"], again["quantity"], again["mono_s"]) == (0, "gpu_util_pct", 3.0)
 
 
+@pytest.mark.parametrize(("bad", "notes"), [(2, 0), (3, 1), (60, 0)])
+def test_utilisation_that_is_no_number_is_said_where_it_is_much_and_not_all(tmp_path, bad, notes):
+    """Of the rows after it, in which nothing can be read, the GPU was lost: that is another thing."""
+    rows = [row(second).replace("50 %", "ab##c") if second < bad else row(second) for second in range(60)]
+    gone = [f"2026/11/21 01:01:{second:02d}.000, 0, [GPU is lost], [GPU is lost], [GPU is lost]" for second in range(9)]
+    said = Imported([log(tmp_path, *rows, *gone)], tmp_path).facts.get("notes", [])
+    assert said == ["Utilisation of GPU 0 is no number in 3 of 60 rows. These are missing."] * notes
+
+
 @pytest.mark.parametrize("cell", ["[GPU is lost]", "[Unknown Error]", "ERR!"])
 def test_a_gpu_of_which_every_cell_is_the_drivers_error_was_lost(tmp_path, cell):
     gone = [f"2026/11/21 01:00:{second:02d}.000, 0, {cell}, {cell}, {cell}" for second in range(5, 9)]

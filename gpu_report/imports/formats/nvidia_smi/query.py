@@ -1,16 +1,21 @@
 """Logs that people have already: `nvidia-smi --query-gpu=... --format=csv -l 1 > log.csv`."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
+
+import numpy as np
 
 from gpu_report.imports.formats.nvidia_smi.columns import QUERY
 from gpu_report.imports.formats.nvidia_smi.file import read_log
 from gpu_report.imports.formats.nvidia_smi.table import Numbering, power_column, read_section
 from gpu_report.imports.parsing.each_log import read_each
-from gpu_report.imports.parsing.readings import Found
+from gpu_report.imports.parsing.readings import Found, Readings
 from gpu_report.imports.selection import Selection
 
+_UTILISATION: Final = "gpu_util_pct"
+_UNREAD_SHARE: Final = 0.05  # of its rows: fewer are hiccups of the driver, and change no mean to speak of
 _POWER_NAMES: Final = "power.draw.average, power.draw and power.draw.instant"
 
 
@@ -26,4 +31,21 @@ def read(paths: Sequence[Path], _: Selection) -> Found:
     # Parts with an index first: they say which UUID has which.
     sections.sort(key=lambda section: "index" not in section.columns)
     tables = [read_section(section, power, numbering) for section in sections]
-    return Found("nvidia-smi", f"log with `{QUERY}`", tables, tuple(problems), in_utc=False)
+    notes = tuple(_utilisation_unread(tables))
+    return Found("nvidia-smi", f"log with `{QUERY}`", tables, tuple(problems), in_utc=False, notes=notes)
+
+
+def _utilisation_unread(tables: Sequence[Readings]) -> Iterator[str]:
+    """Yield of which GPUs much of utilisation, on which the whole report stands, is no number.
+
+    Rows without any number are of a GPU that was gone. Where no row has one, the report says that it is not reported.
+    """
+    rows: Counter[int] = Counter()
+    missing: Counter[int] = Counter()
+    for table in (each for each in tables if _UTILISATION in each.quantities):
+        is_known = np.isfinite(np.array(list(table.quantities.values()))).any(axis=0)
+        rows.update(table.gpu[is_known].tolist())
+        missing.update(table.gpu[is_known & np.isnan(table.quantities[_UTILISATION])].tolist())
+    for gpu, count in sorted(missing.items()):
+        if _UNREAD_SHARE * rows[gpu] <= count < rows[gpu]:
+            yield f"Utilisation of GPU {gpu} is no number in {count:,} of {rows[gpu]:,} rows. These are missing."

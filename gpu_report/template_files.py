@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gpu_report.errors import GpuReportError
+from gpu_report.extras import AGAIN
 
 PAGE_TEMPLATE = "report.html.j2"
 SMALL_LIBRARY = "vendor/plotly-basic/plotly-basic.min.js"  # a quarter of the whole; `make chart-library` puts it there
@@ -19,8 +20,7 @@ def find_templates() -> Path:
         if (place / PAGE_TEMPLATE).is_file():
             return place
     raise GpuReportError(
-        f"{PAGE_TEMPLATE} is neither in {places[0]} nor in {places[1]}: install gpu-report again "
-        "(pip install --force-reinstall gpu-report)"
+        f"{PAGE_TEMPLATE} is neither in {places[0]} nor in {places[1]}. To have gpu-report complete, {AGAIN}"
     )
 
 

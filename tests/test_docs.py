@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections import Counter
+from importlib import metadata
 from itertools import product
 from pathlib import Path
 
@@ -238,6 +239,20 @@ def test_every_option_on_pages_of_ours_is_one(name):
     assert {
         code for span in inline_code(text) for code in re.findall(r"--[a-z][a-z-]+", span)
     } - known - others == set()
+
+
+def test_nobody_is_told_to_install_by_a_name_that_is_on_no_index():
+    by_name = re.compile(r"pip3? install (?:-\S+ )*'?gpu[-_]report(?![\w*-]*\*)")
+    texts = [*ROOT.glob("gpu_report/**/*.py"), *ROOT.glob("docs/**/*.md"), ROOT / "README.md"]
+    assert [path.name for path in texts if by_name.search(path.read_text())] == []
+
+
+def test_every_extra_that_a_message_or_page_installs_is_one():
+    texts = [*ROOT.glob("gpu_report/**/*.py"), *ROOT.glob("docs/**/*.md")]
+    read = "".join(path.read_text() for path in texts)
+    named = re.findall(r"command_for\(['\"](\w+)|pip install '\.\[(\w+)\]'", read)
+    known = metadata.metadata("gpu-report").get_all("Provides-Extra")
+    assert {one or other for one, other in named} <= set(known)
 
 
 @of_each_page

@@ -16,6 +16,7 @@ from gpu_report.cli.common import CountRange, FiniteRange, NamedPath, say, say_n
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.output_files import PAGES, OutputFile, refuse_twice, refuse_unwritable, write
 from gpu_report.errors import InputError, NotComparableError, UsageError
+from gpu_report.extras import command_for
 from gpu_report.terminal import is_terminal
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def _refuse(plan: Plan) -> None:
     if unknown := [name for name in plan.formats if name not in FORMATS]:
         raise UsageError(f"--formats {unknown[0]}: there are {', '.join(FORMATS)}")
     if missing := [name for name in NEEDED if util.find_spec(name) is None]:
-        raise UsageError(f"bench needs {missing[0]} in this Python: `pip install 'gpu-report[yolo]'`")
+        raise UsageError(f"bench needs {missing[0]} in this Python: {command_for('yolo')}")
     for model in plan.models:
         if (Path(model) / schema.RUN_JSON).is_file():
             raise UsageError(f"{model} is a recording without a benchmark: gpu-report render report.html {model}")

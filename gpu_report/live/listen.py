@@ -5,11 +5,12 @@ import socket
 from importlib.util import find_spec
 
 from gpu_report.errors import UsageError
+from gpu_report.extras import command_for
 
 PORT, HOST = 9000, "127.0.0.1"
 MORE_PORTS = 20  # that are tried where nobody asked for a certain one
 NEEDED = ("starlette", "uvicorn", "prometheus_client")
-INSTALL = "the live page needs the extra [live]: `pip install 'gpu-report[live]'`"
+INSTALL = f"the live page needs the extra [live]: {command_for('live')}"
 WAITING = 128
 TOKEN_VARIABLE = "GPU_REPORT_TOKEN"  # noqa: S105 - the name of it
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report import schema
+from gpu_report.extras import command_for
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.gpu.devices import NvmlDevice, Opened
@@ -183,4 +184,4 @@ def _package(name: str) -> DoctorCheck:
         return DoctorCheck(name, ok=True, finding=f"version {metadata.version(name)}")
     except metadata.PackageNotFoundError:
         finding = "not in the environment of gpu-report; a training in another environment is recorded all the same"
-        return DoctorCheck(name, ok=False, finding=finding, remedy="to have it here: `pip install 'gpu-report[yolo]'`")
+        return DoctorCheck(name, ok=False, finding=finding, remedy=f"to have it here: {command_for('yolo')}")

@@ -9,6 +9,7 @@ from functools import lru_cache, reduce
 from pathlib import Path
 
 from gpu_report.errors import GpuReportError
+from gpu_report.extras import AGAIN
 from gpu_report.render.samples.base128 import to_text
 from gpu_report.template_files import find_chart_library
 
@@ -80,9 +81,7 @@ def read_chart_library(templates: Path) -> str:
     """
     library = find_chart_library(templates)
     if library is None:
-        raise GpuReportError(
-            "plotly.js is missing: install gpu-report again (pip install --force-reinstall gpu-report)"
-        )
+        raise GpuReportError(f"plotly.js is missing. To have it, {AGAIN}")
     return library.read_text(encoding="utf-8")
 
 

@@ -169,7 +169,7 @@ def test_a_folder_that_holds_a_recording_is_not_written_into(here):
 
 def test_without_ultralytics_it_says_what_to_install(here, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(GpuReportError, match=r"pip install 'gpu-report\[yolo\]'"):
+    with pytest.raises(GpuReportError, match=r"pip install '\.\[yolo\]'` in a checkout"):
         run("n.pt")
 
 

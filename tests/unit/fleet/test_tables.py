@@ -54,5 +54,5 @@ def test_a_text_is_utf_8_without_secrets_and_without_end():
 
 def test_what_is_missing_of_the_extra_is_said_in_a_line(monkeypatch):
     monkeypatch.setattr(extra, "find_spec", lambda _: None)
-    with pytest.raises(Exception, match=r"needs pyarrow in this Python: `pip install 'gpu-report\[fleet\]'`"):
+    with pytest.raises(Exception, match=r"needs pyarrow in this Python: `pip install '\.\[fleet\]'` in a checkout"):
         extra.need("pyarrow")

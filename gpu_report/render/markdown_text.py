@@ -16,6 +16,21 @@ def words(text: str) -> str:
     return without_commands(re.sub(r"(@|://|www\.|#(?=\d)|\bGH-(?=\d))", "\\1\u200b", text))
 
 
+def prose(text: str) -> str:
+    """Return a sentence of ours: what stands between backticks is code, and nothing else in it is Markdown."""
+    parts = _shortened(text, LONGEST_SENTENCE).split("`")
+    if len(parts) % 2 == 0 or any(not part.strip() or len(part) > LONGEST_CELL for part in parts[1::2]):
+        return words(text)
+    return "".join(code(part) if number % 2 else _apart(part) for number, part in enumerate(parts))
+
+
+def _apart(text: str) -> str:
+    """Return `words` of a part of a sentence, with the spaces that part it from what stands beside it."""
+    inner = words(text.strip())
+    before, after = text[:1].isspace(), text[-1:].isspace()
+    return f"{' ' * before}{inner}{' ' * after}" if inner else " " * (before or after)
+
+
 def code(text: str) -> str:
     """Return text from outside as code in a table's cell, where no Markdown, link or mention is alive."""
     text = re.sub(r"\s+", " ", plain(_shortened(text, LONGEST_CELL))).replace("`", "'").replace("|", "\\|")

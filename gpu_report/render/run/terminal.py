@@ -43,7 +43,7 @@ from gpu_report.render.formatting import (
     training_words,
     with_amounts_unbroken,
 )
-from gpu_report.render.markdown_text import words
+from gpu_report.render.markdown_text import prose, words
 from gpu_report.render.sentence_kinds import own_text
 from gpu_report.render.served_words import calls_in_all, longest_part, milliseconds, speed_words
 from gpu_report.render.speedup_rows import SpeedupRow, shown_rows
@@ -100,16 +100,16 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
 
 def render_markdown(analysis: Analysis) -> str:
     """Return the summary as Markdown, for a pull request or a job summary."""
-    parts = [f"**{words(analysis.verdict.text)}**", words(_head(analysis))]
+    parts = [f"**{prose(analysis.verdict.text)}**", words(_head(analysis))]
     if steps := _steps(analysis):
-        items = "\n".join(f"- {words(': '.join(part for part in step if part))}" for step in steps)
+        items = "\n".join(f"- {prose(': '.join(part for part in step if part))}" for step in steps)
         parts.append(f"### What to change\n\n{items}")
     tables = (_served_table, _ledger_table, _speedup_table, _finding_table, _code_table, _step_table)
     for title, header, rows in (table(analysis) for table in tables):
         parts += _markdown_table(title, header, rows)
-    parts += [words(line) for line in _training_lines(analysis)]
+    parts += [prose(line) for line in _training_lines(analysis)]
     parts += _markdown_table(*_gpu_table(analysis))
-    parts += [words(line) for line in _recording_lines(analysis)]
+    parts += [prose(line) for line in _recording_lines(analysis)]
     return "\n\n".join(parts) + "\n"
 
 

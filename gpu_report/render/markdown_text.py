@@ -21,14 +21,7 @@ def prose(text: str) -> str:
     parts = _shortened(text, LONGEST_SENTENCE).split("`")
     if len(parts) % 2 == 0 or any(not part.strip() or len(part) > LONGEST_CELL for part in parts[1::2]):
         return words(text)
-    return "".join(code(part) if number % 2 else _apart(part) for number, part in enumerate(parts))
-
-
-def _apart(text: str) -> str:
-    """Return `words` of a part of a sentence, with the spaces that part it from what stands beside it."""
-    inner = words(text.strip())
-    before, after = text[:1].isspace(), text[-1:].isspace()
-    return f"{' ' * before}{inner}{' ' * after}" if inner else " " * (before or after)
+    return "".join(code(part) if number % 2 else words(part) for number, part in enumerate(parts))
 
 
 def code(text: str) -> str:

@@ -34,7 +34,8 @@ class ValidationAdvice:
 
     def on_validation(self) -> list[Advice]:
         """Return what is worth a change whatever else is advised, what wins most first."""
-        return self._worth(*self._last_epoch_only(), *self._no_files(), *self._fewer_boxes(), *self._no_plots())
+        never = last_epoch_only(self.training, self.typical.length_s, self.epoch_s)
+        return self._worth(*never, *self._no_files(), *self._fewer_boxes(), *self._no_plots())
 
     def on_loading(self) -> list[Advice]:
         """Return what changes the training's own steps, too: none where more is advised on those."""
@@ -43,9 +44,6 @@ class ValidationAdvice:
     def _worth(self, *offers: Advice) -> list[Advice]:
         worth = [advice for advice in offers if (advice.gain_at_most or 0.0) >= th.HELD_SHARE]
         return sorted(worth, key=lambda advice: -(advice.gain_at_most or 0.0))
-
-    def _last_epoch_only(self) -> Iterator[Advice]:
-        return last_epoch_only(self.training, self.typical.length_s, self.epoch_s)
 
     def _fewer_boxes(self) -> Iterator[Advice]:
         """Offer fewer boxes: NMS and metrics take as long as there are many."""

@@ -40,12 +40,16 @@ def _utilisation_unread(tables: Sequence[Readings]) -> Iterator[str]:
 
     Rows without any number are of a GPU that was gone. Where no row has one, the report says that it is not reported.
     """
-    rows: Counter[int] = Counter()
+    read: Counter[int] = Counter()
     missing: Counter[int] = Counter()
     for table in (each for each in tables if _UTILISATION in each.quantities):
-        is_known = np.isfinite(np.array(list(table.quantities.values()))).any(axis=0)
-        rows.update(table.gpu[is_known].tolist())
-        missing.update(table.gpu[is_known & np.isnan(table.quantities[_UTILISATION])].tolist())
+        is_read = np.isfinite(table.quantities[_UTILISATION])
+        gpus, counts = np.unique(table.gpu[is_read], return_counts=True)
+        read.update(dict(zip(gpus.tolist(), counts.tolist(), strict=True)))
+        unread = np.flatnonzero(~is_read)
+        is_there = np.isfinite([values[unread] for values in table.quantities.values()]).any(axis=0)
+        missing.update(table.gpu[unread[is_there]].tolist())
     for gpu, count in sorted(missing.items()):
-        if _UNREAD_SHARE * rows[gpu] <= count < rows[gpu]:
-            yield f"Utilisation of GPU {gpu} is no number in {count:,} of {rows[gpu]:,} rows. These are missing."
+        rows = read[gpu] + count
+        if read[gpu] and count >= _UNREAD_SHARE * rows:
+            yield f"Utilisation of GPU {gpu} is no number in {count:,} of {rows:,} rows. These are missing."

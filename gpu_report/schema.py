@@ -252,11 +252,7 @@ BENCH_VARIANT = (
     Column("settings", 0, "in use: format, half, device, providers ... as in a `model` line of inside/"),
     Column("unreadable_images", 0, "files of the source that could not be read as images"),
     Column("warm_up", 0, "start_mono_s, end_mono_s, calls, median_ms: before the first turn"),
-    Column(
-        "turns",
-        0,
-        "a list of the same, with waited_s, core, loop_ms, typical_loop_ms, loop_after_ms",
-    ),
+    Column("turns", 0, "a list of the same, with waited_s, loop_ms, loop_after_ms"),
     Column("memory_mib", 1, "most memory of its process"),
     Column("gpu_memory_mib", 1, "most device memory that torch reserved in it"),
     Column("agreement", 0, "reference, images, boxes, share, score_difference: how far it finds the same boxes"),

@@ -142,7 +142,7 @@ def _loop(turn: object) -> HostLoop | None:
     before, after = (_above_zero(fields.get(name)) for name in ("loop_ms", "loop_after_ms"))
     if before is None or after is None:
         return None
-    return HostLoop((before + after) / 2, _above_zero(fields.get("typical_loop_ms")), _waited_share(fields))
+    return HostLoop((before + after) / 2, _waited_share(fields))
 
 
 def _waited_share(fields: Mapping[str, Any]) -> float | None:

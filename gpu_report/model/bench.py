@@ -34,14 +34,13 @@ class BoxAgreement:
 
 @dataclass(frozen=True)
 class HostLoop:
-    """How long a loop of small operations took on the core that served a turn (ms, the mean of before and after it).
+    """How long a loop of small operations took in a turn (ms, the mean of before and after it).
 
-    `typical_ms` is the median of all cores that were tried before the turn, None where none was chosen. `waited_share`
-    is for how much of the turn (0 to 1) the thread that calls waited for a core, None where that is not known.
+    `waited_share` is for how much of the turn (0 to 1) the thread that calls waited for a core, None where that is not
+    known.
     """
 
     ms: float
-    typical_ms: float | None = None
     waited_share: float | None = None
 
 
@@ -49,14 +48,12 @@ class HostLoop:
 class HostSpeed:
     """How fast the host was in all turns of a benchmark: the loop's median (ms), and its ends in nine turns of ten.
 
-    `typical_share` is how much longer it took on a typical core, as a share; None where no core was chosen.
     `waited_share` is for how much of all turns the threads that call waited for a core; None where that is not known.
     """
 
     ms: float
     low_ms: float
     high_ms: float
-    typical_share: float | None = None
     waited_share: float | None = None
 
 

@@ -14,12 +14,5 @@ def host_speed(run: BenchRun) -> HostSpeed | None:
         return None
     took = np.array([loop.ms for loop in loops])
     low, high = np.quantile(took, NINE_OF_TEN).tolist()
-    longer = [loop.typical_ms / loop.ms - 1 for loop in loops if loop.typical_ms is not None]
     waited = [loop.waited_share for loop in loops if loop.waited_share is not None]
-    return HostSpeed(
-        float(np.median(took)),
-        low,
-        high,
-        typical_share=float(np.median(longer)) if longer else None,
-        waited_share=float(np.mean(waited)) if waited else None,
-    )
+    return HostSpeed(float(np.median(took)), low, high, waited_share=float(np.mean(waited)) if waited else None)

@@ -132,9 +132,6 @@ def _host(result: BenchResult) -> list[str]:
         return []
     ends = f"{_digits(host.low_ms)} to {milliseconds(host.high_ms)} in nine of ten turns"
     said = [f"Speed of the host: a fixed loop took {milliseconds(host.ms)} ({ends})."]
-    if host.typical_share is not None:
-        longer = f"{100 * host.typical_share:.0f} % longer"
-        said.append(f"The fastest core served each turn: on a typical one the loop took {longer}.")
     if host.waited_share is not None and host.waited_share >= WAITED_LEAST:
         waited = f"{100 * host.waited_share:.0f} % of the time"
         said.append(f"Calls waited for a core {waited}, since it was in use.")

@@ -55,14 +55,14 @@ def test_without_a_gpu_the_clock_is_that_of_the_recording(tmp_path):
 def test_how_fast_the_host_was_is_read_where_both_loops_of_a_turn_are_there(tmp_path):
     turn, both = VARIANT["turns"][0], {"loop_ms": 0.5, "loop_after_ms": 0.7}
     others = [
-        {**both, "typical_loop_ms": 0.9, "waited_s": 0.5},
+        {**both, "typical_loop_ms": 0.9, "core": 3, "waited_s": 0.5},
         {"loop_ms": 0.5},
         {**both, "loop_ms": 0},
         {**both, "loop_ms": "x"},
     ]
     turns = [turn, {**turn, **both}, *({**turn, **each} for each in others)]
     (variant,) = load_bench(write(tmp_path / "run", {**VARIANT, "turns": turns})).variants
-    assert variant.loops == (HostLoop(0.6), HostLoop(0.6, 0.9, 0.25))
+    assert variant.loops == (HostLoop(0.6), HostLoop(0.6, 0.25))
     assert len(variant.turns) == len(turns)
 
 

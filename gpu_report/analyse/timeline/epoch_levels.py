@@ -28,6 +28,9 @@ TRAIN_AT_LEAST = 0.12
 CHECKPOINT_AT_MOST = 0.5  # of an epoch
 IDLE_SHARE = 0.5  # of the utilisation of the other parts, a checkpoint has less ...
 IDLE_PCT = 10.0  # ... and, where it is long enough to be training itself, no more than this
+# Training is taken from either end of an epoch, at least half of it, and at most to where so few of the epochs are over
+# that the median is of training still.
+SHORTER_SHARE = 0.25
 BLURRED_S = 0.2  # about a row a reading is of both sides: so far, and by half the distance of two readings
 # Training is what keeps a GPU busiest, unless readings contradict: they vary so many times less around other levels.
 CONTRADICTED = 2.0
@@ -109,8 +112,9 @@ class Levels:
 class EpochLevels:
     """The lengths (s) that fit the usual epoch best, and the levels of each signal.
 
-    `clearer` is how many times less readings vary around these levels than around one level of training alone. A
-    validation `at_most` is as long as any that is tried: how long it is, readings do not tell.
+    `clearer` is how many times less readings vary around these levels than around one, in the validation and as much
+    training before it: of a long epoch all else is training, however clear its validation. A validation `at_most` is
+    as long as any that is tried: how long it is, readings do not tell.
     """
 
     checkpoint_s: float
@@ -124,8 +128,9 @@ def find_levels(starts_s: Floats, rows_s: Floats, signals: Sequence[Signal], len
     """Return what fits epochs best that begin at `starts_s` (the row before) and end with their rows."""
     some = np.unique(np.linspace(0, len(rows_s) - 1, min(len(rows_s), ROWS_ENOUGH)).round().astype(int))
     epoch_s = float(np.median((rows_s - starts_s)[some]))
+    edges = np.append(lengths[lengths < epoch_s], epoch_s)
     lengths = lengths[lengths <= (1 - TRAIN_AT_LEAST) * epoch_s]
-    tables = [_Usual.of(signal, starts_s[some], rows_s[some], lengths, epoch_s) for signal in signals]
+    tables = [_Usual.of(signal, starts_s[some], rows_s[some], edges, len(lengths)) for signal in signals]
     readings = sum(table.readings for table in tables)
     cost = np.where(
         _allowed(signals, tables, lengths, epoch_s), np.sum([table.cost() for table in tables], axis=0), np.inf
@@ -139,7 +144,7 @@ def find_levels(starts_s: Floats, rows_s: Floats, signals: Sequence[Signal], len
         float(lengths[saved]),
         float(lengths[validated]),
         tuple(table.levels(saved, validated) for table in tables),
-        math.exp(2 * float(usual[:, 0].min() - cost[saved, validated]) / readings),
+        math.exp(sum(table.readings * table.log_clearer(saved, validated) for table in tables) / readings),
         at_most=_is_at_most(lengths, saved, validated, epoch_s),
     )
 
@@ -177,9 +182,11 @@ class _Usual:
     """Sums over the usual epoch, by the lengths of checkpoint (rows) and validation (columns) that are tried.
 
     Each is of seconds, readings times seconds, and squares times seconds. `spread` is that of a reading between epochs
-    and from one to the next, `readings` how many there are.
+    and from one to the next, `readings` how many there are. `before` has the sums up to each of `edges_s` before a row.
     """
 
+    edges_s: Floats
+    before: Floats
     saved: Floats
     validated: Floats
     trained: Floats
@@ -187,20 +194,28 @@ class _Usual:
     readings: float
 
     @classmethod
-    def of(cls, signal: Signal, starts_s: Floats, rows_s: Floats, lengths: Floats, epoch_s: float) -> _Usual:
-        edges = np.append(lengths, epoch_s)
+    def of(cls, signal: Signal, starts_s: Floats, rows_s: Floats, edges: Floats, tried: int) -> _Usual:
+        """Return the sums up to the first edges, `tried` of them; the last edge is the end of the usual epoch."""
+        epoch_s = float(edges[-1])
         after, before = starts_s[:, None] + edges, rows_s[:, None] - edges
         inside = after[:, 1:] <= rows_s[:, None] + 1e-6, before[:, 1:] >= starts_s[:, None] - 1e-6
         pairs = [_median(signal.means(at), known) for at, known in zip((after, before), inside, strict=True)]
         profiles, spreads = zip(*pairs, strict=True)
         width = np.diff(np.maximum(edges, BLURRED_S + signal.interval_s / 2))
         sums = [_running(profile, width) for profile in profiles]
-        ends = [_at(edges, one, epoch_s - lengths) for one in sums]
-        saved, validated = (one[:, :-1] for one in sums)
-        trained = (ends[0][:, None, :] - saved[:, :, None]) + (ends[1][:, :, None] - validated[:, None, :])
+        saved, validated = (one[:, :tried] for one in sums)
+        saving_s, validating_s = edges[:tried, None], edges[None, :tried]
+        half_s = np.maximum(epoch_s - saving_s - validating_s, 0.0) / 2
+        whole_s = edges[np.searchsorted(edges, np.quantile(rows_s - starts_s, SHORTER_SHARE)) - 1]
+        trained = (
+            _at(edges, sums[0], np.maximum(saving_s + half_s, whole_s - validating_s))
+            - saved[:, :, None]
+            + _at(edges, sums[1], np.maximum(validating_s + half_s, whole_s - saving_s))
+            - validated[:, None, :]
+        )
         varies = np.concatenate([*spreads, *(np.abs(np.diff(profile)) for profile in profiles)])
         spread = max(float(np.median(varies)), LEAST_SPREAD * float(np.ptp(profiles)), 1e-9)
-        return cls(saved, validated, trained, spread, 2 * epoch_s / signal.interval_s)
+        return cls(edges, sums[1], saved, validated, trained, spread, 2 * epoch_s / signal.interval_s)
 
     def cost(self) -> Floats:
         """Return minus the log likelihood of normal readings around a level in each part."""
@@ -209,6 +224,15 @@ class _Usual:
         variance = np.maximum(left / np.maximum(total, 1e-9), (LEAST_SPREAD * self.spread) ** 2)
         cost: Floats = self.readings / 2 * np.log(variance)
         return cost
+
+    def log_clearer(self, saved: int, validated: int) -> float:
+        """Return the logarithm of `clearer`, by this signal alone."""
+        validated_s = self.edges_s[validated]
+        trained_s = min(validated_s, self.edges_s[-1] - self.edges_s[saved] - validated_s)
+        both, validation = _at(self.edges_s, self.before, validated_s + trained_s), self.validated[:, validated]
+        least = both[0] * (LEAST_SPREAD * self.spread) ** 2
+        around_two = _within(validation) + _within(both - validation)
+        return math.log(max(float(_within(both)), least) / max(float(around_two), least)) if least else 0.0
 
     def is_idle(self, too_short_to_train: Bools) -> Bools:
         """Return for which lengths the GPU is idle in the checkpoint, or there is none to be seen."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpu_report.analyse.timeline.epoch_end_fit import _lengths
+from gpu_report.analyse.timeline.epoch_end_fit import CLEARER, _lengths
 from gpu_report.analyse.timeline.epoch_levels import Signal, find_levels
 
 EPOCHS = 20
@@ -47,6 +47,24 @@ def test_a_validation_is_found_busier_or_less_and_of_any_length(train_s, validat
     assert (levels.train, levels.validation) == pytest.approx((train, validation), abs=4)
     assert levels.separation > 2
     assert not seen.at_most
+
+
+@pytest.mark.parametrize("slower", [0, 3])
+def test_a_short_validation_of_a_long_epoch_is_found_and_clear_where_some_epochs_are_slower(slower):
+    """Three of seven epochs take half as long again and are less busy: their training waits for something."""
+    random, edges = np.random.default_rng(0), [0.0]
+    for epoch in range(7):
+        train_s = 1200.0 * (1.5 if epoch >= 7 - slower else 1.0) * (1 + 0.004 * random.standard_normal())
+        edges += np.cumsum([edges[-1] + 2.0, train_s, 45.0]).tolist()
+    t_s = np.arange(0, edges[-1])
+    part = np.searchsorted(edges, t_s, side="right") - 1
+    train = np.where(part // 3 >= 7 - slower, 63.0, 94.0)
+    values = np.select([part % 3 == 0, part % 3 == 1], [0.0, train], 55.0)
+    signal = Signal.of(0, t_s, values + 4.0 * random.standard_normal(len(t_s)), is_utilisation=True)
+    rows = np.array(edges[3::3])
+    seen = find_levels(np.array(edges[:-1:3]), rows, [signal], _lengths(1250.0))
+    assert seen.validation_s == pytest.approx(45.0, rel=0.1)
+    assert seen.clearer > CLEARER
 
 
 def test_lengths_that_vary_by_a_third_are_found_all_the_same():

@@ -380,7 +380,7 @@ _CAUSES = (
     CauseRow(
         "power-cap",
         "Power limit",
-        "`nvidia-smi -q -d POWER` shows the limit, and how far an administrator may raise it.",
+        "raise the power limit, if you may: `nvidia-smi -q -d POWER` shows how far an administrator can.",
         "Raise the power limit of {gpu}, if you may: it cost at most {cost} of training",
     ),
     CauseRow(

@@ -463,8 +463,9 @@ class Sentence:
     """A sentence of the verdict: what kind it is, the findings that it reports (their ids), and what it is about.
 
     `about` is a cause or another row of the ledger, empty where that is nothing of the kind. `advice` is what it says
-    to do, None where it says nothing of the kind: nobody needs to say that again. `names_own` says that it is to look
-    at a function of the user's.
+    to do, None where it says nothing of the kind: nobody needs to say that again, unless it says only what and
+    not `how`. `replaces` is advice in whose place it stands. `names_own` says that it is to look at a function of the
+    user's.
     """
 
     kind: str
@@ -473,6 +474,8 @@ class Sentence:
     about: str = ""
     advice: Advice | None = None
     names_own: bool = False
+    how: bool = True
+    replaces: Advice | None = None
 
 
 @dataclass(frozen=True)

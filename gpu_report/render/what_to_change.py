@@ -1,57 +1,80 @@
-"""What to change, in one order for page, terminal and Markdown: that of the findings, which is what a reader wins."""
+"""What to change, in one order for page, terminal, Markdown and summary.json: what the verdict says, then the rest."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import partial
 
-from gpu_report.catalogue import RULES
+from gpu_report.catalogue import RULES, UNEXPLAINED
 from gpu_report.model import Advice, Analysis, Finding, Sentence
-from gpu_report.render.next_steps import own_step
+from gpu_report.render.formatting import sentence
+from gpu_report.render.next_steps import next_step, own_step
 
 UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
+SAYS_WHAT = frozenset({"fix", "look", "prevent", "all nodes"})  # kinds of sentences that say what to do
 
 
-@dataclass(frozen=True)
-class FunctionToCheck:
-    """A function of the user's that the verdict names (`text`), and what helps against it, empty where that is open."""
+def listed_changes(analysis: Analysis) -> list[Advice]:
+    """Return what to change in short: what the verdict says, an end's advice, and what is an argument or has a title.
 
-    text: str
-    how: str = ""
-
-
-def changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice | FunctionToCheck]:
-    """Return what to change for findings, each once and in their order: an argument that two advise is one.
-
-    Of one finding stands first what the verdict says, then what wins most. To resume comes last: nothing else is done
-    after it.
+    How to read the kernel log is left out: it has a line of its own.
     """
-    by_text: dict[str, Advice | FunctionToCheck] = {}
-    for finding in findings:
-        steps = list(finding.advice)
-        if not RULES[finding.rule].ending and not analysis.is_inference:  # whose order is that of what to do
-            steps.sort(key=partial(_place, analysis))
-        for each in _with_look(finding, steps, analysis):
-            by_text.setdefault(f"{each.text} {each.typed if isinstance(each, Advice) else ''}", each)
-    return sorted(by_text.values(), key=lambda each: isinstance(each, Advice) and bool(each.resume))
+    unexpected = [finding for finding in analysis.findings if not finding.expected]
+    listed = {each for finding in unexpected if RULES[finding.rule].ending for each in finding.advice}
+    listed.update(said_changes(unexpected, analysis))
+    every = [each for each in changes(unexpected, analysis) if each.text != analysis.run.kernel.advice]
+    return [each for each in every if each in listed or _has_title(each, analysis)]
 
 
-def _place(analysis: Analysis, advice: Advice) -> tuple[bool, float]:
-    return all(each.advice != advice for each in analysis.verdict.sentences), -_wins(analysis, advice)
+def _has_title(advice: Advice, analysis: Analysis) -> bool:
+    """Tell whether advice is short enough to be listed: an argument, or one with a title; of calls always the title."""
+    return bool(advice.short) if analysis.is_inference else bool(advice.typed or advice.short)
 
 
-def _with_look(finding: Finding, advice: Iterable[Advice], analysis: Analysis) -> Iterator[Advice | FunctionToCheck]:
-    """Yield advice, and the function of the user's that the verdict names: before the advice that it says later."""
-    look = next((each for each in analysis.verdict.sentences if each.names_own and finding.id in each.findings), None)
-    yields_first = [each for each in advice if look is None or _is_said_before(each, look, analysis)]
-    yield from yields_first
-    if look is not None:
-        yield FunctionToCheck(look.text, own_step(finding, analysis))
-    yield from (each for each in advice if each not in yields_first)
+def changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice]:
+    """Return what to change for findings, each once: what the verdict says in its order, then by what findings win.
+
+    To resume comes last: nothing else is done after it. What the verdict says something else in place of is left out.
+    """
+    found = list(findings)
+    steps = [*said_changes(found, analysis), *(each for finding in found for each in _in_order(finding, analysis))]
+    replaced = [each.replaces for each in analysis.verdict.sentences]
+    once: dict[str, Advice] = {}
+    for each in steps:
+        if each not in replaced:
+            once.setdefault(f"{each.text} {each.typed}", each)
+    return sorted(once.values(), key=lambda each: bool(each.resume))
 
 
-def _is_said_before(advice: Advice, look: Sentence, analysis: Analysis) -> bool:
-    sentences = analysis.verdict.sentences
-    return any(each.advice == advice for each in sentences[: sentences.index(look)])
+def said_changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice]:
+    """Return what the verdict says to do about findings, or about none, in its order."""
+    by_id = {finding.id: finding for finding in findings}
+    steps: list[Advice] = []
+    for said in analysis.verdict.sentences:
+        mine = [by_id[found] for found in said.findings if found in by_id]
+        if said.kind in SAYS_WHAT and (mine or not said.findings):
+            steps += [said.advice] if said.advice else _of_sentence(said, mine, analysis)
+    return steps
+
+
+def _of_sentence(said: Sentence, findings: list[Finding], analysis: Analysis) -> list[Advice]:
+    """Return how to do what a sentence says whose advice is none: as its findings have it, else in its own words.
+
+    Nothing where it says that nobody knows the cause, and nothing would help to know it.
+    """
+    if said.names_own:
+        how = next((step for finding in findings if (step := own_step(finding, analysis))), "")
+        return [Advice(f"{said.text} {how}".strip())]
+    log = analysis.run.kernel.advice  # which has a line of its own
+    advised = [each for finding in findings for each in _in_order(finding, analysis) if each.text != log]
+    step = next((step for finding in findings if (step := next_step(finding, analysis))), "")
+    known = [] if said.about == UNEXPLAINED else [Advice(said.text)]
+    return advised[:1] or ([Advice(sentence(step))] if step else known)
+
+
+def _in_order(finding: Finding, analysis: Analysis) -> list[Advice]:
+    """Return the advice of a finding, what wins most first; of an end, or of calls, the order is that of what to do."""
+    if RULES[finding.rule].ending or analysis.is_inference:
+        return list(finding.advice)
+    return sorted(finding.advice, key=partial(_wins, analysis), reverse=True)
 
 
 def _wins(analysis: Analysis, advice: Advice) -> float:

@@ -147,8 +147,9 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     finding is of it, and where to look into the findings without any.
     """
     log = analysis.run.kernel
-    said = {each.advice for each in analysis.verdict.sentences if each.advice is not None}
-    advice = [each for each in changes(unexpected, analysis) if isinstance(each, Advice) and each not in said]
+    of_findings = {each for finding in unexpected for each in finding.advice}
+    said = _said_whole(analysis)
+    advice = [each for each in changes(unexpected, analysis) if each in of_findings and each not in said]
     read_log = f"To see what the kernel log said: {with_code(log.advice)}"
     views = (
         replace(_advice(a, analysis), text=read_log) if a.text == log.advice else _advice(a, analysis) for a in advice
@@ -162,6 +163,11 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     return (*own, *views, *guesses, *largest, *_steps(unexpected, analysis))[:FIRST_ADVICE]
 
 
+def _said_whole(analysis: Analysis) -> set[Advice]:
+    """Return the advice that the verdict has given with how to do it."""
+    return {each.advice for each in analysis.verdict.sentences if each.advice is not None and each.how}
+
+
 def _own_steps(analysis: Analysis) -> list[str]:
     """Return what helps against the function of the user's that the verdict leads with, each once."""
     led = led_by(analysis)
@@ -172,7 +178,7 @@ def _own_steps(analysis: Analysis) -> list[str]:
 def advice_title(analysis: Analysis) -> str:
     """Return what stands over the advice: the verdict may have said the first of it, or how is still to be said."""
     first = {found for each in analysis.verdict.sentences[:1] for found in each.findings}
-    said = {each.advice for each in analysis.verdict.sentences}
+    said = _said_whole(analysis)
     led = (advice for finding in analysis.findings if finding.id in first for advice in finding.advice)
     if _own_steps(analysis) or any(advice not in said for advice in led):
         return "What to do"

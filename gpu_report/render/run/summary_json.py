@@ -26,6 +26,7 @@ from gpu_report.render.machine_values import json_ready, json_text
 from gpu_report.render.nccl_words import nccl_json
 from gpu_report.render.run.profiles_json import profiles
 from gpu_report.render.run.served_json import calls
+from gpu_report.render.what_to_change import listed_changes
 from gpu_report.wording import ending_words
 
 SCHEMA_VERSION = 2
@@ -60,6 +61,7 @@ def build_summary(analysis: Analysis) -> Json:
             {"kind": said.kind, "text": said.text, "findings": list(said.findings), "about": said.about or None}
             for said in analysis.verdict.sentences
         ],
+        "changes": [_advice(each, analysis) for each in listed_changes(analysis)],
         "projection": _projection(analysis.projection),
         "epoch_now": None if analysis.epoch_now is None else asdict(analysis.epoch_now),
         "hypotheses": [
@@ -293,6 +295,7 @@ def _finding(finding: Finding, analysis: Analysis) -> Json:
 def _advice(advice: Advice, analysis: Analysis) -> Json:
     most, likely = analysis.gains_of(advice)
     return {
+        "title": advice.short or None,
         "text": advice.text,
         "argument": advice.argument,
         "from": advice.from_value,

@@ -47,7 +47,7 @@ from gpu_report.render.markdown_text import prose, words
 from gpu_report.render.sentence_kinds import own_text
 from gpu_report.render.served_words import calls_in_all, longest_part, milliseconds, speed_words
 from gpu_report.render.speedup_rows import SpeedupRow, shown_rows
-from gpu_report.render.what_to_change import FunctionToCheck, changes
+from gpu_report.render.what_to_change import listed_changes
 from gpu_report.terminal import apart, plain, without_commands
 from gpu_report.wording import MIB_PER_GIB, counted, ending_words, line_words, role_words, shown_ratio, where_words
 
@@ -199,25 +199,10 @@ def _head(analysis: Analysis) -> str:
 
 def _steps(analysis: Analysis) -> list[tuple[str, str]]:
     """Return what to change: a setting with its value now, empty where there is none, and why; each once."""
-    unexpected = [finding for finding in analysis.findings if not finding.expected]
-    ended = {advice for finding in unexpected if RULES[finding.rule].ending for advice in finding.advice}
-    ended = {advice for advice in ended if advice.text != analysis.run.kernel.advice}  # which has a line of its own
-    steps = changes(unexpected, analysis)
-    return [
-        _step(each)
-        for each in steps
-        if isinstance(each, FunctionToCheck) or each in ended or _has_title(each, analysis)
-    ]
+    return [_step(each) for each in listed_changes(analysis)]
 
 
-def _has_title(advice: Advice, analysis: Analysis) -> bool:
-    """Tell whether advice is short enough to be listed: an argument, or one with a title; of calls always the title."""
-    return bool(advice.short) if analysis.is_inference else bool(advice.typed or advice.short)
-
-
-def _step(each: Advice | FunctionToCheck) -> tuple[str, str]:
-    if isinstance(each, FunctionToCheck):
-        return ("", sentence(f"{each.text} {each.how}"))
+def _step(each: Advice) -> tuple[str, str]:
     title = each.short or (f"{each.typed} (now {each.now})" if each.typed else "")
     return "" if each.text.startswith(title) else title, sentence(each.text)
 

@@ -26,7 +26,7 @@ def ended_badly(findings: Sequence[Finding], ending: Ending | None) -> Iterator[
     if grew:
         instead = next((each for each in ended.advice if each.short), None)  # less memory only delays it
         named = next((each.short for f in grew for each in f.advice), CAUSES["memory-growth"].always)
-        yield Sentence("prevent", f"{named}.", (grew[0].id,), "memory-growth", instead)
+        yield Sentence("prevent", f"{named}.", (grew[0].id,), "memory-growth", replaces=instead)
     else:
         yield from _prevented(ended.advice, ended.id)
     yield from _resumed(ended, after="Then " if grew or any(each.short for each in ended.advice) else "")

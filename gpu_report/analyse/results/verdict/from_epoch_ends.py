@@ -30,8 +30,9 @@ def long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
             yield from _costly_validation(finding)
             continue
         gain = advice.gain_estimate or 0.0
-        text = f"{advice.short}: about {1 / (1 - gain):.1f}\u00d7 faster"  # how is said below
-        yield Lead(sentence_of(finding, FIX, text), gain * finding.duration_s, f"{finding.summary}.")
+        text = f"{advice.short}: about {1 / (1 - gain):.1f}\u00d7 faster"
+        said = sentence_of(finding, FIX, text, advice, how=False)
+        yield Lead(said, gain * finding.duration_s, f"{finding.summary}.")
 
 
 def _wins_much(finding: Finding) -> bool:
@@ -45,9 +46,8 @@ def next_time(findings: Sequence[Finding]) -> Iterator[Lead]:
     for finding in findings:
         advice = next((each for each in finding.advice if each.short == NEXT_TIME), None)
         if advice is not None and (finding.number(ENDS_SHARE_KEY) or 0.0) >= 100 * th.HALF:
-            yield Lead(
-                sentence_of(finding, LOOK, f"{advice.short}: {lower_first(finding.summary)}"), 0.0
-            )  # how is said below
+            text = f"{advice.short}: {lower_first(finding.summary)}"
+            yield Lead(sentence_of(finding, LOOK, text, advice, how=False), 0.0)
 
 
 def _of_sets(finding: Finding, share_pct: float) -> Lead:

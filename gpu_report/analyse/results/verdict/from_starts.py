@@ -25,7 +25,9 @@ def slow_starts(findings: Sequence[Finding], recorded_s: float, epochs: int) -> 
         known_s = finding.number(START_WORK_KEY) or 0.0
         if finding.severity != "info" and not finding.number(START_AGAIN_KEY):
             if finding.advice:
-                yield Lead(sentence_of(finding, LOOK, finding.advice[0].short), URGENT_S, f"{finding.summary}.")
+                first = finding.advice[0]
+                said = sentence_of(finding, LOOK, first.short, first, how=False)
+                yield Lead(said, URGENT_S, f"{finding.summary}.")
                 continue
             text = f"Look at {place_words(at)}. {finding.summary}" if at else finding.summary
             yield Lead(sentence_of(finding, LOOK, text), URGENT_S)
@@ -44,8 +46,9 @@ def _known_start(finding: Finding, took_s: float, epochs: int) -> Lead:
     words = next(each.text for each in finding.evidence if each.key == START_WORK_KEY)
     more = f", and each later epoch {about_length(again_s)}" if again_s else ""
     then = f"Start-up spent {about_length(took_s)} {words}{more}."
-    text = finding.advice[0].short
-    return Lead(sentence_of(finding, LOOK, text), took_s + again_s * max(epochs - 1, 0), then)
+    first = finding.advice[0]
+    said = sentence_of(finding, LOOK, first.short, first, how=False)
+    return Lead(said, took_s + again_s * max(epochs - 1, 0), then)
 
 
 def slow_exits(findings: Sequence[Finding]) -> Iterator[Lead]:

@@ -51,12 +51,12 @@ def epoch_count(context: Context) -> int:
     return sum(1 for phase in context.phases if phase.name == "train")
 
 
-def sentence_of(
-    finding: Finding, kind: str, text: str, advice: Advice | None = None, *, names_own: bool = False
+def sentence_of(  # noqa: PLR0913 - what a sentence has
+    finding: Finding, kind: str, text: str, advice: Advice | None = None, *, names_own: bool = False, how: bool = True
 ) -> Sentence:
     """Return a sentence about a finding and its cause."""
     about = finding.cause.name if finding.cause else ""
-    return Sentence(kind, f"{upper_first(text)}.", (finding.id,), about, advice, names_own)
+    return Sentence(kind, f"{upper_first(text)}.", (finding.id,), about, advice, names_own, how)
 
 
 def without_backticks(text: str) -> str:

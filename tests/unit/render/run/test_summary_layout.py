@@ -8,11 +8,16 @@ import pytest
 from support.compared import analysed
 from support.plain_words import banned
 
+from gpu_report.catalogue import UNEXPLAINED
 from gpu_report.model import Sentence
+from gpu_report.render.formatting import sentence
+from gpu_report.render.next_steps import next_step
+from gpu_report.render.run.summary_json import build_summary
 from gpu_report.render.run.terminal import render_markdown, render_text
 from gpu_report.render.sentence_kinds import own_text
-from gpu_report.render.what_to_change import changes
+from gpu_report.render.what_to_change import listed_changes
 from gpu_report.terminal import is_typed
+from gpu_report.wording import upper_first
 
 WIDTHS = (80, 120)
 RUNS = sorted(path.name for path in (Path(__file__).parents[4] / "sample_runs").iterdir() if path.is_dir())
@@ -119,13 +124,56 @@ def test_what_somebody_else_called_a_thing_is_no_command_to_copy():
     assert shown.splitlines()[0] == "a 'sudo rm -rf /' b"
 
 
-@pytest.mark.parametrize("name", ["n-mixed", "s-storage", "n-starved", "s-oom", "n-oom-killed", "serve-s-own-code"])
-def test_what_to_change_begins_with_what_the_verdict_says_first(name):
+def _leads(analysis):
+    """Return the first sentence that says what to do; none says it of what nobody knows the cause of."""
+    kinds = {"fix", "look", "prevent", "all nodes"}
+    return next((each for each in analysis.verdict.sentences if each.kind in kinds and each.about != UNEXPLAINED), None)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_to_change_has_what_the_verdict_says_in_its_order(name):
     analysis = analysed(name)
-    said = [each for each in analysis.verdict.sentences if each.advice or each.names_own]
-    steps = [step for each in changes(analysis.findings, analysis) for step in (each, each.text)]
-    places = [steps.index(each.advice if each.advice else each.text) for each in said]
+    listed = [(each.text, each.typed) for each in listed_changes(analysis)]
+    said = [each.advice for each in analysis.verdict.sentences if each.advice and not each.advice.resume]
+    places = [listed.index((each.text, each.typed)) for each in said]
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_to_change_begins_with_what_leads_in_each_output(name):
+    analysis = analysed(name)
+    lead = _leads(analysis)
+    if lead is None:
+        return
+    led = [finding for finding in analysis.findings if finding.id in lead.findings]
+    advised = {each.text for finding in led for each in finding.advice}
+    own = {lead.text, *(sentence(next_step(finding, analysis)) for finding in led)}
+    first, *_ = build_summary(analysis)["changes"]
+    assert first["text"] in (advised or own) | {lead.advice.text if lead.advice else ""}
+    begins = (first["title"] or first["argument"] or upper_first(first["text"])).partition("`")[0].rstrip()
+    for shown in (render_text(analysis, width=1000), render_markdown(analysis)):
+        title, _, after = shown.partition("What to change")[2].partition("\n")
+        assert title == ""
+        assert after.strip().removeprefix("- ").startswith(begins)
+
+
+def test_what_leads_is_said_where_it_has_neither_argument_nor_title():
+    summary = build_summary(analysed("m-mixed"))
+    assert [each["text"].partition(":")[0] for each in summary["changes"]] == [
+        "Find what the main process waited for",
+        "Keep python3 (pid 2477) off GPU 0 while it trains",
+    ]
+    assert "What to change\nFind what the main process waited for" in render_text(analysed("m-mixed"), width=200)
+    assert "- Try a larger `batch`" in render_markdown(analysed("n-healthy-disk"))
+
+
+def test_what_the_verdict_says_something_else_in_place_of_is_no_change():
+    analysis = analysed("s-oom")
+    (less, *_) = analysis.findings[0].advice
+    grew = Sentence("prevent", "Find what keeps GPU memory.", (analysis.findings[0].id,), replaces=less)
+    said = replace(analysis, verdict=replace(analysis.verdict, sentences=(grew,)))
+    assert less in listed_changes(analysis)
+    assert less not in listed_changes(said)
 
 
 def test_the_function_that_leads_is_what_to_change_before_the_resume():

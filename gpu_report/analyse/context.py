@@ -13,6 +13,7 @@ import numpy as np
 from gpu_report.analyse.signals.busy_wait import work_in_waits
 from gpu_report.analyse.signals.clock_throttling import Throttle
 from gpu_report.analyse.signals.gpu_memory import GpuMemory, gpu_memory
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.profiled_steps import profiled_steps
 from gpu_report.analyse.signals.signals_index import SignalsIndex
@@ -192,6 +193,11 @@ class Context:
     def training_at(self, t_s: float, gpu: int | None = None) -> Training | None:
         """Return the training that a moment lies in (see trainings.py), None where there was none at all."""
         return training_at(self.trainings, t_s, gpu)
+
+    def lasting_signals(self, gpu: int, t_s: float) -> IntervalSignals | None:
+        """Return the signals of all the steady state of the training at a moment, None where there is none."""
+        training = self.training_at(t_s, gpu)
+        return None if training is None else self.signals.of_training(gpu, training)
 
     def epoch_at(self, t_s: float) -> EpochRow | None:
         """Return the epoch that a moment lies in, None outside all of them.

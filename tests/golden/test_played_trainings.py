@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 from support.matching import is_alarm
 from support.played_folder import write_played
-from support.played_training import Card, Low, Played
+from support.played_training import Card, Low, Played, play
+from support.played_yolo import MONO_S
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.compare import compare
@@ -244,3 +247,27 @@ def test_what_slowed_a_few_long_epochs_is_no_trend(examined):
     (finding,) = alarms(analysis)
     assert (finding.rule, finding.epoch) == ("slow-epoch", 7)
     assert "each of epochs 7 to 10" in finding.summary
+
+
+def _with_slow_storage(folder, training, first):
+    """Let the loader wait for storage from an epoch's training on, in what callbacks and the host say."""
+    host = pd.read_csv(folder / "host.csv")
+    trains = [epoch for epoch in training.epochs if epoch.number >= first]
+    slow = np.any([host.mono_s.between(MONO_S + e.train_s, MONO_S + e.validation_s) for e in trains], axis=0)
+    for name, value in {"io_pressure_pct": 65, "io_full_pressure_pct": 40, "workers_blocked": 5}.items():
+        host.loc[slow, name] = value
+    host.loc[slow, ["main_cpu_pct", "busiest_worker_cpu_pct", "workers_cpu_pct"]] = 60, 30, 200
+    host.to_csv(folder / "host.csv", index=False)
+
+
+def test_falls_within_slow_storage_are_of_slow_storage_on_all_gpus(tmp_path):
+    """It lasts from epoch 3 on: what is typical is that, and a fall is compared with it."""
+    played = Played(gpus=4, ring=True, train_of=lambda epoch: 60 if epoch < 3 else 120)
+    epochs = play(played).epochs
+    slow = [Low(each.train_s, each.validation_s, 55) for each in epochs if each.number >= 3]
+    falls = [Low(epochs[n].train_s + 20, epochs[n].train_s + 34, 3) for n in (3, 5, 7)]
+    training = write_played(tmp_path / "run", replace(played, lows=(*slow, *falls)))
+    _with_slow_storage(tmp_path / "run", training, 3)
+    found = alarms(analyse(load_run(tmp_path / "run")))
+    assert {each.cause.name for each in found} == {"input-storage"}
+    assert {each.gpus for each in found} == {(0, 1, 2, 3)}

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse.causes.candidate import Candidate, is_in_unusual_place
-from gpu_report.analyse.causes.confidence import CERTAIN
+from gpu_report.analyse.causes.confidence import CERTAIN, LIKELY, POSSIBLE
 from gpu_report.analyse.causes.data_loading import (
     WAITED_KEY,
     input_storage,
@@ -56,6 +56,8 @@ from gpu_report.analyse.causes.main_process import (
 from gpu_report.analyse.causes.slow_modes import slowed_by_mode
 from gpu_report.analyse.causes.yolo_phases import autotuning, phase_needs_no_gpu
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.timeseries.intervals import Spans
+from gpu_report.catalogue import CAUSES as CAUSE_ROWS
 from gpu_report.catalogue import UNEXPLAINED
 from gpu_report.model import Advice, Cause, Evidence
 
@@ -122,21 +124,27 @@ class Explanation:
 
 
 def explain(
-    signals: IntervalSignals, *, fell: bool = False, expected: Cause | None = None, kernel_was_read: bool = True
+    signals: IntervalSignals,
+    *,
+    fell: bool = False,
+    expected: Cause | None = None,
+    kernel_was_read: bool = True,
+    lasting: IntervalSignals | None = None,
 ) -> Explanation:
     """Return what explains an interval: the strongest candidate, else `expected`, else unexplained.
 
     `fell` says that utilisation fell in it: batches that are too small were as small before. `expected` is the cause
     that the phase gives (a validation of typical length), which yields only to a stronger one. `kernel_was_read` is
-    False when nobody looked.
+    False when nobody looked. `lasting` are the signals of all of its training, which it may be a part of.
     """
     excluded = WHILE_WAITED_FOR if is_in_unusual_place(signals) else frozenset()
     excluded -= {cores_taken} if cpu_lost_to_new_programs(signals) else frozenset()
     excluded |= {launch_bound} if fell else frozenset()
     scorers = (each for each in CAUSES if each not in excluded)
     found = [candidate for scorer in scorers if (candidate := scorer(signals)) is not None]
-    if not found and expected is None and (waited := waited_for_data(signals)) is not None:
-        found = [waited]
+    if not found and expected is None:
+        rest = _more_of(lasting, signals) or waited_for_data(signals)
+        found = [] if rest is None else [rest]
     ranked = sorted(found, key=lambda candidate: -candidate.confidence)
     if ranked and (expected is None or _outranks(ranked[0], expected)):
         best = ranked[0]
@@ -148,6 +156,23 @@ def explain(
         return Explanation(expected)
     unread = "" if kernel_was_read else "; the kernel log was not read"
     return Explanation(Cause(UNEXPLAINED, 0.0, f"{NOTHING}{unread}"))
+
+
+def _more_of(lasting: IntervalSignals | None, signals: IntervalSignals) -> Candidate | None:
+    """Return what holds a loader up all the time, where an interval shows that, too: as much of it as is typical.
+
+    Compared with what is typical nothing is unusual then.
+    """
+    always = None if lasting is None else explain(lasting).cause
+    if always is None or not CAUSE_ROWS[always.name].is_input or always.confidence < LIKELY:
+        return None
+    nothing: Spans = ()
+    alone = replace(signals, host=signals.host.with_steady(nothing), own=signals.own.with_steady(nothing))
+    same = explain(alone, fell=True)
+    if same.cause.name != always.name or same.cause.confidence < LIKELY:
+        return None
+    text = f"as in all of the training, {same.cause.explanation}"
+    return Candidate(always.name, POSSIBLE, text, same.evidence, same.advice)
 
 
 def explain_waiting(waiting: IntervalSignals) -> Explanation | None:

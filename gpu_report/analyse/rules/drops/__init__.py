@@ -35,7 +35,8 @@ def _finding(context: Context, part: DropPart) -> Finding:
     signals = context.signals.of(drop.gpu, *drop.span)
     kernel_was_read = context.run.kernel.status == "read"
     expects = at_end.cause if at_end else _without_epochs(context, drop)
-    explained = explain(signals, fell=True, expected=expects, kernel_was_read=kernel_was_read)
+    lasting = context.lasting_signals(drop.gpu, drop.start_t_s)
+    explained = explain(signals, fell=True, expected=expects, kernel_was_read=kernel_was_read, lasting=lasting)
     explained = with_late_first_batch(context, drop, explained)
     cause = explained.cause
     expected = (

@@ -334,7 +334,7 @@ def _meet(fall: Drop, drop: Drop) -> bool:
 def _finding(context: Context, fall: Drop, least_confidence: float) -> Finding | None:
     """Return what a fall came to, None where its cause is not as sure as asked for."""
     signals = context.signals.of(fall.gpu, *fall.span)
-    explained = explain(signals, fell=True)
+    explained = explain(signals, fell=True, lasting=context.lasting_signals(fall.gpu, fall.start_t_s))
     if explained.cause.confidence < least_confidence:
         return None
     return context.finding(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu_report.analyse.causes import CAUSES, explain, host, main_process
-from gpu_report.analyse.causes.confidence import LIKELY, STRONG
+from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG
 from gpu_report.analyse.causes.data_loading import loader_idle_at_times
 from gpu_report.analyse.causes.slow_modes import SLOW_MODES
 from gpu_report.analyse.signals.busy_thread import BusyThread
@@ -846,3 +846,28 @@ def test_blocked_workers_use_no_cpu_only_where_it_was_next_to_none(cpu_pct, uses
     found = loader_idle_at_times(signals({"workers_cpu_pct": cpu_pct, "workers": 12}, loader_workers=12, waits=True))
     assert found is not None
     assert ("no CPU" in found.explanation) is uses_none
+
+
+def _storage_all_along(**within):
+    """Return an interval of a training that waits for storage all the time, and the signals of all of it."""
+    given = signals({}, gpu=GPU)
+    host = signal_table({**FED, **SLOW_IMAGES, **STORAGE}, within, START)
+    interval = dataclasses.replace(given, host=host, own=signal_table(GPU, {"gpu_util_pct": 3}))
+    return interval, dataclasses.replace(
+        interval, host=host.only_steady(), start_t_s=0.0, end_t_s=25.0, is_lasting=True
+    )
+
+
+def test_what_holds_a_loader_up_all_the_time_explains_a_fall_in_which_it_is_as_usual():
+    interval, lasting = _storage_all_along()
+    assert explain(lasting).cause.name == "input-storage"
+    assert explain(interval, fell=True).cause.name == "unexplained"  # compared with what is typical
+    found = explain(interval, fell=True, lasting=lasting)
+    assert (found.cause.name, found.cause.confidence) == ("input-storage", POSSIBLE)
+    assert found.cause.explanation == "as in all of the training, the data loader waited for storage"
+    assert "time with a process waiting for input or output" in {each.text for each in found.evidence}
+
+
+def test_it_explains_no_fall_in_which_it_was_not_there():
+    interval, lasting = _storage_all_along(io_pressure_pct=0, io_full_pressure_pct=0, workers_blocked=0)
+    assert explain(interval, fell=True, lasting=lasting).cause.name == "unexplained"

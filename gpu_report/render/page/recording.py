@@ -43,6 +43,7 @@ def recording(analysis: Analysis, clock: WallClock) -> RecordingView:
     left_out = len(happenings) - HAPPENINGS_SHOWN
     return RecordingView(
         facts=tuple(fact for fact in _facts(analysis) if fact.value),
+        not_checked=tuple(f"{rule_words(each.rule)}: {each.reason}" for each in analysis.not_checked),
         problems=analysis.run.problems,
         happenings=tuple(happenings[:HAPPENINGS_SHOWN]),
         happenings_left_out=f"{left_out:,} more not shown." if left_out > 0 else "",
@@ -68,7 +69,6 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
         Fact("One sample every", duration(source.interval_s) if source.interval_s else ""),
         Fact("Coverage", f"{share(analysis.coverage)} of the expected samples"),
         Fact("Longest gap", duration(analysis.longest_gap_s)),
-        *(Fact("Not checked", f"{rule_words(each.rule)}: {each.reason}") for each in analysis.not_checked),
         Fact("Host", ", ".join(str(part) for part in (source.host, *host) if part)),
         Fact("Driver", ", ".join(p for p in (source.driver, source.cuda and f"CUDA {source.cuda}") if p)),
         Fact("Python", source.python or ""),

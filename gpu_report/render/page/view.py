@@ -252,6 +252,7 @@ class RecordingView:
     """How the data came about, and what of it is missing."""
 
     facts: tuple[Fact, ...]
+    not_checked: tuple[str, ...]
     problems: tuple[str, ...]
     happenings: tuple[RecorderEvent, ...]
     happenings_left_out: str

@@ -51,7 +51,7 @@ def _apart(trainings: Sequence[RunSample]) -> list[str]:
     """Return what is no ordinary epoch in any of them."""
     notes = []
     if any(training.first for training in trainings):
-        notes.append("The first epoch is warm-up and is not compared.")
+        notes.append("The first epoch is warm-up. It is shown apart, and no gate counts it.")
     if closing := _closing(trainings):
         notes.append(f"{closing} left out: YOLO closed the mosaic and restarted the data loader.")
     return notes

@@ -51,13 +51,13 @@ def compare_findings(baselines: Sequence[Analysis], run: Analysis) -> tuple[Find
 
 
 def drop_time(analysis: Analysis) -> str:
-    """Return whether the GPU stalled at times, and for how long, as a person would write it into a table."""
+    """Return how many unexpected drops there were, and how long, as a person would write it into a table."""
     falls = (f for f in analysis.findings if RULES[f.rule].fall and not f.expected)
     seen = [one for fall in falls for one in fall.each]
     if not seen:
-        return "no"
+        return "none"
     worst = max(f.duration_s for f in seen)
-    return f"yes: {len(seen)} times, the longest {worst:.0f} s" if len(seen) > 1 else f"yes: once, for {worst:.0f} s"
+    return f"{len(seen)}, the longest {worst:.0f} s" if len(seen) > 1 else f"1, of {worst:.0f} s"
 
 
 def _groups(analysis: Analysis) -> dict[Key, _Group]:

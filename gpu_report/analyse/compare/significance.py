@@ -196,7 +196,7 @@ def first_epochs(baselines: Sequence[SampleValues], run: SampleValues) -> Metric
     if all(value is None for value in known):
         return None
     compared = compared_figures(METRICS[EPOCH_TIME], "mean", known, "run")
-    return replace(compared, metric="first_epoch_time", note="not judged: there is only one")
+    return replace(compared, metric="first_epoch_time")
 
 
 def all_epochs(baselines: Sequence[SampleValues], run: SampleValues) -> MetricComparison | None:

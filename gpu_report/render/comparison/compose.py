@@ -9,6 +9,8 @@ from gpu_report import __version__
 from gpu_report.model import Analysis, Comparison, MetricComparison
 from gpu_report.render.comparison.charts import charts
 from gpu_report.render.comparison.rows import (
+    DROPS,
+    about_intervals,
     band_head,
     change_words,
     code_line_rows,
@@ -74,7 +76,7 @@ def compose_comparison(comparison: Comparison) -> ComparisonView:
         findings=tuple(_findings(comparison)),
         lines=None if comparison.code_lines is None else tuple(LineRow(*row) for row in code_line_rows(comparison)),
         charts=charts(comparison),
-        notes=comparison.notes,
+        notes=(*about_intervals(comparison), *comparison.notes),
         tool=f"gpu-report {__version__}",
     )
 
@@ -136,7 +138,7 @@ def _metric(metric: MetricComparison, reach: float) -> MetricRow:
 
 
 def _stutter(comparison: Comparison) -> list[MetricRow]:
-    return [MetricRow("Stalls", *comparison.drop_time, "", "", "", "", "")] if comparison.drop_time[1] else []
+    return [MetricRow(DROPS, *comparison.drop_time, "", "", "", "", "")] if comparison.drop_time[1] else []
 
 
 def _reach(metrics: Sequence[MetricComparison]) -> float:

@@ -4,11 +4,13 @@ from collections.abc import Callable, Sequence
 
 from gpu_report.model import Analysis, Comparison
 from gpu_report.render.comparison.rows import (
+    INTERVAL,
     LINES_TITLE,
     band_head,
     band_words,
     code_line_rows,
     difference_rows,
+    filled,
     finding_rows,
     gate_rows,
     metric_notes,
@@ -59,7 +61,7 @@ def _run(analysis: Analysis) -> str:
 def _sections(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows, bool]]:
     """Return title, header, rows and whether it is unfolded, in order."""
     metrics: Rows = [tuple(map(words, row)) for row in metric_rows(comparison)]
-    header: tuple[str, ...] = ("", "baseline", "run", "change", "99 % interval", "")
+    header: tuple[str, ...] = ("", "baseline", "run", "change", INTERVAL, "")
     if not comparison.baselines:
         metrics, header = [(row[0], row[2]) for row in metrics], ("", "run")
     elif differ := band_head(comparison):
@@ -75,7 +77,7 @@ def _sections(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows, 
     findings = [(status, *map(words, rest)) for status, *rest in finding_rows(comparison)]
     return [
         ("Gates", ("", "gate", "result"), gates, True),
-        ("Metrics", header, metrics, True),
+        ("Metrics", *filled(header, metrics), True),
         (LINES_TITLE, ("", "line", "baseline", "run", "change"), lines, True),
         ("Changed settings", ("", "baseline", "run", ""), changed, True),
         ("Findings", ("", "what", "baseline", "run"), findings, False),

@@ -1,6 +1,7 @@
 """A comparison as rows of text, for the terminal, for Markdown and for the page alike."""
 
 import math
+from collections.abc import Sequence
 from statistics import median
 
 from gpu_report.catalogue import cause_words, rule_words
@@ -43,6 +44,12 @@ LABELS = {
 }
 TOO_MANY_TIMES = (
     9.995  # from here on a change is reported in the metric's unit: 99,330 % of next to nothing says nothing
+)
+DROPS = "Unexpected drops"  # of GPU utilisation
+INTERVAL = "99 % interval"
+ABOUT_INTERVAL = (
+    f"{INTERVAL}: the change lies in it with 99 % certainty. Where it reaches from minus to plus, the change may be "
+    "chance and fails no gate."
 )
 KINDS = {"hard": "not comparable", "argument": "argument", "soft": ""}
 SHOWN_LINES = 5  # of code: what comes after them is a small part, and the JSON has it
@@ -148,7 +155,13 @@ def metric_rows(comparison: Comparison) -> list[Row]:
     rows: list[Row] = [
         (label(m), *values(m), change_words(m), interval_words(m), judgement_words(m)) for m in shown(comparison)
     ]
-    return [*rows, ("Stalls", *comparison.drop_time, "", "", "")] if comparison.drop_time[1] else rows
+    return [*rows, (DROPS, *comparison.drop_time, "", "", "")] if comparison.drop_time[1] else rows
+
+
+def filled(header: Row, rows: Sequence[Row]) -> tuple[Row, list[Row]]:
+    """Return a table without the columns in which no row has anything."""
+    kept = [place for place in range(len(header)) if any(row[place] for row in rows)]
+    return tuple(header[place] for place in kept), [tuple(row[place] for place in kept) for row in rows]
 
 
 def metric_notes(comparison: Comparison) -> list[str]:
@@ -157,7 +170,12 @@ def metric_notes(comparison: Comparison) -> list[str]:
     for metric in shown(comparison):
         if metric.note:
             notes.setdefault(metric.note, []).append(label(metric))
-    return [f"{'; '.join(labels)}: {note}." for note, labels in notes.items()]
+    return [*about_intervals(comparison), *(f"{'; '.join(labels)}: {note}." for note, labels in notes.items())]
+
+
+def about_intervals(comparison: Comparison) -> list[str]:
+    """Return what the intervals of changes mean, nothing where none is shown."""
+    return [ABOUT_INTERVAL] if any(metric.interval for metric in shown(comparison)) else []
 
 
 def shown(comparison: Comparison) -> list[MetricComparison]:

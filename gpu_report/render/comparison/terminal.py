@@ -9,9 +9,11 @@ from rich.text import Text
 
 from gpu_report.model import Comparison
 from gpu_report.render.comparison.rows import (
+    INTERVAL,
     LINES_TITLE,
     code_line_rows,
     difference_rows,
+    filled,
     finding_rows,
     first_words,
     gate_rows,
@@ -28,7 +30,7 @@ Rows = Sequence[tuple[str, ...]]
 
 COMMAND_INDENT = "    "
 SAID_BY_LABEL = (" images/s", "/image")  # 80 columns have no room for it twice
-NOT_BROKEN = frozenset({"", "99 % interval"})  # headers of columns
+NOT_BROKEN = frozenset({"", INTERVAL})  # headers of columns
 OUTCOMES = {"failed": "bold red", "not measured": "bold yellow", "passed": "bold green"}
 COLOURS = {
     "failed": "red",
@@ -79,11 +81,11 @@ def _head(comparison: Comparison) -> list[str]:
 def _tables(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows]]:
     several = "baseline" if len(comparison.baselines) < 2 else f"{len(comparison.baselines)} baselines"
     metrics: Rows = [tuple(map(_short, row)) for row in metric_rows(comparison)]
-    header: tuple[str, ...] = ("", several, "run", "change", "99 % interval", "")
+    header: tuple[str, ...] = ("", several, "run", "change", INTERVAL, "")
     if not comparison.baselines:
         metrics, header = [(row[0], row[2]) for row in metrics], ("", "run")
     return [
-        ("", header, metrics),
+        ("", *filled(header, metrics)),
         (LINES_TITLE, ("", "line", "baseline", "run", "change"), code_line_rows(comparison)),
         ("Changed settings", ("", "baseline", "run", ""), difference_rows(comparison)),
         ("Findings", ("", "what", "baseline", "run"), finding_rows(comparison)),

@@ -383,7 +383,7 @@ def test_a_finding_of_some_baselines_is_neither_new_nor_gone():
 def test_stutter_says_how_often_and_how_long():
     before = with_findings(analysed(HEALTHY))
     after = with_findings(analysed(HEALTHY), finding(1), finding(2, seconds=20.4))
-    assert compare([before], after).drop_time == ("no", "yes: 2 times, the longest 20 s")
+    assert compare([before], after).drop_time == ("none", "2, the longest 20 s")
 
 
 def test_events_do_not_disturb_a_comparison():

@@ -48,7 +48,7 @@ def test_no_metric_takes_two_lines_of_80_columns(baseline, run):
     lines = iter(render_comparison_text(comparison, width=WIDTH).splitlines())
     while not next(lines).startswith("   "):  # the header
         pass
-    rows = list(takewhile(lambda line: not line.startswith("Stalls"), lines))
+    rows = list(takewhile(lambda line: not line.startswith("Unexpected drops"), lines))
     assert len(rows) == len(comparison.metrics) + bool(comparison.all_epochs) + bool(comparison.first_epochs)
     assert all(len(row) <= WIDTH for row in rows)
 
@@ -85,3 +85,27 @@ def test_no_metric_takes_two_lines_of_80_columns(baseline, run):
 )
 def test_the_verdict_says_from_what_to_what_and_how_many_times(baseline, run, says):
     assert compared(baseline, run).verdict.startswith(says)
+
+
+@pytest.mark.parametrize("render", [render_comparison_text, render_comparison_markdown])
+def test_intervals_are_explained_where_there_are_any(render):
+    said = " ".join(render(compared("n-fed", "n-starved")).split())
+    assert said.count("the change lies in it with 99 % certainty") == 1
+    assert "99 %" not in render(compared("s-healthy", "s-killed"))
+
+
+def test_no_column_is_empty():
+    cut_short = compared("s-healthy", "s-killed")
+    assert "baseline  run     \nTraining per epoch" in render_comparison_text(cut_short, width=WIDTH)
+    assert "|  | baseline | run |\n" in render_comparison_markdown(cut_short)
+
+
+@pytest.mark.parametrize("baseline", ["", "n-fed"])
+def test_the_first_epoch_is_said_once_to_be_shown_and_not_judged(baseline):
+    text = " ".join(render_comparison_text(compared(baseline, "n-starved"), width=WIDTH).split())
+    assert text.count("The first epoch is warm-up. It is shown apart, and no gate counts it.") == 1
+    assert "First epoch:" not in text
+
+
+def test_a_run_without_drops_has_none():
+    assert "Unexpected drops none" in " ".join(render_comparison_text(compared("", "n-starved"), width=WIDTH).split())

@@ -33,7 +33,8 @@ class MetricComparison:
     Values, `change` and `interval` (of the change) are in `unit`; of a metric in percent the change is in percentage
     points. `change_share` and `interval_share` are of the baseline (0.1 is 10 %). `counts` says how many epochs,
     windows of training or calls each side has (`basis`; `run` is one figure a run), `correlation` what neighbours of
-    them may have in common (0 to 1). `significant` is None where there are too few for an interval. `enough` is set
+    them may have in common (0 to 1). `significant` is None where there are too few to say; it may be
+    known without an interval, where values are far apart. `enough` is set
     where a change would be certain if neighbours had nothing in common, and is not: so many ordinary epochs of each
     run would show it. Of calls it is set wherever a change is not certain, in calls. `model` names the
     model where a run has several. `each` has the values of several baselines, newest first; `band` is where one more

@@ -29,6 +29,7 @@ from gpu_report.analyse.compare.set_aside import likely_disturbances, whole_word
 from gpu_report.analyse.compare.significance import (
     SampleValues,
     all_epochs,
+    are_apart,
     first_epochs,
     judge_all,
     unjudged,
@@ -197,4 +198,5 @@ def _too_little(sides: Sequence[SampleValues], baselines: Sequence[_Baseline]) -
     """Return that training was too short for any interval of the epoch time, which everything else leans on."""
     if not baselines:
         return []
-    return [too_little(sides)] if any(side.is_short for side in sides) and not has_windows(sides) else []
+    is_short = any(side.is_short for side in sides) and not has_windows(sides)
+    return [too_little(sides)] if is_short and not are_apart(sides) else []

@@ -55,6 +55,7 @@ from gpu_report.model import EpochSummary, Finding, Judgement, MetricComparison
 
 Basis = Literal["epochs", "windows", "run", "calls"]
 OF_A_WHOLE = frozenset({TYPICAL, "mean"})  # statistics that a run without epochs has, too
+APART = f"too few for an interval, but all of one run took {th.APART_TIMES:g} times as long as any of the other"
 NOISE = "within the noise"
 IN_BAND = "changed, but the baselines differ by as much"
 SEEN_OTHERWISE = "not judged: one of the runs has no callbacks, so its phases are estimated"
@@ -175,13 +176,37 @@ def judge(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric, 
     compared = replace(compared, counts=counts, least_change=_least(baselines, metric, compared.baseline))
     compared = replace(compared, outliers=_outliers(known, values))
     if not baselines or fewest < th.COMPARED_AT_LEAST:
-        return replace(compared, note=_too_few(counts, basis) if baselines and fewest else "")
+        return _of_few(compared, metric, (*baselines, run)) if baselines and fewest else compared
     if metric.name in OF_A_PHASE and len({side.from_callbacks for side in (*baselines, run)}) > 1:
         return replace(compared, note=SEEN_OTHERWISE)
     found = change_interval(values[:-1], values[-1], figure_of)
     compared = replace(compared, interval=found.ends, interval_share=found.share, correlation=found.correlation)
     enough = None if found.enough is None else _epochs_for(found.enough, (*baselines, run), basis, metric.name)
     return with_judgement(replace(judge_by_band(compared, is_sure=found.is_certain), enough=enough), metric)
+
+
+def _of_few(compared: MetricComparison, metric: Metric, sides: Sequence[SampleValues]) -> MetricComparison:
+    """Return a metric of which there are too few values for an interval: judged where epochs are far apart."""
+    if metric.name not in {EPOCH_TIME, IMAGES} or not are_apart(sides):
+        return replace(compared, note=_too_few(compared.counts, compared.basis))
+    return with_judgement(replace(judge_by_band(compared, is_sure=True), note=APART), metric)
+
+
+def are_apart(sides: Sequence[SampleValues]) -> bool:
+    """Tell whether epochs of the run, the last side, and of the baselines are so far apart that few of them are enough.
+
+    All must be with mosaic, or all without: images without it are faster to prepare.
+    """
+    kinds = {side.training.without_mosaic(epoch) for side in sides for epoch in side.training.epochs}
+    *before, after = (side.steady(EPOCH_TIME, "epochs") for side in sides)
+    if len(kinds) > 1 or min(map(len, (*before, after))) < th.APART_AT_LEAST:
+        return False
+    edges_s = 0.0 if all(side.from_callbacks for side in sides) else th.OUTSIDE_EDGES_S
+    baselines = np.concatenate(before)
+    return any(
+        longer.min() >= max(th.APART_TIMES * shorter.max(), shorter.max() + edges_s)
+        for longer, shorter in ((baselines, after), (after, baselines))
+    )
 
 
 def unjudged(metric: MetricComparison) -> MetricComparison:

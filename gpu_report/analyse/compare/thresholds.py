@@ -3,6 +3,14 @@
 # What a comparison looks at: whole epochs where each side has this many, else windows of training. Fewer values have no
 # interval worth the name: already with 5 Student's t reaches 1.8 times as far as the normal distribution.
 COMPARED_AT_LEAST = 5
+# With fewer of them a change of the epoch time is certain where each epoch of one run takes so many times as long as
+# each of the other, and there are so many of each: what lies in more than one epoch is how a run trains. The same
+# set-up took up to 1.42 times as long on another machine (below), and its steady epochs are within 20 % of their
+# median (OUTLIER_SHARE): 1.7 times together. Of two neighbouring epochs and two others of one run the ratio was 1.43
+# at most in 62 recordings, but for three of which something slowed a part.
+APART_TIMES = 2.0
+APART_AT_LEAST = 2  # epochs of each run
+OUTSIDE_EDGES_S = 2.0  # ... and longer by this without callbacks: each of an epoch's two edges may be off by a second
 # Windows are cut where callbacks reported how far the epoch was: every 2 to 3 s.
 WINDOW_S = 2.5
 BAND_CONFIDENCE = 0.95  # of several baselines' band; INTERVAL_CONFIDENCE must be left, too

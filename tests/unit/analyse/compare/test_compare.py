@@ -308,15 +308,11 @@ def test_too_few_epochs_are_too_little_data():
     assert found.outcome == "not measured"
 
 
-@pytest.mark.parametrize(("baseline", "run", "whose"), [(8, 2, "the baseline"), (2, 8, "the run")])
+@pytest.mark.parametrize(("baseline", "run", "whose"), [(8, 14, "the baseline"), (4, 14, "the run")])
 def test_of_short_epochs_there_are_few_windows_and_it_is_said_what_to_do(baseline, run, whose):
     gates = parse_gates(["epoch_time:+5%", "xid.fatal:0", "findings.critical:0"], ["findings.new:0"])
     found = compare([analysed(f"ab-workers-{baseline}")], analysed(f"ab-workers-{run}"), gates)
-    way = (
-        "3.7 s \u2192 17.0 s (4.6\u00d7 slower)"
-        if whose == "the baseline"
-        else "17.0 s \u2192 3.7 s (4.6\u00d7 faster)"
-    )
+    way = "3.7 s \u2192 3.4 s (8.9 % faster)" if whose == "the baseline" else "6.9 s \u2192 3.4 s (2.0\u00d7 faster)"
     assert found.verdict == (
         f"Training per epoch {way}, but too few epochs to decide: 2 epochs after warm-up in the run, 2 in the "
         f"baseline. At least 5 each are needed, or 5 windows of 2.5 s: {whose} has 2. Train at least 6 epochs. "
@@ -325,6 +321,61 @@ def test_of_short_epochs_there_are_few_windows_and_it_is_said_what_to_do(baselin
     # what needs no epoch is counted; nothing passes by it
     assert [gate.outcome for gate in found.gates] == ["not measured", "passed", "passed", "not measured"]
     assert (found.gates[0].why, found.outcome) == ("too few epochs", "not measured")
+
+
+FEW_GATES = parse_gates(["epoch_time:+5%", "xid.fatal:0", "findings.critical:0"], ["data_wait_share:+5pp"])
+
+
+@pytest.mark.parametrize(
+    ("baseline", "run", "says", "outcomes"),
+    [
+        (8, 2, "3.7 s \u2192 17.0 s (4.6\u00d7 slower)", ["failed", "passed", "passed", "not measured"]),
+        (2, 8, "17.0 s \u2192 3.7 s (4.6\u00d7 faster)", ["passed", "passed", "passed", "not measured"]),
+    ],
+)
+def test_two_epochs_that_are_far_apart_are_enough(baseline, run, says, outcomes):
+    found = compare([analysed(f"ab-workers-{baseline}")], analysed(f"ab-workers-{run}"), FEW_GATES)
+    assert found.obstacles == ()
+    assert found.verdict == f"Training per epoch {says}. Likely reason: workers {baseline} \u2192 {run}."
+    assert [gate.outcome for gate in found.gates] == outcomes
+    assert "took 2 times as long" in metric(found, "epoch_time").note
+    assert "too few epochs to judge" in metric(found, "data_wait_share").note
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_judged"),
+    [
+        ([4.0, 4.2], [8.5, 9.0], True),
+        ([8.5, 9.0], [4.0, 4.2], True),
+        ([4.0, 4.2], [8.3, 9.0], False),  # not all are twice as long as any
+        ([4.0, 4.2], [9.0], False),  # one epoch may hold a stall that comes once
+        ([4.0], [9.0, 9.1], False),
+    ],
+)
+def test_few_epochs_are_judged_only_where_all_are_twice_as_long(before, after, is_judged):
+    whole = replace(analysed("ab-workers-14"), findings=())
+    found = compare([with_times(whole, before)], with_times(whole, after), FEW_GATES)
+    assert [o.kind for o in found.obstacles] == ([] if is_judged else ["too little data"])
+    assert (found.outcome == "not measured") is not is_judged
+
+
+def test_short_epochs_seen_from_outside_are_apart_by_more_than_their_edges_are_off():
+    def outside(times):
+        made = with_times(analysed("ab-workers-14"), times)
+        epochs = tuple(replace(each, source="results.csv") for each in made.epochs)
+        return replace(made, epochs=epochs, findings=(), run=replace(made.run, inside=()))
+
+    short, long = ([0.5, 0.5], [1.5, 1.5]), ([5.0, 5.0], [15.0, 15.0])
+    found = [compare([outside(before)], outside(after)) for before, after in (short, long)]
+    assert [bool(each.obstacles) for each in found] == [True, False]
+
+
+def test_few_epochs_with_mosaic_and_without_are_not_judged():
+    whole = replace(analysed("ab-workers-14"), findings=())
+    yolo = tuple(replace(y, args={**y.args, "close_mosaic": 2}) for y in whole.run.yolo_runs)
+    closed = replace(whole, run=replace(whole.run, yolo_runs=yolo))
+    found = compare([with_times(whole, [9.0, 9.0])], with_times(closed, [4.0, 4.0, 4.0]))
+    assert found.obstacles
 
 
 def test_baselines_that_cannot_be_compared_are_left_out_and_counted():

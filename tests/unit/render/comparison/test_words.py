@@ -74,7 +74,7 @@ def test_no_metric_takes_two_lines_of_80_columns(baseline, run):
         (
             "ab-workers-2",
             "ab-workers-14",
-            "Training per epoch 17.0 s → 3.4 s (5.0\u00d7 faster), but too few epochs to decide: 2 ",
+            "Training per epoch 17.0 s → 3.4 s (5.0\u00d7 faster). Likely reason: workers 2 → 14.",
         ),
         (
             f"{ALIKE}/run-5",

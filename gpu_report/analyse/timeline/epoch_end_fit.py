@@ -51,7 +51,10 @@ VALIDATION_POWER = 0.45
 # Readings this much further from training than validation reads, in what the two are apart, are of a stall: 4 standard
 # deviations at least.
 NEITHER_FROM, NOISE = 0.5, 4.0
-LEAST_TRAINED = 0.4  # of what other epochs train: a faster one without mosaic has 0.6
+LEAST_TRAINED = 0.4  # of what other epochs train: a faster one without mosaic has 0.6 ...
+# ... and beside a validation of SIBLING_FACTOR times the others no less than they have: its begin is of training that
+# reads like a validation, for it waits for something.
+LEAST_BESIDE_LONG = 0.9
 FEWEST_ALIKE = 3  # epochs, for two to outvote one
 ROWS_TELL = 3  # with fewer epochs, a stall in one of them is what differs
 SEPARATION_AT_MOST = 10.0  # standard deviations: a signal this clear is no less sure than one that is clearer
@@ -171,7 +174,8 @@ def _with_training(epochs_s: Floats, validations: Floats) -> Floats:
     trained_s = epochs_s - validations
     if np.isfinite(trained_s).sum() < FEWEST_ALIKE:
         return validations
-    short = trained_s < LEAST_TRAINED * float(np.nanmedian(trained_s))
+    is_long = validations > th.SIBLING_FACTOR * float(np.nanmedian(validations))
+    short = trained_s < np.where(is_long, LEAST_BESIDE_LONG, LEAST_TRAINED) * float(np.nanmedian(trained_s))
     return np.where(short, np.minimum(validations, np.nanmedian(validations[~short])), validations)
 
 

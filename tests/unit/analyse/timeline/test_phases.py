@@ -50,6 +50,18 @@ def test_validation_and_checkpoint_are_found_beside_the_row():
     assert lengths(run, "checkpoint")[:-1] == pytest.approx([2] * 7, abs=0.8)
 
 
+def test_training_that_reads_like_a_validation_before_it_is_no_part_of_it():
+    """Epoch 4 waits for data in its later part, and is as busy then as a validation is."""
+    trained = [[(90, 200)], [(90, 200)], [(90, 200)], [(90, 110), (41, 150)], [(90, 200)], [(90, 200)]]
+    epochs = [[*train, (40, 20), (0, 2)] for train in trained]
+    ends = np.cumsum([10, *(sum(seconds for _, seconds in epoch) for epoch in epochs)]).tolist()
+    run = make_run(
+        readings((0, 10), *(part for epoch in epochs for part in epoch)),
+        rows=[(number + 1, end - 2) for number, end in enumerate(ends[1:])],
+    )
+    assert lengths(run, "validation")[1:] == pytest.approx([20] * 5, abs=2)
+
+
 @pytest.mark.parametrize("interval_s", [0.2, 0.5, 1.0])
 def test_the_edges_are_known_to_less_than_a_reading(interval_s):
     run = drawn(lambda part: 90 if part == "train" else 0, interval_s)

@@ -18,6 +18,7 @@ from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.epoch_levels import (
     BLURRED_S,
     CHECKPOINT_AT_MOST,
+    TRAIN_AT_LEAST,
     EpochLevels,
     Levels,
     Signal,
@@ -169,11 +170,11 @@ def fit_epoch_ends(
 def _with_training(epochs_s: Floats, validations: Floats) -> Floats:
     """Return validations of which none leaves its epoch far less training than the others have: that one is slow.
 
-    Each epoch trains the same batches; without mosaics, or without a cold start, it is hardly twice as fast.
+    Of fewer, one that leaves next to none is not known. Each epoch trains the same batches; without mosaics, or without a cold start, it is hardly twice as fast.
     """
     trained_s = epochs_s - validations
     if np.isfinite(trained_s).sum() < FEWEST_ALIKE:
-        return validations
+        return np.where(trained_s < TRAIN_AT_LEAST * epochs_s, np.nan, validations)
     is_long = validations > th.SIBLING_FACTOR * float(np.nanmedian(validations))
     short = trained_s < np.where(is_long, LEAST_BESIDE_LONG, LEAST_TRAINED) * float(np.nanmedian(trained_s))
     return np.where(short, np.minimum(validations, np.nanmedian(validations[~short])), validations)

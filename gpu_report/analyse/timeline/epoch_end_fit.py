@@ -170,7 +170,8 @@ def fit_epoch_ends(
 def _with_training(epochs_s: Floats, validations: Floats) -> Floats:
     """Return validations of which none leaves its epoch far less training than the others have: that one is slow.
 
-    Of fewer, one that leaves next to none is not known. Each epoch trains the same batches; without mosaics, or without a cold start, it is hardly twice as fast.
+    Of fewer, one that leaves next to none is not known. Each epoch trains the same batches; without mosaics, or without
+    a cold start, it is hardly twice as fast.
     """
     trained_s = epochs_s - validations
     if np.isfinite(trained_s).sum() < FEWEST_ALIKE:

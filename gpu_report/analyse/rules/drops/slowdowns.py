@@ -11,6 +11,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops import fall_evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import SEVERAL, drop_parts
+from gpu_report.analyse.rules.drops.lasting_falls import made_epochs_longer, to_their_ends
 from gpu_report.analyse.signals.chance_drops import drops_by_chance
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import CHANCE_READINGS, LOW_READINGS
@@ -42,12 +43,12 @@ def slowdowns(context: Context) -> list[Finding]:
     utilisation that is a third lower is what a change of work looks like, too. One that holds drops is told anyway:
     they are pieces of it (`without_parts`). So is one that came and went, for a change of work stays.
     """
-    beside = (_finding(context, fall, th.SLOWED_CONFIDENCE) for fall in context.cached(_falls))
-    found = [finding for finding in beside if finding is not None]
-    for falls in (context.cached(_lasting), context.cached(_around_drops)):
-        others = [_finding(context, fall, 0.0) for fall in falls if not any(_is_in(fall, each) for each in found)]
-        found += [finding for finding in others if finding is not None]
-    return found
+    found: list[Finding] = []
+    for falls, least in ((_lasting, 0.0), (_falls, th.SLOWED_CONFIDENCE), (_around_drops, 0.0)):
+        apart = [fall for fall in context.cached(falls) if not any(_is_in(fall, each) for each in found)]
+        each = [_finding(context, fall, least) for fall in apart]
+        found += [finding for finding in each if finding is not None]
+    return sorted(found, key=lambda finding: finding.start_t_s)
 
 
 def _is_in(fall: Drop, found: Finding) -> bool:
@@ -142,7 +143,7 @@ def _around_drops(context: Context) -> list[Drop]:
 
 
 def _lasting(context: Context) -> list[Drop]:
-    """Return the falls of LASTED_PERCENT or more that came and went, in trainings without callbacks.
+    """Return the falls of LASTED_PERCENT or more that came and went, or made epochs longer, without callbacks.
 
     Where batches are counted, `slow_parts` tells of them; where training and validation look alike, nothing does.
     """
@@ -150,8 +151,13 @@ def _lasting(context: Context) -> list[Drop]:
         return []
     options = replace(context.options, drop_percent=LASTED_PERCENT)
     seconds = max(_many_readings_s(context), LASTED_S / LOW_READINGS)
-    falls = [fall for fall in _falls_of_means(context, options, seconds) if _is_beyond_scatter(context, fall, seconds)]
-    return [fall for fall in _unexplained(context, falls) if _came_and_went(context, fall)]
+    falls = to_their_ends(context, _falls_of_means(context, options, seconds), seconds)
+    falls = [fall for fall in falls if _is_beyond_scatter(context, fall, seconds)]
+    longer = [fall for fall in falls if made_epochs_longer(context, fall)]
+    gone = [fall for fall in _unexplained(context, falls) if _came_and_went(context, fall)]
+    gone = [fall for fall in gone if not any(_meet(fall, each) for each in longer)]
+    found = [*longer, *(fall for fall in gone if not _is_of_epochs(context, fall))]
+    return [fall for fall in found if fall.duration_s >= LASTED_S and not _is_of_drop(context, fall)]
 
 
 def _is_beyond_scatter(context: Context, fall: Drop, seconds: float) -> bool:
@@ -165,14 +171,12 @@ def _is_beyond_scatter(context: Context, fall: Drop, seconds: float) -> bool:
 
 
 def _came_and_went(context: Context, fall: Drop) -> bool:
-    """Tell whether a fall lasted for LASTED_S in training, and utilisation was about as before for as long after it.
+    """Tell whether utilisation was about as before for LASTED_S after a fall.
 
     One that ends with a row of results.csv may be a validation that readings did not tell from training, and any may
     be one where no epochs are known.
     """
-    if fall.duration_s < LASTED_S or not _trains(context, fall) or _ends_with_row(context, fall):
-        return False
-    if _is_of_drop(context, fall) or _is_of_epochs(context, fall):
+    if not _trains(context, fall) or _ends_with_row(context, fall):
         return False
     series = context.series_of(fall.gpu)
     trains = context.trains[context.series.index(series)]
@@ -333,7 +337,8 @@ def _meet(fall: Drop, drop: Drop) -> bool:
 
 def _finding(context: Context, fall: Drop, least_confidence: float) -> Finding | None:
     """Return what a fall came to, None where its cause is not as sure as asked for."""
-    signals = context.signals.of(fall.gpu, *fall.span)
+    beside = context.cached(_beside, fall) if fall.duration_s >= LASTED_S else context
+    signals = beside.signals.of(fall.gpu, *fall.span)
     explained = explain(signals, fell=True, lasting=context.lasting_signals(fall.gpu, fall.start_t_s))
     if explained.cause.confidence < least_confidence:
         return None
@@ -350,6 +355,11 @@ def _finding(context: Context, fall: Drop, least_confidence: float) -> Finding |
         kernel_events=tuple(signals.kernel),
         advice=explained.advice or _advice(signals, explained.cause),
     )
+
+
+def _beside(context: Context, fall: Drop) -> Context:
+    """Return a run without a fall in its steady state: where it lasts for most of a training, it would be typical."""
+    return context.without([fall.span])
 
 
 def _advice(signals: IntervalSignals, cause: Cause) -> tuple[Advice, ...]:

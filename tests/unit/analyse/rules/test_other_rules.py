@@ -487,6 +487,30 @@ def test_what_may_be_a_validation_is_short_small_or_a_drop_is_none(run):
     assert findings(run, "slowdown") == []
 
 
+def stayed(epoch_s):
+    """Return six epochs without callbacks, in which the GPU is less busy from within the third on, to the end.
+
+    The first ones take 30 min; so long do those that are all within.
+    """
+    lengths = [1800, 1800, (1800 + epoch_s) // 2, epoch_s, epoch_s, epoch_s]
+    run = make_run(
+        readings((0, 10), (95, 4500), (70, sum(lengths) - 4500)),
+        rows=[(number, 10 + end) for number, end in enumerate(np.cumsum(lengths).tolist(), start=1)],
+    )
+    return dataclasses.replace(run, yolo_runs=(YoloRun(1, None, {"val": False}, "recorded", None),))
+
+
+def test_a_fall_that_stays_is_told_where_whole_epochs_took_longer_by_it():
+    run = stayed(2400)
+    (found,) = findings(run, "slowdown")
+    assert (found.start_t_s, found.end_t_s) == (pytest.approx(4510, abs=50), pytest.approx(run.duration_s, abs=50))
+    assert found.low_pct == pytest.approx(70, abs=1)
+
+
+def test_a_change_of_work_that_stays_is_no_fall():
+    assert findings(stayed(1800), "slowdown") == []
+
+
 def test_a_drop_is_no_slowdown_as_well():
     run = slowed_run(percent=30)
     assert (len(findings(run, "drop")), findings(run, "slowdown")) == (1, [])

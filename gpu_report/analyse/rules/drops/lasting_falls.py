@@ -1,0 +1,63 @@
+"""Falls of utilisation that go on, though the level of drops starts anew, and epochs that they made longer.
+
+Less work of the same kind is no fault: mosaic closes, images get smaller. But an epoch trains the same batches, so
+where epochs take longer as utilisation falls, something holds the training up.
+"""
+
+from dataclasses import replace
+from statistics import median
+
+import numpy as np
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.utilisation_drops import Drop
+from gpu_report.analyse.timeseries.gpu_series import in_blocks
+from gpu_report.analyse.timeseries.intervals import intersect, length_s
+
+MOSTLY = 0.9  # of an epoch's training: so much of it in a fall, or out of it, and it is an epoch of that kind
+
+
+def to_their_ends(context: Context, falls: list[Drop], seconds: float) -> list[Drop]:
+    """Return falls up to where means over so many seconds of training are as before, without those that lie in others.
+
+    What lasts for long is a level of its own for drops, and they end there.
+    """
+    found: list[Drop] = []
+    for fall in falls:
+        if not found or found[-1].gpu != fall.gpu or found[-1].end_t_s <= fall.start_t_s:
+            found.append(_to_its_end(context, fall, seconds))
+    return found
+
+
+def _to_its_end(context: Context, fall: Drop, seconds: float) -> Drop:
+    series = context.series_of(fall.gpu)
+    means, (trains,) = in_blocks(series, seconds, context.trains[context.series.index(series)])
+    later = np.flatnonzero(trains & (means.t_s >= fall.end_t_s))
+    goes_on = means.util_pct[later] < (fall.level_pct + fall.mean_pct) / 2
+    low = later[: int(np.argmin(goes_on))] if not goes_on.all() else later
+    end_s = max(fall.end_t_s, *(means.t_s[low[-1:]] + means.weight_s[low[-1:]]).tolist(), 0.0)
+    held_s = means.weight_s * (trains & (means.t_s >= fall.start_t_s) & (means.t_s < end_s))
+    if end_s == fall.end_t_s or not held_s.any():
+        return fall
+    return replace(fall, end_t_s=end_s, mean_pct=float(np.average(means.util_pct, weights=held_s)))
+
+
+def made_epochs_longer(context: Context, fall: Drop) -> bool:
+    """Tell whether whole epochs in a fall took longer than those out of it, by half of what it would make of the same.
+
+    The first epoch of a process takes longer by itself, and so does one that makes its loader anew.
+    """
+    inside, outside = [], []
+    for end, parts in zip(context.epoch_ends.all, context.epoch_phases, strict=True):
+        trained = [phase.span for phase in parts if phase.name == "train"]
+        train_s = length_s(trained)
+        share = length_s(intersect(trained, [fall.span])) / train_s if train_s else 0.0
+        if share >= MOSTLY and not (end.first or end.closing):
+            inside.append(train_s)
+        elif train_s and share <= 1 - MOSTLY and not end.partial:
+            outside.append(train_s)
+    if not inside or not outside:
+        return False
+    longer = fall.level_pct / max(fall.mean_pct, 1.0) - 1
+    return median(inside) >= (1 + th.EXPLAINED_SHARE * longer) * median(outside)

@@ -242,6 +242,7 @@ _RULES = (
     ),
     _throttled("power-cap", "power-cap", "Slowed by the power limit", "Slowed by the power limit"),
     _throttled("thermal", "thermal", "Throttled by heat", "Throttled by heat"),
+    _throttled("lower-clock", "lower-clock", "Lower GPU clock", "Lower GPU clock"),
     RuleRow("imbalance", "imbalance", "Uneven load on GPUs", "Uneven load on GPUs"),
     RuleRow("unused-gpu", "unused-gpu", "Unused GPU", "Unused GPU", harmless=True),
     RuleRow("not-credible", "not-credible", "Implausible reading", "Implausible reading"),
@@ -388,6 +389,13 @@ _CAUSES = (
         "Throttled by heat",
         "look at the cooling: fans, dust, the air around the machine.",
         "Improve the cooling of {gpu}: heat cost at most {cost} of training",
+    ),
+    CauseRow(
+        "lower-clock",
+        "Lower GPU clock",
+        "`nvidia-smi -q -d CLOCK,PERFORMANCE` shows limits that somebody set.",
+        "Find what lowered the clock of {gpu}: it cost at most {cost} of training",
+        coloured=False,
     ),
     CauseRow("gpu-fault", "GPU fault", once="Check {gpu}: a fault of it {probably}cost {took}"),
     CauseRow(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import gpu_report
-from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
+from gpu_report.analyse.signals.clock_throttling import LOWER_CLOCK, POWER_CAP, THERMAL
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
 
 ROOT = Path(gpu_report.__file__).parent
@@ -91,7 +91,11 @@ def emitted() -> dict[str, set[str]]:
     """Return the ids of rules and causes in the whole analysis."""
     found: dict[str, set[str]] = {"rule": set(), "cause": set()}
     # a candidate's own is counted where it is made
-    elsewhere = {"throttle.cause": {POWER_CAP, THERMAL}, "UNEXPLAINED": {UNEXPLAINED}, "best.name": {UNEXPLAINED}}
+    elsewhere = {
+        "throttle.cause": {POWER_CAP, THERMAL, LOWER_CLOCK},
+        "UNEXPLAINED": {UNEXPLAINED},
+        "best.name": {UNEXPLAINED},
+    }
     for path in sorted((ROOT / "analyse").rglob("*.py")):
         for what, expression, ids in Emitted(path.read_text("utf-8")).ids():
             known = ids or elsewhere.get(expression, set())

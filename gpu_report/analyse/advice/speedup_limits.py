@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
+import numpy as np
+
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.expected_epoch import epoch_as_it_went, expected_epoch
 from gpu_report.analyse.causes.host import cores_short
@@ -15,10 +17,11 @@ from gpu_report.analyse.causes.slow_modes import slowed_by_mode
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.gpu_imbalance import peer_waits
 from gpu_report.analyse.rules.other_processes import taken_by_others
+from gpu_report.analyse.signals.clock_throttling import Throttle
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training, longest_run
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s, mask_in_any
 from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
 from gpu_report.catalogue import (
     CAUSES,
@@ -96,7 +99,7 @@ def find_speedup_limits(
         *(replace(limit, now_is=mean, is_mean=True) for limit in _at_epoch_ends(mine, findings)),
         *(
             replace(limit, now_is=mean, rest_s=_rest_s(mine, fmean), is_mean=True)
-            for limit in ([] if steady else _taken(context, training, fmean(epoch.train_s for epoch in mine), findings))
+            for limit in ([] if steady else _in_all_epochs(context, training, mine, findings))
         ),
     ]
     found += [
@@ -141,6 +144,30 @@ def _of_code(
     now_s = median(epoch.train_s for epoch in epochs)
     best_s = now_s * (1 - share_pct / 100)
     yield SpeedupLimit(most.cause.name, now_s, best_s, "without that function", function=where_it_is(most.where[0]))
+
+
+def _in_all_epochs(
+    context: Context, training: Training | None, epochs: Sequence[_Epoch], findings: Sequence[Finding]
+) -> Iterator[SpeedupLimit]:
+    """Yield the limits of what held each epoch up for a while, so that none shows what it takes without."""
+    now_s = fmean(epoch.train_s for epoch in epochs)
+    yield from _taken(context, training, now_s, findings)
+    noted = {(finding.rule, finding.gpu) for finding in findings if finding.severity == "info"}
+    lost_s: dict[str, float] = {}
+    for each in context.throttles:
+        if (each.cause, each.gpu) not in noted:
+            lost_s[each.cause] = max(lost_s.get(each.cause, 0.0), _clock_lost_s(context, each, epochs))
+    for cause, seconds in lost_s.items():
+        if 0 < seconds < now_s:
+            yield SpeedupLimit(cause, now_s, now_s - seconds, "at the clock of the rest of its training")
+
+
+def _clock_lost_s(context: Context, throttle: Throttle, epochs: Sequence[_Epoch]) -> float:
+    """Return what a lower clock took of an epoch's training at most (s, mean)."""
+    samples = context.series_of(throttle.gpu).samples
+    busy = samples["gpu_util_pct"].to_numpy(dtype=float) / 100
+    inside = mask_in_any(samples["t_s"].to_numpy(dtype=float), [epoch.span for epoch in epochs])
+    return float(np.nansum((throttle.throttled_s * throttle.lost * busy)[inside])) / len(epochs)
 
 
 def _taken(

@@ -7,7 +7,7 @@ import numpy as np
 from gpu_report import schema
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.thresholds import NEAR_LIMIT_S
-from gpu_report.analyse.signals.thresholds import LOW_AT_LEAST_S, LOW_READINGS, THROTTLED_AT_LEAST_S
+from gpu_report.analyse.signals.thresholds import LOW_AT_LEAST_S, LOW_READINGS, LOWER_AT_LEAST_S, THROTTLED_AT_LEAST_S
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.model import NotChecked
 from gpu_report.wording import length
@@ -18,6 +18,7 @@ SEVERAL = 2
 LEAST_S = {
     "power-cap": (THROTTLED_AT_LEAST_S, 1),
     "thermal": (THROTTLED_AT_LEAST_S, 1),
+    "lower-clock": (LOWER_AT_LEAST_S, 1),
     "memory-near-limit": (NEAR_LIMIT_S, 1),
     "waiting-for-peer": (LOW_AT_LEAST_S, SEVERAL),
 }

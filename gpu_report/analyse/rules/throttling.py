@@ -8,7 +8,7 @@ from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.clock_throttling import COUNTERS, THERMAL, Throttle, counted_s
+from gpu_report.analyse.signals.clock_throttling import COUNTERS, LOWER_CLOCK, THERMAL, Throttle, counted_s
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.thresholds import HOT_C
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
@@ -30,7 +30,7 @@ BRAKE = Advice(
 
 
 def throttling(context: Context) -> list[Finding]:
-    """Report what held clocks down, one finding a GPU and cause: rules `power-cap` and `thermal`."""
+    """Report what held clocks down, one finding a GPU and cause: rules `power-cap`, `thermal` and `lower-clock`."""
     found = sorted(context.throttles, key=lambda throttle: (throttle.spans[0][0], throttle.gpu))
     return [_finding(context, throttle) for throttle in found]
 
@@ -47,10 +47,27 @@ def _finding(context: Context, throttle: Throttle) -> Finding:
         gpu=throttle.gpu,
         evidence=_evidence(context, throttle, series),
         cause=_cause(throttle, others),
-        advice=(BRAKE,) if throttle.brake else (),
+        advice=_advice(throttle),
         kernel_events=tuple(context.signals.of(throttle.gpu, start_s, end_s).kernel),
         lost_gpu_s=throttle.lost_s if throttle.lost.any() and not throttle.by_design else None,
     )
+
+
+def _advice(throttle: Throttle) -> tuple[Advice, ...]:
+    if throttle.brake:
+        return (BRAKE,)
+    if throttle.applied:
+        short = f"Reset the clocks of GPU {throttle.gpu} (`nvidia-smi -rac`)"
+        return (Advice(f"{short}, or with `-rgc` where they are locked: somebody set them lower", short=short),)
+    if throttle.cause == LOWER_CLOCK:
+        short = f"Find what lowered the SM clock of GPU {throttle.gpu} {_fell(throttle)}"
+        return (Advice(f"{short}: `nvidia-smi -q -d CLOCK,PERFORMANCE` shows limits that somebody set", short=short),)
+    return ()
+
+
+def _fell(throttle: Throttle) -> str:
+    """Return from and to which clock, in words."""
+    return f"from {throttle.typical_mhz:,.0f} to {(1 - throttle.cost_pct / 100) * throttle.typical_mhz:,.0f} MHz"
 
 
 def _brought_by(context: Context, throttle: Throttle, series: GpuSeries) -> list[OtherProcess]:
@@ -89,6 +106,8 @@ def _summary(throttle: Throttle) -> str:
         clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
         return f"GPU {throttle.gpu} ran at its own power limit for {for_s} ({clock:,.0f} MHz): its full speed"
     clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
+    if throttle.cause == LOWER_CLOCK and not throttle.applied:
+        return f"The SM clock of GPU {throttle.gpu} fell {_fell(throttle)} for {length(length_s(throttle.spans))}"
     slower = f"to {clock:,.0f} MHz instead of {throttle.typical_mhz:,.0f}"
     return f"{_how(throttle, f'GPU {throttle.gpu}')} {slower} for {length(length_s(throttle.spans))}"
 
@@ -96,6 +115,8 @@ def _summary(throttle: Throttle) -> str:
 def _how(throttle: Throttle, what: str) -> str:
     if throttle.cause == THERMAL:
         return f"Heat slowed {what}"
+    if throttle.applied:
+        return f"Application clocks slowed {what}"
     return (
         f"An outside power signal (power brake) slowed {what}" if throttle.brake else f"The power limit slowed {what}"
     )
@@ -106,6 +127,8 @@ def _explanation(throttle: Throttle) -> str:
         return f"it was at {HOT_C:.0f} °C or more, where GPUs begin to slow down"
     if throttle.by_design:
         return "the GPU draws all the power it is made for; only less work per image would make it faster"
+    if throttle.cause == LOWER_CLOCK and not throttle.applied:
+        return f"its clock was {throttle.cost_pct:.0f} % lower, though it was as busy; no reason is recorded"
     typical = "typical" if throttle.alike else "what it reaches under less load"
     return lower_first(f"{_how(throttle, 'the clock')} by {throttle.cost_pct:.0f} %, compared with {typical}")
 
@@ -114,7 +137,7 @@ def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[
     throttled = throttle.throttled_s > 0
     counted = [
         (COUNTER_TEXTS[name], counted_s(series.samples, name, throttle.spans[0]) or None, "s")
-        for name in COUNTERS[throttle.cause]
+        for name in COUNTERS.get(throttle.cause, ())
     ]
     return evidence(
         ("of the time in which the GPU worked, slowed", 100 * throttle.share, "%"),

@@ -2,7 +2,7 @@
 
 It says so in two ways: reasons, a bitmask read at each tick (nvml.h, nvmlClocksEventReason*), and counters, the seconds
 held since the driver was loaded, read every 10 s. Idle (0x1), application clocks (0x2), sync boost (0x10) and display
-(0x100) are no throttling.
+(0x100) are no throttling. A clock that fell in training for minutes without any of it is one, too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +23,8 @@ from gpu_report.model import HEALTHY_PCT, Gpu, Severity
 
 SW_POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE = 0x4, 0x8, 0x20, 0x40, 0x80
 POWER_CAP, THERMAL = "power-cap", "thermal"  # the causes (catalogue.CAUSES)
+LOWER_CLOCK = "lower-clock"  # likewise, of which the driver gives no reason
+APPLICATION_CLOCKS = 0x2
 COUNTERS = {POWER_CAP: ("power_cap_s", "power_brake_s"), THERMAL: ("sw_thermal_slowdown_s", "hw_thermal_slowdown_s")}
 HARD_COUNTERS = ("power_brake_s", "hw_thermal_slowdown_s")
 
@@ -39,7 +41,7 @@ class Throttle:
     was held down, the card's highest where there was none; `alike` says that work at that clock was as heavy. `share`
     is of all work, 0 to 1. `by_design` says that the card is at the power limit that it came with, in nearly all of its
     work: that is what it can do. `lost_s` is the time lost at most: what was busy, by the clock that it lacked (work
-    that waits for memory loses less).
+    that waits for memory loses less). `applied` says that application clocks, which somebody sets, lowered it.
     """
 
     gpu: int
@@ -54,6 +56,7 @@ class Throttle:
     share: float
     lost_s: float
     by_design: bool = False
+    applied: bool = False
 
     @property
     def cost_pct(self) -> float:
@@ -88,6 +91,7 @@ class _Rows:
     says: Mapping[str, Bools]
     hard: Bools
     brake: Bools
+    applied: Bools
 
     def seconds(self, mask: Bools) -> float:
         """Return how long the marked rows stand for."""
@@ -95,24 +99,93 @@ class _Rows:
 
 
 def throttles(series: GpuSeries, activity: Activity, gpu: Gpu, trained: Sequence[Span] = ()) -> tuple[Throttle, ...]:
-    """Return what held a GPU down for long enough; nothing where neither reasons nor counters were recorded.
+    """Return what held a GPU down for long enough, by reasons and counters, and a clock that fell without either.
 
     Whether it is by the card's design is judged by the work of its steps (`trained`): a validation is a lighter load.
     """
+    if series.gpu not in activity.used_gpus:
+        return ()
     rows = _rows(series, activity)
-    if series.gpu not in activity.used_gpus or not rows.reported.any():
-        return ()
-    typical_mhz = _typical_mhz(rows, gpu)
-    if typical_mhz is None:
-        return ()
-    found = (_throttle(series, rows, cause, typical_mhz, gpu.power_limit_w) for cause in (POWER_CAP, THERMAL))
     steps = mask_in_any(rows.t_s, trained) if trained else np.ones(len(rows.t_s), dtype=np.bool_)
+    fell = _fell(series, rows, steps, gpu.power_limit_w)
+    typical_mhz = _typical_mhz(rows, gpu) if rows.reported.any() else None
+    if typical_mhz is None:
+        return () if fell is None else (fell,)
+    found = (_throttle(series, rows, cause, typical_mhz, gpu.power_limit_w) for cause in (POWER_CAP, THERMAL))
     work_s = rows.seconds(rows.work & steps)
-    return tuple(
+    held = tuple(
         replace(each, by_design=_by_design(each, gpu, float(each.throttled_s[steps].sum()) / work_s if work_s else 0.0))
         for each in found
         if each is not None
     )
+    return held if fell is None else (*held, fell)
+
+
+def _fell(series: GpuSeries, rows: _Rows, steps: Bools, limit_w: float | None) -> Throttle | None:
+    """Return the clock that fell in training for minutes, though the GPU was as busy and the driver says nothing of it.
+
+    Levels are medians of a minute: clocks that wander from second to second have one. A GPU that waits lowers its
+    clock by itself, and one that draws its power limit, where no reasons were logged, is held by that.
+    """
+    said = rows.says[POWER_CAP] | rows.says[THERMAL]
+    free = rows.work & steps & ~said & (rows.clock_mhz > 0)
+    level_mhz = _levels(rows, free)
+    full_mhz = _held_for(level_mhz[free], rows.weight_s[free], th.LOWER_AT_LEAST_S)
+    low = free & (level_mhz <= (1 - th.LOWER_SHARE) * full_mhz)
+    long = [span for span in _spans(rows, low, series.tick_s) if span[1] - span[0] >= th.LOWER_AT_LEAST_S]
+    near = mask_in_any(rows.t_s, [(start - th.LOWER_LEVEL_S, end + th.LOWER_LEVEL_S) for start, end in long])
+    down = free & near & (rows.clock_mhz <= (1 - th.LOWER_SHARE) * full_mhz)
+    full = free & (level_mhz > (1 - th.LOWER_SHARE) * full_mhz) & ~down
+    spans = _spans(rows, down, series.tick_s)
+    if not spans or not _as_busy(rows, down, full) or _at_its_limit(rows, down, limit_w):
+        return None
+    lost = np.where(down, 1 - rows.clock_mhz / full_mhz, 0.0)
+    heat = not rows.reported.any() and rows.seconds(down & rows.hot) >= rows.seconds(down) / 2
+    return Throttle(
+        gpu=series.gpu,
+        cause=THERMAL if heat and rows.seconds(full & rows.hot) < rows.seconds(full) / 2 else LOWER_CLOCK,
+        throttled_s=np.where(down, rows.weight_s, 0.0),
+        lost=lost,
+        hard=np.zeros(len(down), dtype=np.bool_),
+        brake=False,
+        spans=spans,
+        typical_mhz=full_mhz,
+        alike=True,
+        share=rows.seconds(down) / rows.seconds(rows.work),
+        lost_s=float((rows.weight_s * lost * rows.util_pct / 100).sum()),
+        applied=rows.seconds(down & rows.applied) >= rows.seconds(down) / 2,
+    )
+
+
+def _levels(rows: _Rows, free: Bools) -> Floats:
+    """Return for each row the median clock of what is free in its stretch of LOWER_LEVEL_S, NaN where nothing is."""
+    number = np.floor(rows.t_s / th.LOWER_LEVEL_S)
+    medians = pd.Series(np.where(free, rows.clock_mhz, np.nan)).groupby(number).transform("median")
+    return medians.to_numpy(dtype=float)
+
+
+def _held_for(values: Floats, seconds: Floats, least_s: float) -> float:
+    """Return the highest value that others of `least_s` in all are not below; NaN where there are not so many."""
+    order = np.argsort(-values)
+    enough = np.flatnonzero(np.cumsum(seconds[order]) >= least_s)
+    return float(values[order][enough[0]]) if len(enough) else float("nan")
+
+
+def _as_busy(rows: _Rows, down: Bools, full: Bools) -> bool:
+    """Tell whether a GPU was about as busy at the lower clock as at the full one, where there was enough of that."""
+    if rows.seconds(full) < th.LOWER_AT_LEAST_S:
+        return False
+    then, typical = (float(np.average(rows.util_pct[mask], weights=rows.weight_s[mask])) for mask in (down, full))
+    return then >= (1 - th.BUSIER_SHARE) * typical
+
+
+def _at_its_limit(rows: _Rows, down: Bools, limit_w: float | None) -> bool:
+    """Tell whether a GPU drew its power limit while nobody said what held it down."""
+    power_w = rows.power_w[down]
+    known = np.isfinite(power_w)
+    if rows.reported[down].any() or not limit_w or not known.any():
+        return False
+    return float(np.median(power_w[known])) >= th.NEAR_LIMIT_SHARE * limit_w
 
 
 def _by_design(throttle: Throttle, gpu: Gpu, share: float) -> bool:
@@ -208,6 +281,7 @@ def _rows(series: GpuSeries, activity: Activity) -> _Rows:
         says={POWER_CAP: power & ~heat, THERMAL: heat},
         hard=np.where(known, bits & (HW_SLOWDOWN | HW_THERMAL | POWER_BRAKE) > 0, _any(counted, HARD_COUNTERS)),
         brake=np.where(known, bits & POWER_BRAKE > 0, _any(counted, ("power_brake_s",))),
+        applied=bits & APPLICATION_CLOCKS > 0,
     )
 
 

@@ -112,6 +112,10 @@ LOADED_COST_PCT = 25.0
 BY_DESIGN_SHARE = 0.8
 NEAR_LIMIT_SHARE = 0.8  # of the limit: GPUs that it slows draw 0.95 to 1 of it (H200), in the median
 LOWERED_SHARE = 0.98  # of the default limit: less was set by somebody
+# A clock that fell though nobody says why: boost clocks wander by 5 % with temperature, and stay for seconds on a step.
+LOWER_SHARE = 0.1
+LOWER_LEVEL_S, LOWER_AT_LEAST_S = 60.0, 120.0  # a level is of so long, and a fall, and what was before it, two of them
+BUSIER_SHARE = 0.1  # of utilisation: with less of it a GPU waits, and lowers its clock by itself
 HALVED_PCT = 45.0  # nvml.h: HW slowdown divides the clock by two or more; the rest is for ticks at its edges
 
 # Of an interval: with 3,000 processes looks are 41 s apart, but for the second one, which is of 2 s of 10 s or more.

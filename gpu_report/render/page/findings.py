@@ -33,7 +33,9 @@ SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 MEDIUM = 0.5
 HIGH = 0.8
 
-AT_MOST = frozenset({"power-cap", "thermal"})  # a slower clock costs no more than its share: not all work needs it
+AT_MOST = frozenset(
+    {"power-cap", "thermal", "lower-clock"}
+)  # a slower clock costs no more than its share: not all work needs it
 # Whose length is no news: of a start-up the summary says it, the others last as long as the training.
 LENGTH_SAID = frozenset({"slow-start", "starved", "user-code", "unused-gpu", "long-epoch-ends"})
 NO_BREAK = "\u00a0"  # between a number and its unit

@@ -16,7 +16,8 @@ from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING
 from gpu_report.model import CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
 from gpu_report.wording import about_length, counted, gpus_words, place_words, shown_ratio, upper_first
 
-COSTS = frozenset({"other-process", "power-cap"})  # whose stay or stretches cost a part of the time that they take
+# Whose stay or stretches cost a part of the time that they take.
+COSTS = frozenset({"other-process", "power-cap", "lower-clock"})
 
 
 def drop_leads(

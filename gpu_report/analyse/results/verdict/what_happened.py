@@ -8,7 +8,7 @@ from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict.drops import MergedDrop, drop_sentences, waiting_sentence
 from gpu_report.analyse.results.verdict.end import ran_out_before
 from gpu_report.analyse.results.verdict.lead import Lead
-from gpu_report.analyse.signals.clock_throttling import POWER_CAP, THERMAL
+from gpu_report.analyse.signals.clock_throttling import LOWER_CLOCK, POWER_CAP, THERMAL
 from gpu_report.catalogue import (
     RULES,
     UNEXPLAINED,
@@ -74,7 +74,7 @@ def throttled(findings: Sequence[Finding], lead: Lead | None = None) -> Iterator
 
     Nothing where the lead is about several GPUs: one of them alone would contradict it.
     """
-    mine = [f for f in findings if f.rule in {POWER_CAP, THERMAL} and f.severity != "info"]
+    mine = [f for f in findings if f.rule in {POWER_CAP, THERMAL, LOWER_CLOCK} and f.severity != "info"]
     led = lead.sentence.findings if lead is not None else ()
     several = {f.rule for f in mine if sum(o.rule == f.rule and o.id in led for o in mine) > 1}
     worst = {f.rule: f for f in reversed(mine) if f.rule not in several}  # findings come worst first

@@ -1,0 +1,79 @@
+"""A clock that fell in training though the driver gives no reason, and what is none."""
+
+import numpy as np
+import pytest
+from support.runs import make_run
+
+from gpu_report.analyse import analyse
+
+FULL_MHZ, LOW_MHZ, LIMIT_W = 2700.0, 1500.0, 450.0
+SECONDS, FELL_S = 2400, 1230
+APPLICATION_CLOCKS, SW_POWER_CAP = 0x2, 0x4
+
+
+def trained(clock=LOW_MHZ, util=95.0, reasons=0.0, watts=(330.0, 180.0), celsius=(65.0, 60.0), fell_s=FELL_S):
+    """Return 40 minutes of training, in whose second half the clock was lower, seen from outside."""
+    later = np.arange(SECONDS) >= fell_s
+    quantities = {
+        "sm_clock_mhz": np.where(later, clock, FULL_MHZ),
+        "clock_event_reasons": np.where(later, reasons, 0.0) if reasons is not None else np.full(SECONDS, np.nan),
+        "power_w": np.where(later, watts[1], watts[0]),
+        "temperature_c": np.where(later, celsius[1], celsius[0]),
+    }
+    facts = {"power_limit_w": LIMIT_W, "max_sm_clock_mhz": 3105.0}
+    return make_run(np.where(later, util, 95.0).tolist(), quantities=quantities, facts=facts)
+
+
+def found(run):
+    return [f for f in analyse(run).findings if f.rule in {"lower-clock", "thermal", "power-cap"}]
+
+
+@pytest.mark.parametrize("reasons", [0.0, None])
+def test_it_is_dated_by_its_readings_and_booked_without_epochs(reasons):
+    analysis = analyse(trained(reasons=reasons))
+    (finding,) = [f for f in analysis.findings if f.rule == "lower-clock"]
+    assert (finding.start_t_s, finding.end_t_s) == (FELL_S, SECONDS)
+    lost_s = 0.95 * (SECONDS - FELL_S) * (1 - LOW_MHZ / FULL_MHZ)
+    assert finding.lost_gpu_s == pytest.approx(lost_s)
+    assert {row.name: row.gpu_seconds for row in analysis.ledger}["lower-clock"] == pytest.approx(lost_s)
+
+
+def test_clocks_that_somebody_set_are_to_be_reset():
+    (finding,) = found(trained(reasons=APPLICATION_CLOCKS))
+    assert finding.summary.startswith("Application clocks slowed GPU 0 to 1,500 MHz")
+    assert finding.advice[0].short == "Reset the clocks of GPU 0 (`nvidia-smi -rac`)"
+
+
+def test_a_hot_gpu_whose_log_has_no_reasons_is_slowed_by_heat():
+    (finding,) = found(trained(reasons=None, celsius=(70.0, 88.0)))
+    assert finding.rule == "thermal"
+
+
+def test_what_the_driver_gives_a_reason_for_is_that_alone():
+    assert [f.rule for f in found(trained(reasons=SW_POWER_CAP))] == ["power-cap"]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        trained(clock=2500.0),
+        trained(util=70.0),
+        trained(reasons=None, watts=(440.0, 440.0)),
+        trained(fell_s=60),
+        trained(fell_s=SECONDS - 60),
+        trained(clock=np.where(np.arange(SECONDS) % 2 > 0, FULL_MHZ + 300, LOW_MHZ), fell_s=0),
+    ],
+    ids=["little", "it waits", "at its limit, no reasons", "from the start", "short", "from second to second"],
+)
+def test_what_is_no_fall(run):
+    assert found(run) == []
+
+
+def test_epochs_that_all_ran_at_the_lower_clock_could_be_as_fast_as_before_it():
+    run = make_run(
+        [0.0] * 10 + [95.0] * 3600,
+        rows=[(number, 10 + 900 * number) for number in (1, 2, 3, 4)],
+        quantities={"sm_clock_mhz": np.where(np.arange(3610) >= 700, LOW_MHZ, FULL_MHZ)},
+    )
+    limit = next(each for each in analyse(run).speedup_limits if each.cause == "lower-clock")
+    assert limit.epoch_s_at_best == pytest.approx(900 * (1 - 0.95 * (1 - LOW_MHZ / FULL_MHZ)), rel=0.01)

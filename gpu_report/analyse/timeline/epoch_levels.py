@@ -232,7 +232,9 @@ class _Usual:
         both, validation = _at(self.edges_s, self.before, validated_s + trained_s), self.validated[:, validated]
         least = both[0] * (LEAST_SPREAD * self.spread) ** 2
         around_two = _within(validation) + _within(both - validation)
-        return math.log(max(float(_within(both)), least) / max(float(around_two), least)) if least else 0.0
+        if not least > 0:  # nothing of either is known
+            return 0.0
+        return math.log(float(np.fmax(_within(both), least) / np.fmax(around_two, least)))
 
     def is_idle(self, too_short_to_train: Bools) -> Bools:
         """Return for which lengths the GPU is idle in the checkpoint, or there is none to be seen."""

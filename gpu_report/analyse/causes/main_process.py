@@ -21,7 +21,7 @@ from gpu_report.analyse.signals.call_growth import CallGrowth
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.loader_work import WorkerCode
 from gpu_report.analyse.signals.stack_habits import IdleLocation
-from gpu_report.analyse.signals.thresholds import LAUNCHES_S, MUCH_SHARE, OWN_SHARE, STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import FAST_LAUNCHES_S, LAUNCHES_S, MUCH_SHARE, OWN_SHARE, STOOD_SHARE
 from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY
 from gpu_report.model import Advice, Evidence, Setting
 from gpu_report.wording import place_words
@@ -187,7 +187,8 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     under utilisation does. A GPU that is not even busy LAUNCH_UTIL_PCT of the time gets no stream of kernels: then the
     main process does something else, as it does where it fills more cores than can launch (LAUNCHES_CPU_PCT). Stacks
     that show it launching need none of this: it may wait elsewhere in between. A step that leaves the GPU idle for
-    longer than the model's launches take (LAUNCHES_S) launches something else.
+    longer than the model's launches take (LAUNCHES_S) launches something else. One of more than they take with a fast
+    CPU (FAST_LAUNCHES_S) may, where no stacks say what the main process did.
     """
     util, sm = signals.gpu_within("gpu_util_pct"), signals.gpu_within("sm_active_pct")
     if util is None or (signals.within("main_cpu_pct") or 0.0) > th.LAUNCHES_CPU_PCT or launches_too_much(signals):
@@ -202,8 +203,10 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
         ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
         ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
     )
-    text = "each batch was too small to keep the GPU busy"
-    return Candidate("launch-bound", LIKELY, text, numbers, _less_in_workers(signals))
+    text, advice = "each batch was too small to keep the GPU busy", _less_in_workers(signals)
+    if signals.idle_location is None and (_launching_s(signals) or 0.0) > FAST_LAUNCHES_S:
+        text, advice = f"{text}, or the main process ran other code in each step", (*advice, PROFILE)
+    return Candidate("launch-bound", LIKELY, text, numbers, advice)
 
 
 def _less_in_workers(signals: IntervalSignals) -> tuple[Advice, ...]:

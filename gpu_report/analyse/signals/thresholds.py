@@ -134,3 +134,4 @@ OOM_BEFORE_S = 30.0
 # Seconds of a step in which the GPU idles, at most, for want of launches: 0.03 to 0.09 with YOLO26 n to l, whatever the
 # batch (H100, H200), and three times that, and a bit, on a slow CPU. With cuDNN off it was 0.6 (each image by itself).
 LAUNCHES_S = 0.4
+FAST_LAUNCHES_S = 0.1  # ... without a slow CPU: what is between the two may be either, a slow CPU or other code

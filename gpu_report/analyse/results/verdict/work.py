@@ -14,6 +14,7 @@ from gpu_report.analyse.busy_in_training import (
     steady_words,
 )
 from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.causes.main_process import PROFILE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.larger_batch import no_larger_batch
@@ -131,6 +132,7 @@ def _how_busy(
     busy = f"{before}{lower_first(kept_busy) if before else kept_busy}{good}"
     if why.cause and not (why.steady or before or ends or why.which):
         yield from with_cause("work", busy, (why.sure, why.cause), why.findings)
+        yield from _no_larger_batch(context, findings)
         return
     after = "" if ends else _after(context, util, findings, why)
     yield Sentence("work", f"{busy}{after}.", () if why.cause else why.findings)
@@ -146,6 +148,14 @@ def _how_busy(
     elif why.cause:
         text = f"{why.which}: {why.sure}{why.cause}" if why.which else f"{why.sure}{why.cause}"
         yield Sentence("starved", f"{upper_first(text)}.", why.findings)
+    yield from _no_larger_batch(context, findings)
+
+
+def _no_larger_batch(context: Context, findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield why small steps are not to be larger ones, where they may be small or slow (PROFILE)."""
+    small = next((f for f in findings if f.rule == "starved" and is_launch_bound(f) and PROFILE in f.advice), None)
+    if small is not None and (why := no_larger_batch(context, small, findings)):
+        yield Sentence("starved", f"A larger batch would keep it busier, but {why}.", (small.id,))
 
 
 def _before(context: Context, trained: tuple[float, float], findings: Sequence[Finding], *, marred: bool) -> str:

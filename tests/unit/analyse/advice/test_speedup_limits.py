@@ -301,6 +301,17 @@ def test_steps_that_launch_for_longer_than_a_model_takes_are_not_too_small():
     assert "--profile" in found.advice[0].short
 
 
+@pytest.mark.parametrize(("batch", "unsure"), [(8, False), (64, True)])
+def test_steps_that_launch_for_longer_than_with_a_fast_cpu_may_hold_other_code(batch, unsure):
+    """The GPU idles for 0.03 or 0.2 s of a step, and no stacks say what the main process did."""
+    run = launch_bound_run(batch=batch, peak_mib=100_000.0)
+    (found,) = [finding for finding in analyse(run).findings if finding.rule == "starved"]
+    assert (found.cause.name, "other code" in found.cause.explanation) == ("launch-bound", unsure)
+    verdict = analyse(run).verdict.text
+    assert ("record --profile" in verdict) == unsure
+    assert "twice as large may not fit into GPU memory" in verdict
+
+
 @pytest.mark.parametrize(
     ("batch", "multi_scale", "trains_on"), [(512, 0.5, True), (128, 0.5, False), (512, 0.0, False)]
 )

@@ -30,10 +30,11 @@ SUSTAINED_SHARE = 0.05
 LOW_READINGS = 3  # fewer are no evidence, however far apart they were taken
 
 # Pauses shorter than a drop count where a GPU stood still in them (%), for as long as what is left of a drop must last,
-# and where they took of training what makes a drop critical, and 2 minutes. Ends of epochs are none of training.
+# and where they took 2 minutes, and of training what nobody would call noise: a GPU that stands still for seconds again
+# and again does so for something that runs now and then. Ends of epochs are none of training.
 STILL_PCT = 5.0
 PAUSE_S = 5.0
-PAUSES_SHARE = 0.05
+PAUSES_SHARE = 0.02
 PAUSES_S = 120.0
 
 # A drop that ends this shortly after a phase that callbacks reported lies in that phase: a reading is of 0.2 s, a first

@@ -31,13 +31,14 @@ def drops(run):
     return [f for f in analyse(run).findings if f.rule == "drop" and not f.expected]
 
 
-def test_pauses_of_seconds_are_one_finding_where_they_take_a_twentieth():
-    (found,) = drops(training(6, 54))
-    assert found.took_s == pytest.approx(4 * 19 * 6, rel=0.05)
+@pytest.mark.parametrize(("pause_s", "busy_s"), [(6, 54), (8, 230)], ids=["a tenth", "a collection of garbage"])
+def test_pauses_of_seconds_are_one_finding_where_they_take_a_fiftieth(pause_s, busy_s):
+    (found,) = drops(training(pause_s, busy_s))
+    assert found.took_s == pytest.approx(4 * (1140 // (pause_s + busy_s)) * pause_s, rel=0.05)
 
 
 @pytest.mark.parametrize(
-    ("pause_s", "busy_s", "low_pct"), [(6, 194, 0.0), (3, 27, 0.0), (6, 54, 20.0)], ids=["rare", "too short", "at work"]
+    ("pause_s", "busy_s", "low_pct"), [(6, 594, 0.0), (3, 27, 0.0), (6, 54, 20.0)], ids=["rare", "too short", "at work"]
 )
 def test_what_is_rare_shorter_or_at_work_is_none(pause_s, busy_s, low_pct):
     assert drops(training(pause_s, busy_s, low_pct)) == []

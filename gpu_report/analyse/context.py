@@ -70,6 +70,7 @@ class FindingDetails(TypedDict, total=False):
     advice: tuple[Advice, ...]
     ran_out: bool
     waited_for: str
+    of_gpus: str
     where: tuple[CodeLocation, ...]
     occurrences: tuple[Occurrence, ...]
     lost_gpu_s: float | None

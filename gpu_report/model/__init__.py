@@ -36,6 +36,7 @@ from gpu_report.model.comparison import (
     Outcome,
 )
 from gpu_report.model.found import (
+    GPUS,
     HEALTHY_PCT,
     STARVED_PCT,
     WELL_COVERED,

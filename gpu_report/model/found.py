@@ -379,6 +379,9 @@ class Occurrence(TimeSpan):
     lost_gpu_s: float | None
 
 
+GPUS = "{gpus}"  # in a summary, for the names of several
+
+
 @dataclass(frozen=True)
 class Finding(TimeSpan):
     """Anything a rule says about a run. `id` is stable (`drop-3`) and is the report's anchor.
@@ -390,7 +393,8 @@ class Finding(TimeSpan):
     `at_boundary` says that it touches the end of an epoch; `expected` that its phase explains it.
     `level_pct` and `low_pct` are utilisation before a drop and the mean within it. `ran_out` says that memory grew
     until there was no more of it, `names_epoch` that the summary says in which epoch it was. Of a cause
-    that may be several things `waited_for` names the one.
+    that may be several things `waited_for` names the one. `of_gpus` is the summary of several GPUs of which it is true
+    at once, with GPUS in the place of their names; empty where each has a finding of its own.
     """
 
     id: str
@@ -418,6 +422,7 @@ class Finding(TimeSpan):
     occurrences: tuple[Occurrence, ...] = ()
     where: tuple[CodeLocation, ...] = ()
     waited_for: str = ""
+    of_gpus: str = ""
 
     @property
     def times(self) -> int:

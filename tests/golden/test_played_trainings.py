@@ -249,10 +249,10 @@ def test_what_slowed_a_few_long_epochs_is_no_trend(examined):
     assert "each of epochs 7 to 10" in finding.summary
 
 
-def _with_slow_storage(folder, training, first):
-    """Let the loader wait for storage from an epoch's training on, in what callbacks and the host say."""
+def _with_slow_storage(folder, training, epochs):
+    """Let the loader wait for storage in the training of some epochs, in what the host says."""
     host = pd.read_csv(folder / "host.csv")
-    trains = [epoch for epoch in training.epochs if epoch.number >= first]
+    trains = [epoch for epoch in training.epochs if epoch.number in epochs]
     slow = np.any([host.mono_s.between(MONO_S + e.train_s, MONO_S + e.validation_s) for e in trains], axis=0)
     for name, value in {"io_pressure_pct": 65, "io_full_pressure_pct": 40, "workers_blocked": 5}.items():
         host.loc[slow, name] = value
@@ -260,14 +260,25 @@ def _with_slow_storage(folder, training, first):
     host.to_csv(folder / "host.csv", index=False)
 
 
+def _slow_storage(folder, epochs, falls=(), **changes):
+    """Return what is said of four GPUs whose loader waits for storage in some epochs, with falls in some of these."""
+    played = Played(gpus=4, ring=True, train_of=lambda epoch: 120 if epoch in epochs else 60, **changes)
+    timed = play(played).epochs
+    slow = [Low(each.train_s, each.validation_s, 55) for each in timed if each.number in epochs]
+    deep = [Low(timed[n - 1].train_s + 20, timed[n - 1].train_s + 34, 3) for n in falls]
+    training = write_played(folder, replace(played, lows=(*slow, *deep)))
+    _with_slow_storage(folder, training, epochs)
+    return analyse(load_run(folder))
+
+
 def test_falls_within_slow_storage_are_of_slow_storage_on_all_gpus(tmp_path):
     """It lasts from epoch 3 on: what is typical is that, and a fall is compared with it."""
-    played = Played(gpus=4, ring=True, train_of=lambda epoch: 60 if epoch < 3 else 120)
-    epochs = play(played).epochs
-    slow = [Low(each.train_s, each.validation_s, 55) for each in epochs if each.number >= 3]
-    falls = [Low(epochs[n].train_s + 20, epochs[n].train_s + 34, 3) for n in (3, 5, 7)]
-    training = write_played(tmp_path / "run", replace(played, lows=(*slow, *falls)))
-    _with_slow_storage(tmp_path / "run", training, 3)
-    found = alarms(analyse(load_run(tmp_path / "run")))
+    found = alarms(_slow_storage(tmp_path / "run", range(3, 11), falls=(4, 6, 8)))
     assert {each.cause.name for each in found} == {"input-storage"}
     assert {each.gpus for each in found} == {(0, 1, 2, 3)}
+
+
+def test_the_verdict_names_all_gpus_that_a_fall_was_felt_on(tmp_path):
+    said = _slow_storage(tmp_path / "run", range(3, 6), falls=(3, 4, 5), inside=True, data_wait_share=0.1).verdict.text
+    assert "Utilisation of GPUs 0 to 3 fell" in said
+    assert "of GPU 0 fell" not in said

@@ -8,8 +8,8 @@ from statistics import median
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.catalogue import OCCURRED_KEY, RULES, STEADY_KEY
-from gpu_report.model import Evidence, Finding, Occurrence, Severity
+from gpu_report.catalogue import OCCURRED_KEY, RULES, SEVERITIES, STEADY_KEY
+from gpu_report.model import GPUS, Evidence, Finding, Occurrence, Severity
 from gpu_report.wording import about_length, fall_words, gpus_words, length
 
 Group = list[Finding]
@@ -30,15 +30,23 @@ def group_findings(context: Context, findings: Sequence[Finding]) -> list[Group]
 
 
 def _of_all_gpus(findings: Sequence[Finding]) -> Iterator[Group]:
-    """Yield findings alone, but what holds several GPUs of a training back all the time, with one cause, together."""
+    """Yield findings alone, but those of several GPUs together that are true of them at once.
+
+    Of what holds GPUs back all the time those of a training are, with one cause.
+    """
     lasting: dict[object, Group] = {}
+    alike: dict[object, Group] = {}
     for finding in findings:
-        if finding.rule != "starved" or finding.cause is None:
-            yield [finding]
-        else:
+        if finding.rule == "starved" and finding.cause is not None:
             kind = finding.cause.name, finding.cause.explanation, finding.span, finding.severity
             lasting.setdefault(kind, []).append(finding)
+        elif finding.of_gpus and finding.gpu is not None and not finding.expected:
+            own = [(at.file, at.function) for at in finding.where[:1]]
+            alike.setdefault((finding.lost_gpu_s is None, *own), []).append(finding)
+        else:
+            yield [finding]
     yield from lasting.values()
+    yield from (event for mine in alike.values() for event in _events(mine))
 
 
 def groups_of(groups: Sequence[Group], findings: Sequence[Finding]) -> list[Group]:
@@ -52,11 +60,27 @@ def joined(context: Context, group: Group) -> Finding:
     first = min(group, key=lambda finding: finding.start_t_s)
     gpus = tuple(sorted({finding.gpu for finding in group if finding.gpu is not None}))
     if not _may_recur(first):
-        every = first if len(group) == 1 else replace(first, gpu=None, summary=_of_gpus(group, gpus))
+        every = first if len(group) == 1 else _of_all(first.id, group, gpus)
         return _with_share(context, replace(every, gpus=gpus))
     occurrences = tuple(_occurrence(event) for event in _events(group))
     known = _with_share(context, replace(first, gpus=gpus, lost_gpu_s=_lost_in_all(occurrences)))
     return known if len(group) == 1 else _of_several(known, group, occurrences)
+
+
+def _of_all(found_id: str, group: Group, gpus: tuple[int, ...]) -> Finding:
+    """Return what is true of several GPUs as one finding, with the numbers of the worst."""
+    worst = min(group, key=lambda finding: (SEVERITIES.index(finding.severity), -finding.duration_s))
+    summary = worst.of_gpus.replace(GPUS, gpus_words(gpus)) if worst.of_gpus else _of_gpus(group, gpus)
+    lost = [finding.lost_gpu_s for finding in group if finding.lost_gpu_s is not None]
+    return replace(
+        worst,
+        id=found_id,
+        gpu=None,
+        start_t_s=min(finding.start_t_s for finding in group),
+        end_t_s=max(finding.end_t_s for finding in group),
+        summary=summary,
+        lost_gpu_s=sum(lost) if lost else None,
+    )
 
 
 def _with_share(context: Context, finding: Finding) -> Finding:
@@ -189,16 +213,20 @@ def _graded(context: Context, group: Group) -> Group:
     """Return a group with the severity of what it took, where that is what its rule goes by."""
     trained_s = context.cached(_trained_gpu_s)
     if not _may_recur(group[0]):
-        return [_raised(finding, trained_s) for finding in group]
+        lost_s = sum(finding.lost_gpu_s or 0.0 for finding in group)
+        return [_raised(finding, lost_s, trained_s) for finding in group]
     severity = _severity(sum(f.duration_s for f in group), trained_s, context.run.duration_s)
     return [replace(finding, severity=severity) for finding in group]
 
 
-def _raised(finding: Finding, trained_s: float) -> Finding:
-    """Return a finding whose rule knows what it took, as critical where that was so much; its rule knows the rest."""
+def _raised(finding: Finding, lost_s: float, trained_s: float) -> Finding:
+    """Return a finding whose rule knows what it took, as critical where that was so much; its rule knows the rest.
+
+    `lost_s` is what it took of all GPUs that felt it.
+    """
     if finding.severity != "warning" or finding.lost_gpu_s is None:
         return finding
-    return replace(finding, severity="critical") if _is_critical(finding.lost_gpu_s, trained_s) else finding
+    return replace(finding, severity="critical") if _is_critical(lost_s, trained_s) else finding
 
 
 def _severity(took_s: float, trained_s: float, run_s: float) -> Severity:

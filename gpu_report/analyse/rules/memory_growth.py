@@ -15,7 +15,7 @@ from gpu_report.analyse.signals.memory_growth import Growth, Step, find_growth, 
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.model import Advice, Cause, Evidence, Finding, Frame, MemoryHolder
+from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Frame, MemoryHolder
 from gpu_report.wording import gib, memory_words, place_words
 
 RULE = "memory-growth"
@@ -72,11 +72,10 @@ class _Case:
         found = [each for rank in mine for each in rank.memory_holders if _holds_most(each)]
         return max(found, key=lambda each: each.t_s, default=None)
 
-    @property
-    def whose(self) -> str:
-        """Return whose memory it is, in words."""
-        known = self.memory.others_mib is not None
-        return f"The training's memory on GPU {self.memory.gpu}" if known else f"Memory on GPU {self.memory.gpu}"
+    def whose(self, gpus: str = "") -> str:
+        """Return whose memory it is, in words; with their names on each of several GPUs."""
+        whose = "Memory" if self.memory.others_mib is None else "The training's memory"
+        return f"{whose} on {f'each of {gpus}' if gpus else f'GPU {self.memory.gpu}'}"
 
 
 def growing_memory(context: Context) -> list[Finding]:
@@ -111,8 +110,9 @@ def _finding(case: _Case, growth: Growth) -> Finding:
         RULE,
         "critical" if _ran_out(case, growth) or _runs_out(case, growth) else "warning",
         (growth.start_s, growth.end_s),
-        _summary(case, growth),
+        _summary(case, growth, case.whose()),
         gpu=case.memory.gpu,
+        of_gpus=_summary(case, growth, case.whose(GPUS)),
         evidence=_evidence(case, growth),
         cause=Cause(
             RULE,
@@ -170,16 +170,16 @@ def _runs_out(case: _Case, growth: Growth) -> bool:
     return seconds is not None and epoch_s is not None and bool(epochs) and seconds <= (epochs or 0) * epoch_s
 
 
-def _summary(case: _Case, growth: Growth) -> str:
+def _summary(case: _Case, growth: Growth, whose: str) -> str:
     rate = _rate(growth, case.epochs.epoch_s)
     held = "" if case.holder is None else f" in {_name(case.holder)}"
-    grown = f"{case.whose} grew by {rate}{held} ({memory_words(growth.after_mib - growth.before_mib)} in all)"
+    grown = f"{whose} grew by {rate}{held} ({memory_words(growth.after_mib - growth.before_mib)} in all)"
     if ended := _ran_out(case, growth):
         return f"{grown}, {ended}"
     left = growth.seconds_left
     if left is None:
         return grown if growth.goes_on else f"{grown}, then stopped"
-    grown = f"{case.whose} grew {rate}{held}"
+    grown = f"{whose} grew {rate}{held}"
     at = f" ({_clock(case.context.run.start_wall_s, growth.end_s + left)})" if case.goes_on else ""
     return f"{grown}: full {_in_time(left, case.epochs.epoch_s)}{at}"
 
@@ -236,7 +236,7 @@ def _mosaic_finding(case: _Case, step: Step) -> Finding:
         RULE,
         "info",
         (step.t_s, step.t_s),
-        f"{case.whose} rose by {memory_words(step.mib)} when the mosaic closed, and stayed there",
+        f"{case.whose()} rose by {memory_words(step.mib)} when the mosaic closed, and stayed there",
         gpu=case.memory.gpu,
         expected=True,
         evidence=evidence(("step", gib(step.mib), "GiB")),

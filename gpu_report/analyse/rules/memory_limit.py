@@ -9,7 +9,7 @@ from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK, STRAY_S
-from gpu_report.model import AT_EPOCH_END, Evidence, Finding, Severity
+from gpu_report.model import AT_EPOCH_END, GPUS, Evidence, Finding, Severity
 from gpu_report.wording import gib, length, memory_words
 
 
@@ -46,13 +46,15 @@ def _finding(context: Context, memory: GpuMemory, spans: list[Span]) -> Finding:
     capacity = memory.capacity_mib or peak
     others = None if memory.others_mib is None else float(np.nan_to_num(memory.others_mib[rows]).max(initial=0.0))
     whose = f", {memory_words(others)} used by other processes" if others else ""
+    full = f"{100 * peak / capacity:.0f} % full for {length(end_s - start_s)}: "
+    full += f"{peak / 1024:.1f} of {memory_words(capacity)}{whose}"
     return context.finding(
         "memory-near-limit",
         _severity(context, memory, spans, others),
         (start_s, end_s),
-        f"GPU {memory.gpu}'s memory was {100 * peak / capacity:.0f} % full for {length(end_s - start_s)}: "
-        f"{peak / 1024:.1f} of {memory_words(capacity)}{whose}",
+        f"GPU {memory.gpu}'s memory was {full}",
         gpu=memory.gpu,
+        of_gpus=f"The memory of each of {GPUS} was {full}",
         evidence=_evidence(context, memory, spans, peak, others),
     )
 

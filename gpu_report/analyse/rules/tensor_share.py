@@ -6,7 +6,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.tensor_share import nearly_empty, straggler_gpu, tensor_share, without_tensor_cores
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import length_s
-from gpu_report.model import Advice, CodeLocation, Finding, Frame
+from gpu_report.model import GPUS, Advice, CodeLocation, Finding, Frame
 from gpu_report.wording import place_words
 
 PROFILE = "A recording with `--profile` names the kernels"
@@ -44,7 +44,10 @@ def _hardly_filled(context: Context, training: Training, gpu: int) -> Finding | 
         context,
         training,
         gpu,
-        f"Kernels kept GPU {gpu} busy, and used hardly any of it",
+        (
+            f"Kernels kept GPU {gpu} busy, and used hardly any of it",
+            f"Kernels kept {GPUS} busy, and used hardly any of them",
+        ),
         (
             ("utilisation", known.util_pct, "%"),
             ("SM activity", known.active_pct, "%"),
@@ -67,7 +70,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         context,
         training,
         gpu,
-        _summary(training, gpu, extra_pct),
+        (_summary(training, f"GPU {gpu} was", extra_pct), _summary(training, f"{GPUS} were", extra_pct)),
         (
             ("utilisation", known.util_pct, "%"),
             ("SM activity", known.active_pct, "%"),
@@ -83,20 +86,21 @@ def _finding(  # noqa: PLR0913 - what is said of two kinds of work
     context: Context,
     training: Training,
     gpu: int,
-    summary: str,
+    summaries: tuple[str, str],
     numbers: tuple[tuple[str, float | None, str], ...],
     *,
     advice: tuple[Advice, ...],
     where: tuple[CodeLocation, ...] = (),
 ) -> Finding:
-    """Return the finding of a GPU, which is of all of a training's steady state."""
+    """Return the finding of a GPU, of all of a training's steady state; `summaries` are of it, and of several."""
     steady = context.signals.steady_of(training)
     return context.finding(
         "other-gpu-work",
         "warning",
         (steady[0][0], steady[-1][1]),
-        summary,
+        summaries[0],
         gpu=gpu,
+        of_gpus=summaries[1],
         epoch=None,
         phase=None,
         evidence=evidence(*numbers),
@@ -105,15 +109,15 @@ def _finding(  # noqa: PLR0913 - what is said of two kinds of work
     )
 
 
-def _summary(training: Training, gpu: int, extra_pct: float) -> str:
+def _summary(training: Training, who: str, extra_pct: float) -> str:
     went = f"about {extra_pct:.0f} % of training time"
     crowded = _crowded(training)
     if crowded is not None:
         counts = f"up to {crowded[1]:,.0f} boxes, {crowded[0]:,.0f} on average"
         return f"The loss pads each batch to its fullest image ({counts}): probably {went}"
     if extra_pct >= th.MOSTLY_PCT:
-        return f"GPU {gpu} was busy, but mostly not with the model: {went} went into other kernels"
-    return f"GPU {gpu} was busy with more than the model's layers: {went} went into other kernels"
+        return f"{who} busy, but mostly not with the model: {went} went into other kernels"
+    return f"{who} busy with more than the model's layers: {went} went into other kernels"
 
 
 def _crowded(training: Training) -> tuple[float, float] | None:

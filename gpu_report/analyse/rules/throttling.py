@@ -13,7 +13,7 @@ from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.thresholds import HOT_C
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import intersect, length_s, mask_in_any, union
-from gpu_report.model import Advice, Cause, Evidence, Finding
+from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding
 from gpu_report.wording import length, lower_first
 
 COUNTER_TEXTS = {
@@ -45,6 +45,7 @@ def _finding(context: Context, throttle: Throttle) -> Finding:
         (start_s, end_s),
         f"{_summary(throttle)}{_while(others)}",
         gpu=throttle.gpu,
+        of_gpus="" if others else _summary(throttle, GPUS),
         evidence=_evidence(context, throttle, series),
         cause=_cause(throttle, others),
         advice=_advice(throttle),
@@ -98,18 +99,20 @@ def _cause(throttle: Throttle, others: Sequence[OtherProcess]) -> Cause:
     return Cause(throttle.cause, STRONG, f"{_explanation(throttle)}{why}")
 
 
-def _summary(throttle: Throttle) -> str:
-    for_s = length(float(throttle.throttled_s.sum()))
+def _summary(throttle: Throttle, gpus: str = "") -> str:
+    """Return what held a clock down, of its GPU or, with their names, of several."""
+    for_s, which = length(float(throttle.throttled_s.sum())), gpus or f"GPU {throttle.gpu}"
+    were, its = ("were", "their") if gpus else ("was", "its")
     if not throttle.lost.any():
-        return f"GPU {throttle.gpu} was at {HOT_C:.0f} °C or more for {for_s}, without a lower clock so far"
+        return f"{which} {were} at {HOT_C:.0f} °C or more for {for_s}, without a lower clock so far"
     if throttle.by_design:
         clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
-        return f"GPU {throttle.gpu} ran at its own power limit for {for_s} ({clock:,.0f} MHz): its full speed"
+        return f"{which} ran at {its} own power limit for {for_s} ({clock:,.0f} MHz): {its} full speed"
     clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
     if throttle.cause == LOWER_CLOCK and not throttle.applied:
         return f"The SM clock of GPU {throttle.gpu} fell {_fell(throttle)} for {length(length_s(throttle.spans))}"
     slower = f"to {clock:,.0f} MHz instead of {throttle.typical_mhz:,.0f}"
-    return f"{_how(throttle, f'GPU {throttle.gpu}')} {slower} for {length(length_s(throttle.spans))}"
+    return f"{_how(throttle, which)} {slower} for {length(length_s(throttle.spans))}"
 
 
 def _how(throttle: Throttle, what: str) -> str:

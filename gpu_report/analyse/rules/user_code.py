@@ -15,7 +15,7 @@ from gpu_report.analyse.signals.stack_notes import MAIN, kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.catalogue import USER_CODE_IDLE_KEY, USER_CODE_KEY
-from gpu_report.model import HEALTHY_PCT, CodeLocation, Evidence, Finding, Frame
+from gpu_report.model import GPUS, HEALTHY_PCT, CodeLocation, Evidence, Finding, Frame
 from gpu_report.wording import brief_seconds, where_it_is
 
 
@@ -60,13 +60,15 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     into = f"{where_it_is(at)}{_grown_words(growth)}"
     taken = Evidence("its share of training time", 100 * own.of_all, "%", key=USER_CODE_KEY)
     lost = Evidence("training time for which the GPU waits because of it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
+    took = f"{100 * own.of_all:.0f} % of training time"
     numbers = evidence(lost, ("CPU of the main process there", cpu_pct, "% of a core"))
     return context.finding(
         "user-code",
         "warning",
         span,
-        f"{100 * own.of_all:.0f} % of training time on GPU {gpu} went into {into}",
+        f"{took} on GPU {gpu} went into {into}",
         gpu=gpu,
+        of_gpus=f"{took} on {GPUS} went into {into}",
         epoch=None,
         phase=None,
         evidence=(taken, *numbers, *of_growth(growth)),

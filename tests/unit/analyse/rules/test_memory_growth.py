@@ -326,3 +326,15 @@ def test_losses_with_their_graphs_are_named_by_their_number_and_a_small_holder_i
     assert finding.advice[0].short.endswith(" keeps 100 losses with their autograd graphs: add `loss.item()`")
     (other,) = grown(told_of((dataclasses.replace(HOLDER, new_mib=100.0),)))
     assert (other.advice, "Sheet" in other.summary) == ((), False)
+
+
+def test_memory_that_grows_on_each_of_several_gpus_is_one_finding():
+    given = training(leak_mib())
+    samples = pd.concat([given.samples, given.samples.assign(gpu=1)], ignore_index=True)
+    gpus = (*given.gpus, dataclasses.replace(given.gpus[0], index=1))
+    (alone,) = [each for each in analyse(given).findings if each.rule == "memory-growth"]
+    both = analyse(dataclasses.replace(given, samples=samples, gpus=gpus))
+    (finding,) = [each for each in both.findings if each.rule == "memory-growth"]
+    assert finding.gpus == (0, 1)
+    assert finding.summary == alone.summary.replace("on GPU 0", "on each of GPUs 0 and 1")
+    assert "GPU 0 grew" not in both.verdict.text

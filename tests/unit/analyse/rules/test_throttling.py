@@ -345,12 +345,29 @@ def test_a_clock_of_zero_is_no_clock_to_lose():
         assert throttled(dataclasses.replace(made, gpus=gpus)) == []
 
 
+def on_gpus(given, number):
+    """Return a run on so many GPUs, each with the readings of the one."""
+    samples = pd.concat([given.samples.assign(gpu=gpu) for gpu in range(number)], ignore_index=True)
+    gpus = tuple(dataclasses.replace(given.gpus[0], index=gpu) for gpu in range(number))
+    return dataclasses.replace(given, samples=samples, gpus=gpus)
+
+
+def test_what_holds_several_gpus_down_at_once_is_one_finding_that_names_them():
+    (alone,), (finding,) = throttled(run()), throttled(on_gpus(run(), 4))
+    assert (finding.gpu, finding.gpus) == (None, (0, 1, 2, 3))
+    assert finding.summary == alone.summary.replace("GPU 0", "GPUs 0 to 3")
+    assert finding.lost_gpu_s == pytest.approx(4 * alone.lost_gpu_s)
+
+
+def test_gpus_that_are_held_down_at_different_times_have_a_finding_each():
+    later = run(start=90, end=SECONDS)
+    both = on_gpus(run(), 2)
+    samples = pd.concat([run().samples, later.samples.assign(gpu=1)], ignore_index=True)
+    assert [each.gpus for each in throttled(dataclasses.replace(both, samples=samples))] == [(0,), (1,)]
+
+
 def test_gpus_of_one_training_that_are_held_down_at_once_cost_it_once():
-    given = run()
-    other = given.samples.assign(gpu=1)
-    samples = pd.concat([given.samples, other], ignore_index=True)
-    both = dataclasses.replace(given, samples=samples, gpus=(*given.gpus, dataclasses.replace(given.gpus[0], index=1)))
-    assert len(throttled(both)) == 2
+    both = on_gpus(run(), 2)
     assert analyse(both).verdict.text.startswith(
         "Raise the power limit of GPUs 0 and 1, if you may: it cost at most 11 s of training."
     )

@@ -133,3 +133,9 @@ def test_the_work_of_a_process_that_was_left_over_is_none_of_the_trainings(folde
     spent = {row.name: row.gpu_seconds for row in analysis.ledger}
     assert spent["other-process"] > 4 * spent["work"]
     assert "but 83 % of that was another process's work" in analysis.verdict.text
+
+
+def test_a_function_that_all_ranks_call_is_one_finding_with_the_most_that_it_took(folders):
+    found = [each for each in analysed(folders / PAIR / "rank-gather").findings if each.rule == "user-code"]
+    said = "Up to 19 % of training time on GPUs 0 and 1 went into gather (unseen_again.py:35)"
+    assert [each.summary for each in found] == [said]

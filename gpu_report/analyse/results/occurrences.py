@@ -8,7 +8,7 @@ from statistics import median
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.catalogue import OCCURRED_KEY, RULES, SEVERITIES, STEADY_KEY
+from gpu_report.catalogue import OCCURRED_KEY, RULES, SEVERITIES, STEADY_KEY, USER_CODE_KEY
 from gpu_report.model import GPUS, Evidence, Finding, Occurrence, Severity
 from gpu_report.wording import about_length, fall_words, gpus_words, length
 
@@ -69,7 +69,7 @@ def joined(context: Context, group: Group) -> Finding:
 
 def _of_all(found_id: str, group: Group, gpus: tuple[int, ...]) -> Finding:
     """Return what is true of several GPUs as one finding, with the numbers of the worst."""
-    worst = min(group, key=lambda finding: (SEVERITIES.index(finding.severity), -finding.duration_s))
+    worst = min(group, key=_badness)
     summary = worst.of_gpus.replace(GPUS, gpus_words(gpus)) if worst.of_gpus else _of_gpus(group, gpus)
     lost = [finding.lost_gpu_s for finding in group if finding.lost_gpu_s is not None]
     return replace(
@@ -81,6 +81,10 @@ def _of_all(found_id: str, group: Group, gpus: tuple[int, ...]) -> Finding:
         summary=summary,
         lost_gpu_s=sum(lost) if lost else None,
     )
+
+
+def _badness(finding: Finding) -> tuple[int, float, float]:
+    return SEVERITIES.index(finding.severity), -(finding.number(USER_CODE_KEY) or 0.0), -finding.duration_s
 
 
 def _with_share(context: Context, finding: Finding) -> Finding:

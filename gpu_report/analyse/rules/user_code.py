@@ -68,7 +68,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         span,
         f"{took} on GPU {gpu} went into {into}",
         gpu=gpu,
-        of_gpus=f"{took} on {GPUS} went into {into}",
+        of_gpus=f"Up to {took} on {GPUS} went into {into}",
         epoch=None,
         phase=None,
         evidence=(taken, *numbers, *of_growth(growth)),

@@ -144,7 +144,8 @@ class Context:
     @property
     def gpus_of_others(self) -> frozenset[int]:
         """Return the GPUs on which only others worked: they are shown, and count for nothing else."""
-        return frozenset(each.gpu for each in self.other_processes if each.worked) - self.activity.used_gpus
+        seen = frozenset(each.gpu for each in self.other_processes if each.worked) - self.activity.used_gpus
+        return seen | self.activity.others_gpus
 
     def series_of(self, gpu: int | None) -> GpuSeries:
         """Return the readings of a GPU; StopIteration where it has none."""

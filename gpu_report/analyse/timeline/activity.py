@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from gpu_report.analyse.timeseries.intervals import (
     runs_of,
     union,
 )
-from gpu_report.model import EpochRow, Run
+from gpu_report.model import EpochRow, InsideRun, Run
 
 # Who a process on a GPU belongs to (schema.PROCESS_OWNERS): the training, or certainly somebody else.
 OWN = "trainer"
@@ -29,11 +29,15 @@ FOREIGN = ("other", "not visible")
 
 @dataclass(frozen=True)
 class Activity:
-    """The run's startups and idle spans, in seconds from its start, and the GPUs that it used."""
+    """The run's startups and idle spans, in seconds from its start, and the GPUs that it used.
+
+    On `others_gpus` something else worked: they were busy, and the run was not on them.
+    """
 
     startups: tuple[Span, ...]
     idle: tuple[Span, ...]
     used_gpus: frozenset[int]
+    others_gpus: frozenset[int] = frozenset()
 
     def usable(self, series: GpuSeries) -> Bools:
         """Return which readings of a series lie outside startup and idle; none of a GPU that was never used."""
@@ -49,9 +53,10 @@ def outside(series: GpuSeries, spans: Spans) -> Bools:
 
 def find_activity(run: Run, all_series: Sequence[GpuSeries]) -> Activity:
     """Return when the run worked, from its epochs, its processes or their memory, and utilisation itself."""
-    presence = _presence(run)
-    used = _used(all_series, presence)
-    said = {calls.gpu for calls in run.calls} | _trained_on(run)  # however seldom: who used it says so
+    presence, trained = _presence(run), _trained_on(run)
+    there = set(presence) or (trained if _all_said_where(run, trained) else set())
+    used = _used(all_series, there)
+    said = {calls.gpu for calls in run.calls} | trained  # however seldom: who used it says so
     used += [series for series in all_series if series.gpu in said - {each.gpu for each in used}]
     idle = _idle_spans(run, used, presence)
     commanded = any(event.kind == "command_started" for event in run.events)
@@ -61,16 +66,23 @@ def find_activity(run: Run, all_series: Sequence[GpuSeries]) -> Activity:
         start = 0.0 if commanded and begin.after_s <= 0 else _starts_at(begin, first, idle)
         idle = union([*idle, (begin.after_s, start)]) if start > begin.after_s == 0 else idle
         startups += [(start, first)] if first > start else []
-    return Activity(tuple(startups), tuple(minus(idle, startups)), frozenset(series.gpu for series in used))
+    used_gpus = frozenset(series.gpu for series in used)
+    return Activity(tuple(startups), tuple(minus(idle, startups)), used_gpus, _of_others(all_series, there, used_gpus))
 
 
-def _used(all_series: Sequence[GpuSeries], presence: dict[int, list[Span]]) -> list[GpuSeries]:
-    """Return the GPUs that the run worked on: where it has processes, if processes are known, and busy more than once.
+def _of_others(all_series: Sequence[GpuSeries], there: Set[int], used: Set[int]) -> frozenset[int]:
+    """Return the GPUs that were busy without the run, where it is known on which it was."""
+    not_ours = [series for series in all_series if series.gpu not in used | there] if used and there else []
+    return frozenset(each.gpu for each in not_ours if each.mean_util_pct(0.0, np.inf) >= th.UNUSED_PCT)
+
+
+def _used(all_series: Sequence[GpuSeries], there: Set[int]) -> list[GpuSeries]:
+    """Return the GPUs that the run worked on: where it was (`there`), if that is known, and busy more than once.
 
     Where no GPU was ever busy for long, those that did anything at all. One that does not report utilisation was used
     where the run has processes on it, or where nothing says that it has none.
     """
-    present = [series for series in all_series if not presence or series.gpu in presence]
+    present = [series for series in all_series if not there or series.gpu in there]
     candidates = [series for series in present if len(series.t_s)]
     if not candidates:
         return [series for series in present if len(series.samples)]
@@ -80,9 +92,21 @@ def _used(all_series: Sequence[GpuSeries], presence: dict[int, list[Span]]) -> l
 
 def _trained_on(run: Run) -> set[int]:
     """Return the GPUs on which a training worked on batches, as its own callbacks say."""
-    trained = [each for each in run.inside if any(phase.name == "train" for phase in each.phases)]
-    named = {run.gpu_of_uuid(each.settings.get("gpu_uuid")) for each in trained}
+    named = {run.gpu_of_uuid(each.settings.get("gpu_uuid")) for each in _that_trained(run)}
     return {gpu for gpu in named if gpu is not None}
+
+
+def _that_trained(run: Run) -> list[InsideRun]:
+    return [each for each in run.inside if any(phase.name == "train" for phase in each.phases)]
+
+
+def _all_said_where(run: Run, trained: Set[int]) -> bool:
+    """Tell whether callbacks name the GPU of each rank of each training."""
+    ranks = _that_trained(run)
+    sizes = [size for each in ranks if isinstance(size := each.settings.get("world_size"), int)]
+    named = all(run.gpu_of_uuid(each.settings.get("gpu_uuid")) is not None for each in ranks)
+    is_whole = len(sizes) == len(ranks) >= len(run.yolo_runs) and len(trained) >= max(sizes, default=1)
+    return bool(ranks) and named and is_whole
 
 
 # --- startup --------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ class CallbackView:
         reported = [p.span for p in self.phases if p.name == "startup"]
         startups = union([*reported, *minus(seen.startups, self.spans)]) if others else union(reported)
         idle = minus(seen.idle, self.spans) if others else minus([(0.0, duration_s)], self.spans)
-        return Activity(tuple(startups), tuple(minus(idle, startups)), seen.used_gpus)
+        return replace(seen, startups=tuple(startups), idle=tuple(minus(idle, startups)))
 
 
 def callback_view(run: Run) -> CallbackView:

@@ -5,7 +5,7 @@ import dataclasses
 import pandas as pd
 import pytest
 from support.runs import PROCESSES, make_run, readings
-from support.samples import analysis_of
+from support.samples import analysis_of, run_of
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
@@ -14,6 +14,7 @@ from gpu_report.analyse.results.verdict.from_drops import drop_leads
 from gpu_report.analyse.results.verdict.lead import Lead
 from gpu_report.analyse.results.verdict.work import with_cause
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Options, Phase, RecordedEvent, Sentence, YoloRun
+from gpu_report.render.formatting import ledger_words
 from gpu_report.render.run.terminal import render_text
 
 NAN = float("nan")
@@ -277,6 +278,19 @@ def test_drops_too_short_to_see_are_others_than_those_found(source, way_out):
 def test_a_gpu_that_only_another_process_used_is_said_once():
     said = [each.text for each in analysis_of("s-shared-gpu").verdict.sentences if "GPU 1" in each.text]
     assert said == ["GPU 1 was not part of this training: another process used it (58 % busy)."]
+
+
+@pytest.mark.parametrize("owners", [(), ("trainer",)])
+def test_a_gpu_that_nobody_seen_kept_busy_is_neither_the_trainings_nor_unused(owners):
+    """As in a container, where processes of others do not show; callbacks name the GPU of the only rank."""
+    run = run_of("s-shared-gpu")
+    seen = dataclasses.replace(run, processes=run.processes[run.processes["owner"].isin(owners)])
+    analysis = analyse(seen)
+    said = [each.text for each in analysis.verdict.sentences if "GPU 1" in each.text]
+    assert said == ["GPU 1 was not part of this training: something else used it (58 % busy)."]
+    assert [gpu.of_others for gpu in analysis.gpus] == [False, True]
+    assert {ledger_words(row, analysis) for row in analysis.ledger if row.name == "idle"} == {"Idle, outside training"}
+    assert sum(row.gpu_seconds for row in analysis.ledger) == pytest.approx(run.duration_s)
 
 
 @pytest.mark.parametrize(

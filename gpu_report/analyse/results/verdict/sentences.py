@@ -32,6 +32,7 @@ from gpu_report.analyse.results.verdict.not_measured import (
     unsampled_share,
     would_show_drops,
 )
+from gpu_report.analyse.results.verdict.rest import is_mostly_known, rest_of_training
 from gpu_report.analyse.results.verdict.what_happened import (
     drops_together,
     has_problems,
@@ -178,15 +179,19 @@ def _work(known: _Known, opening: _Opening) -> Iterator[Sentence]:
     """Yield how busy the GPUs were in training, and what to think of it where nothing leads."""
     context, findings, lead = known.context, known.findings, opening.lead
     is_covered = max(known.unseen, known.unsampled) <= 1 - WELL_COVERED  # of a part nothing is said
+    is_lead = not opening.first and lead is None and is_covered
     yield from work_sentences(
         context,
         known.trained,
         known.unseen,
         () if opening.first else _without_lasting(findings, lead),
-        is_lead=not opening.first and lead is None and is_covered,
+        is_lead=is_lead,
         marred=has_problems([f for f in findings if f.rule != "starved" or not is_launch_bound(f)]),
         others_said=lead is not None and lead.sentence in [each.sentence for each in others_on_cpu(context)],
+        unknown_rest=not is_mostly_known(known.ledger),
     )
+    if is_lead:
+        yield from rest_of_training(context, known.trained, findings, known.ledger)
 
 
 def _what_happened(known: _Known, opening: _Opening) -> Iterator[Sentence]:

@@ -18,6 +18,7 @@ from gpu_report.analyse.causes.main_process import PROFILE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.larger_batch import no_larger_batch
+from gpu_report.analyse.results.verdict.lead import LOOK
 from gpu_report.analyse.results.verdict.which_training import which_training
 from gpu_report.analyse.results.verdict.without_gpu import on_cpu
 from gpu_report.analyse.rules.other_processes import others_work
@@ -36,7 +37,7 @@ BOUND_WORDS = {
     "data": ": most of the rest waits for data",
     "exchange": ": most of the rest waits for gradient synchronisation",
 }
-NOTHING = "Nothing to fix: "
+NOTHING, NO_FAULT = "Nothing to fix: ", "No fault found: "
 HARDLY_WAITED = 0.01  # of its time (0 to 1): 0 % would be no news
 LIMIT = "; the model itself is the limit"
 GOOD = f"{HEALTHY_PCT:.0f} % or more is good for YOLO"
@@ -67,10 +68,12 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     is_lead: bool,
     marred: bool,
     others_said: bool = False,
+    unknown_rest: bool = False,
 ) -> Iterator[Sentence]:
     """Yield how busy the GPUs were in training, with the cause where one lasts; as the lead, what to think of it.
 
-    `others_said` says that who used the cores of a training on the CPU stands before it.
+    `others_said` says that who used the cores of a training on the CPU stands before it, `unknown_rest` that nobody
+    knows what kept the GPUs from working in a good part of training.
     """
     judged = is_lead and not context.too_coarse
     if trained is None:
@@ -79,10 +82,14 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
             yield Sentence("work", said)
     elif not is_judged(trained, findings):
         yield from _too_short(context, trained[1], is_lead=is_lead)
-    elif judged and trained[0] < HEALTHY_PCT and (calm := list(_no_fault(context, *trained, findings, marred=marred))):
+    elif (
+        judged
+        and trained[0] < HEALTHY_PCT
+        and (calm := list(_no_fault(context, *trained, findings, marred=marred, unknown_rest=unknown_rest)))
+    ):
         yield from calm
     else:
-        yield from _how_busy(context, trained, findings, judged=judged, marred=marred)
+        yield from _how_busy(context, trained, findings, judged=judged, marred=marred, unknown_rest=unknown_rest)
 
 
 def _too_short(context: Context, seconds: float, *, is_lead: bool) -> Iterator[Sentence]:
@@ -119,12 +126,18 @@ def _why(context: Context, util: float, findings: Sequence[Finding]) -> _Why:
     return _Why(sure, cause, ids, which, steady)
 
 
-def _how_busy(
-    context: Context, trained: tuple[float, float], findings: Sequence[Finding], *, judged: bool, marred: bool
+def _how_busy(  # noqa: PLR0913 - what it is judged by
+    context: Context,
+    trained: tuple[float, float],
+    findings: Sequence[Finding],
+    *,
+    judged: bool,
+    marred: bool,
+    unknown_rest: bool,
 ) -> Iterator[Sentence]:
     """Yield how busy GPUs were, what else is to be said of it, and the cause: in one sentence where that is all."""
     util, seconds = trained
-    before = _before(context, trained, findings, marred=marred) if judged else ""
+    before = _before(context, trained, findings, marred=marred, unknown_rest=unknown_rest) if judged else ""
     why, ends = _why(context, util, findings), _at_epoch_ends(context, findings, seconds)
     kept_busy = f"{_who(context)} {_be(context)} busy {busy_words(util)} of {of_what_time(context, seconds)}"
     unseen = waits_unseen(context, trained)
@@ -158,13 +171,15 @@ def _no_larger_batch(context: Context, findings: Sequence[Finding]) -> Iterator[
         yield Sentence("starved", f"A larger batch would keep it busier, but {why}.", (small.id,))
 
 
-def _before(context: Context, trained: tuple[float, float], findings: Sequence[Finding], *, marred: bool) -> str:
+def _before(
+    context: Context, trained: tuple[float, float], findings: Sequence[Finding], *, marred: bool, unknown_rest: bool
+) -> str:
     """Return what to think of a training, empty where something critical is said of it beside."""
     util = trained[0]
     if util >= HEALTHY_PCT and any(each.severity == "critical" for each in findings):
         return ""
     said = _judgement(util, marred=marred or _has_small_steps(findings), unknown=bool(_unknown(findings)))
-    return "No fault found: " if said == NOTHING and waits_unseen(context, trained) else said
+    return NO_FAULT if said == NOTHING and (unknown_rest or waits_unseen(context, trained)) else said
 
 
 def waits_unseen(context: Context, trained: Busy) -> bool:
@@ -233,8 +248,8 @@ def with_cause(kind: str, said: str, why: tuple[str, str], ids: tuple[str, ...])
         yield Sentence("starved", f"{upper_first(sure + cause)}.", ids)
 
 
-def _no_fault(
-    context: Context, util: float, seconds: float, findings: Sequence[Finding], *, marred: bool
+def _no_fault(  # noqa: PLR0913 - what it is judged by
+    context: Context, util: float, seconds: float, findings: Sequence[Finding], *, marred: bool, unknown_rest: bool
 ) -> Iterator[Sentence]:
     """Yield why GPUs were less busy in training than is good, where nothing went wrong; nothing where that is not so.
 
@@ -247,9 +262,9 @@ def _no_fault(
     busy = f"{busy} of {of_what_time(context, seconds)}"
     steady_pct = healthy_steady_pct(context, findings)
     if steady_pct is not None:
-        yield Sentence(
-            "work", f"{_judgement(steady_pct, marred=marred, unknown=False)}{busy}, {steady_pct:.0f} % in steady state."
-        )
+        said = _judgement(steady_pct, marred=marred, unknown=False)
+        said = NO_FAULT if said == NOTHING and unknown_rest else said
+        yield Sentence("work", f"{said}{busy}, {steady_pct:.0f} % in steady state.")
         yield Sentence("work", f"{GOOD}.")
     elif not starved and not marred and not context.cached(_mean_steady_pct):
         yield Sentence("work", f"Too short to judge: {busy}, warming up included.")
@@ -259,8 +274,10 @@ def _no_fault(
         judged = "Little found to fix" if marred else "Nothing found to fix" if why else "No fault found"
         yield Sentence("work", f"{judged}: {busy}.")
         yield Sentence("starved", "The CPU launches kernels more slowly than this GPU runs them (launch-bound).", ids)
-        but = f", but {why}" if why else ": try one twice as large"
-        yield Sentence("starved", f"A larger batch would keep it busier{but}.", ids)
+        if why:
+            yield Sentence("starved", f"A larger batch would keep it busier, but {why}.", ids)
+        else:
+            yield Sentence(LOOK, "Try a batch twice as large: it would keep the GPU busier.", ids, LAUNCH_BOUND)
 
 
 def _is_by_nature(cause: Cause) -> bool:

@@ -17,6 +17,7 @@ from gpu_report.analyse.results.verdict.leads import leads
 from gpu_report.catalogue import ENDS_SHARE_KEY
 from gpu_report.load import load_run
 from gpu_report.model import Advice, Cause, CodeLocation, Evidence, Finding, Options, Sentence
+from gpu_report.render.what_to_change import listed_changes
 
 
 def finding_of(rule, cause, span, lost_gpu_s):
@@ -141,10 +142,34 @@ def test_a_larger_batch_is_not_the_way_for_a_few_batches_an_epoch(batches, is_of
 
 
 def test_a_training_that_only_warmed_up_for_long_is_healthy():
-    first, second = analysis_of("s-early-stop").verdict.sentences[:2]
-    assert first.text == "Nothing to fix: the GPU was busy 47 % of training time, 67 % in steady state."
+    first, second = analysis_of("ab-workers-14").verdict.sentences[:2]
+    assert first.text == "Nothing to fix: the GPU was busy 49 % of training time, 69 % in steady state."
     assert second.text == "60 % or more is good for YOLO."
     assert not any(each.text.startswith("Largest") for each in analysis_of("s-early-stop").verdict.sentences)
+
+
+@pytest.mark.parametrize(
+    ("name", "rest"),
+    [
+        ("n-xid", "gaps between training steps (launching, Python, logging); it hardly waited for data."),
+        (
+            "n-fed",
+            "gaps between training steps (launching, Python, logging); 7 % of training time was waiting for data.",
+        ),
+        ("yolo26n-cli", "gaps between training steps (launching, Python, logging)."),
+        ("s-healthy", None),  # 82 %: nobody asks
+        ("n-starved", None),  # which says why
+    ],
+)
+def test_what_a_healthy_gpu_did_in_the_rest_of_training_is_said(name, rest):
+    said = [each.text for each in analysis_of(name).verdict.sentences if each.text.startswith("The rest")]
+    assert said == ([] if rest is None else [f"The rest of training time: {rest}"])
+
+
+def test_nobody_says_that_there_is_nothing_to_fix_where_much_of_the_rest_is_unknown():
+    said = analysis_of("s-early-stop").verdict.text
+    assert said.startswith("No fault found: the GPU was busy 47 % of training time, 67 % in steady state.")
+    assert "29 % idle for an unknown reason, 24 % gaps between training steps" in said
 
 
 def test_a_training_of_which_nothing_but_warming_up_was_read_is_too_short_to_judge():
@@ -163,8 +188,9 @@ def test_a_model_with_small_steps_is_no_fault_and_why_its_batch_stays_is_said():
     assert [each.text for each in nominal.verdict.sentences[:3]] == [
         "No fault found: the GPU was busy 55 % of training time.",
         "The CPU launches kernels more slowly than this GPU runs them (launch-bound).",
-        "A larger batch would keep it busier: try one twice as large.",
+        "Try a batch twice as large: it would keep the GPU busier.",
     ]
+    assert [each.text for each in listed_changes(nominal)] == [nominal.verdict.sentences[2].text]
     run = run_of("n-healthy-disk")
     inside = tuple(dataclasses.replace(each, settings={**each.settings, "batches": 12}) for each in run.inside)
     few = analyse(dataclasses.replace(run, inside=inside))

@@ -77,9 +77,12 @@ class Batches:
         """Return what the loader's workers need for the training part of an epoch (s), 0 where that is not known.
 
         They can be busy all the time and no more; what is ready at its start they loaded at the end of the one before,
-        also while a validation goes on that takes longer then.
+        also while a validation goes on that takes longer then. A loader that keeps the trainer waiting, nobody knows
+        why, delivers as fast as it does now.
         """
         settings, workers = self.settings, (self.settings.workers or 0) * self.settings.ranks
+        if self.waits_for_unknown:
+            return self.limit.epoch_s_now
         if not workers or not settings.images:
             return 0.0
         all_s = min(self._image_s * settings.images / workers, self.limit.epoch_s_now)
@@ -96,6 +99,13 @@ class Batches:
         if not images or not at_once * self.batch < images <= at_once * larger:
             return 0.0
         return self._validated_s * images / ranks
+
+    @property
+    def waits_for_unknown(self) -> bool:
+        """Tell whether the trainer waits for workers that neither compute nor have stacks: whatever they wait for."""
+        waits = self.signals.data_wait_share is not None and not never_waits_for_data(self.signals)
+        workers = (self.settings.workers or 0) * self.settings.ranks
+        return waits and not self._at_work and self._computing < th.WORKERS_COMPUTE * workers
 
     @property
     def _validated_s(self) -> float:
@@ -144,6 +154,8 @@ def outweighed_by(settings: RunSettings, signals: IntervalSignals, rest: float) 
     batches, twice = Batches(settings, epoch, signals, settings.batch, nominal), 2 * settings.batch
     steps_s, loader_s, validation_s = batches.steps_s(twice), batches.loader_s(twice), batches.validation_s(twice)
     least = th.LARGER_BATCH_LEAST
+    if batches.waits_for_unknown:
+        return "the training already waits for data"
     if batches.is_worth(max(steps_s, loader_s) + validation_s, 1.0, least):
         return ""
     if batches.is_worth(steps_s + validation_s, 1.0, least):

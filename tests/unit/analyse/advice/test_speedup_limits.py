@@ -457,8 +457,20 @@ def test_small_steps_that_wait_for_data_besides_get_more_workers():
 
 
 def test_waits_for_data_are_as_long_in_a_larger_batch():
-    plain, waits = (bound_of(launch_bound_run(wait_s=s), "launch-bound").epoch_s_estimate for s in (0.1, 2.0))
+    plain, waits = (Batches(*loading_of(launch_bound_run(wait_s=s)), 4, 64).steps_s(64) for s in (0.1, 2.0))
     assert waits == pytest.approx(2.0 + 0.9 * plain)
+
+
+def test_a_larger_batch_is_not_promised_where_the_training_waits_for_idle_workers():
+    """What keeps them is not known: they would deliver no faster. More of them are what is left."""
+    waits = launch_bound_run(wait_s=2.0, workers=2, images=8000)
+    assert changes(waits) == {"workers": "3"}
+    assert "`batch" not in analyse(waits).verdict.text
+    settings, _, signals = loading_of(waits)
+    assert outweighed_by(settings, signals, rest=0.0) == "the training already waits for data"
+    assert changes(launch_bound_run(wait_s=0.5, workers=2, images=8000))["batch"] == "64"  # 2.5 %: hardly
+    known = dataclasses.replace(signals, workers_at_work=0.4)  # by their stacks
+    assert outweighed_by(settings, known, rest=0.0) == ""
 
 
 def test_what_the_main_process_does_image_by_image_takes_as_long_in_a_larger_batch():

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from gpu_report.catalogue import LAUNCH_BOUND, UNEXPLAINED, row_words
+from gpu_report.catalogue import CAUSES, LAUNCH_BOUND, RULES, UNEXPLAINED, row_words
 from gpu_report.model import Analysis, SpeedupLimit, epoch_now_s
 from gpu_report.wording import shown_ratio
 
+LEAST_PCT = 5  # of an epoch: limits of less are left out
 RATIO_FROM = 1.2  # times as fast; less is said in percent
 SLOWER_EPOCHS = "Slower epochs (unknown cause)"
 GAPS = "short gaps"  # what is left where nothing explains it: nobody can act on it
@@ -80,6 +81,22 @@ def _has_no_fix(limit: SpeedupLimit, analysis: Analysis) -> bool:
 def shown_rows(analysis: Analysis) -> list[SpeedupRow]:
     """Return the rows that somebody can act on: a row without a fix is no possible speed-up."""
     return [row for row in speedup_rows(analysis) if row.to_try or not row.has_no_fix]
+
+
+def not_listed(analysis: Analysis) -> str:
+    """Return why what the verdict begins with has no row, where others have one; empty where it has, or needs none.
+
+    Epochs that are judged are those that only train: in these it took less than is listed.
+    """
+    sentences = analysis.verdict.sentences
+    lead = next((each for each in sentences if each.kind in {"fix", "look"} and each.about in CAUSES), None)
+    rows = shown_rows(analysis)
+    if lead is None or not rows or lead.about in {UNEXPLAINED, *(row.limit.cause for row in rows)}:
+        return ""
+    led = [finding for finding in analysis.findings if finding.id in lead.findings]
+    if not led or not all(RULES[finding.rule].takes_epoch_time for finding in led):
+        return ""
+    return f"{row_words(lead.about)} took under {LEAST_PCT} % of these epochs: it is not listed."
 
 
 def _to_try(limit: SpeedupLimit, analysis: Analysis) -> str:

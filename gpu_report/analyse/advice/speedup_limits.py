@@ -94,8 +94,9 @@ def find_speedup_limits(
         ),
         *(
             replace(limit, now_is=mean, rest_s=_rest_s(mine, fmean), is_mean=True)
-            for limit in (*_momentary(mine, steady, disturbing), *_of_slower_epochs(mine, slower))
+            for limit in (*_momentary(mine, steady, disturbing, took), *_of_slower_epochs(mine, slower))
         ),
+        *(replace(limit, now_is=which) for limit in _of_long_ends(steady or mine, _rest_s(mine, median), findings)),
         *(replace(limit, now_is=mean, is_mean=True) for limit in _at_epoch_ends(mine, findings)),
         *(
             replace(limit, now_is=mean, rest_s=_rest_s(mine, fmean), is_mean=True)
@@ -348,17 +349,53 @@ def _busy_shares(context: Context, training: Training, epochs: Sequence[_Epoch])
 
 
 def _momentary(
-    epochs: Sequence[_Epoch], steady: Sequence[_Epoch], findings: IntervalIndex[Finding]
+    epochs: Sequence[_Epoch], steady: Sequence[_Epoch], findings: IntervalIndex[Finding], took: Sequence[Finding]
 ) -> list[SpeedupLimit]:
-    """Return a limit for each cause that disturbed some epochs, from what those took longer than undisturbed ones."""
+    """Return a limit for each cause that disturbed some epochs, from what those took longer than undisturbed ones.
+
+    Where none is undisturbed, without the time that utilisation fell for.
+    """
     if not steady:
-        return []
+        return list(_in_all_epochs(epochs, took))
     typical_s, now_s = median(epoch.train_s for epoch in steady), fmean(epoch.train_s for epoch in epochs)
     return [
         SpeedupLimit(cause, now_s, max(now_s - lost_s / len(epochs), typical_s), "without the time it took")
         for cause, lost_s in _lost_s(epochs, typical_s, findings).items()
         if lost_s > 0
     ]
+
+
+def _in_all_epochs(epochs: Sequence[_Epoch], took: Sequence[Finding]) -> Iterator[SpeedupLimit]:
+    """Yield a limit for each cause that utilisation fell for in all epochs; another process has one by its own work."""
+    now_s, of = fmean(epoch.train_s for epoch in epochs), dict[str, list[Finding]]()
+    for finding in took:
+        if finding.cause and RULES[finding.rule].fall:
+            of.setdefault(finding.cause.name, []).append(finding)
+    for cause, mine in of.items():
+        lay_s = float(interval_cover(map(_span, mine)).seconds_in_each([epoch.span for epoch in epochs]).mean())
+        lost_s = lay_s * fmean(map(_depth, mine))
+        if cause != OTHER_PROCESS and 0 < lost_s < now_s:
+            yield SpeedupLimit(cause, now_s, now_s - lost_s, "without the time it took")
+
+
+def _depth(finding: Finding) -> float:
+    """Return how far utilisation fell, as a share (0 to 1) of its level; all of it where that is not known."""
+    level_pct, low_pct = finding.level_pct, finding.low_pct
+    return 1 - low_pct / level_pct if level_pct and low_pct is not None and low_pct <= level_pct else 1.0
+
+
+def _of_long_ends(epochs: Sequence[_Epoch], rest_s: float, findings: Sequence[Finding]) -> Iterator[SpeedupLimit]:
+    """Yield the limit of whole epochs without the validation, or the saving, that takes much of each."""
+    parts: dict[str, Callable[[EpochSummary], float | None]] = {
+        "validation": lambda epoch: epoch.validation_s,
+        "checkpoint": lambda epoch: epoch.checkpoint_s,
+    }
+    now_s = median(epoch.train_s for epoch in epochs) + rest_s
+    for cause in {f.cause.name: f for f in findings if f.rule == "long-epoch-ends" and f.cause}:
+        took = [part(epoch.summary) for part in [parts[cause]] for epoch in epochs] if cause in parts else []
+        known = [seconds for seconds in took if seconds is not None]
+        if known and 0 < median(known) < now_s:
+            yield SpeedupLimit(cause, now_s, now_s - median(known), "without it", at_epoch_ends=True)
 
 
 def _cost_s(finding: Finding) -> float | None:

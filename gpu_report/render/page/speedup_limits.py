@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpu_report.model import Analysis, EpochSummary, longest_now
 from gpu_report.render.formatting import duration, with_amounts_unbroken
 from gpu_report.render.page.view import Table
-from gpu_report.render.speedup_rows import SpeedupRow, shown_rows
+from gpu_report.render.speedup_rows import SpeedupRow, not_listed, shown_rows
 from gpu_report.wording import about_length, shown_ratio
 
 COLUMNS = ("If fixed", "Epoch now", "Estimate", "Best case", "Saves in this run")
@@ -27,7 +27,8 @@ def note(analysis: Analysis) -> str:
     """Return which epochs the epoch now is of."""
     longest = longest_now(analysis.speedup_limits)
     which = f" Epoch now: {longest.now_is}." if longest and longest.now_is else ""
-    return f"One epoch now, and with one cause removed. The rest of the epoch stays as it is.{which}"
+    text = f"One epoch now, and with one cause removed. The rest of the epoch stays as it is.{which}"
+    return f"{text} {not_listed(analysis)}".strip()
 
 
 def _row(row: SpeedupRow) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ from gpu_report.render.formatting import (
 from gpu_report.render.markdown_text import prose, words
 from gpu_report.render.sentence_kinds import own_text
 from gpu_report.render.served_words import calls_in_all, longest_part, milliseconds, speed_words
-from gpu_report.render.speedup_rows import SpeedupRow, shown_rows
+from gpu_report.render.speedup_rows import SpeedupRow, not_listed, shown_rows
 from gpu_report.render.what_to_change import listed_changes
 from gpu_report.terminal import apart, plain, without_commands
 from gpu_report.wording import MIB_PER_GIB, counted, ending_words, line_words, role_words, shown_ratio, where_words
@@ -90,6 +90,8 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
     _print(console, _head(analysis), NOTE)
     _print_changes(console, analysis)
     _print_tables(console, (_served_table(analysis), _ledger_table(analysis), _speedup_table(analysis)))
+    if beside := not_listed(analysis):
+        _print(console, beside, NOTE)
     _print_findings(console, analysis)
     _print_tables(console, (_code_table(analysis), _step_table(analysis)))
     _print_lines(console, "How it ended" if analysis.is_inference else "Training", _training_lines(analysis))
@@ -105,8 +107,9 @@ def render_markdown(analysis: Analysis) -> str:
         items = "\n".join(f"- {prose(': '.join(part for part in step if part))}" for step in steps)
         parts.append(f"### What to change\n\n{items}")
     tables = (_served_table, _ledger_table, _speedup_table, _finding_table, _code_table, _step_table)
-    for title, header, rows in (table(analysis) for table in tables):
-        parts += _markdown_table(title, header, rows)
+    for table in tables:
+        parts += _markdown_table(*table(analysis))
+        parts += [prose(not_listed(analysis))] if table is _speedup_table and not_listed(analysis) else []
     parts += [prose(line) for line in _training_lines(analysis)]
     parts += _markdown_table(*_gpu_table(analysis))
     parts += [prose(line) for line in _recording_lines(analysis)]

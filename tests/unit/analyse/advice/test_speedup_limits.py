@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.runs import PROCESSES, make_run, readings
-from support.samples import SAMPLES
+from support.samples import SAMPLES, analysis_of
 from support.stacks import LOGS, TRAINS, WAITS, process
 
 from gpu_report import schema
@@ -21,7 +21,10 @@ from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.build_context import build_context
 from gpu_report.load import load_run
 from gpu_report.model import Advice, EpochRow, Frame, Gpu, InsideEpoch, InsideRun, Options, Phase, Setting, SpeedupLimit
+from gpu_report.render.page.speedup_limits import note
 from gpu_report.render.run.summary_json import build_summary
+from gpu_report.render.run.terminal import render_markdown, render_text
+from gpu_report.render.speedup_rows import not_listed, shown_rows
 
 NAN = float("nan")
 MASKS = Frame("/venv/lib/python3.11/site-packages/ultralytics/utils/loss.py", 659, "calculate_segmentation_loss")
@@ -728,3 +731,37 @@ SWAPS |= {"swap_in_mib_s": 80.0, "io_pressure_pct": 60.0, "memory_available_mib"
 def test_images_that_are_kept_in_memory_that_is_short_are_named(cache, begins):
     run = starved_run(args={**ARGS, "cache": cache}, settings={**SETTINGS, "cache": cache or None}, host=SWAPS)
     assert analyse(run).verdict.text.startswith(begins)
+
+
+def test_what_validation_takes_of_each_epoch_has_a_limit_where_it_leads():
+    """The median of validations is 45 s, of training 29 s."""
+    analysis = analysis_of("m-long-stall")
+    (row,) = shown_rows(analysis)
+    parts = [(epoch.validation_s, epoch.duration_s) for epoch in analysis.epochs if not epoch.first]
+    assert row.name == "Validation, at the ends of epochs"
+    assert row.now_s == pytest.approx(analysis.epoch_now.seconds)
+    assert row.now_s - row.limit_s == pytest.approx(median(seconds for seconds, _ in parts), rel=0.05)
+    assert "Without validation an epoch takes 29.7 s instead of 1 min 15 s." in analysis.verdict.text
+    assert not_listed(analysis) == ""
+
+
+def test_what_disturbs_each_epoch_has_a_limit_too():
+    """Utilisation falls from 90 to 9 % for 12 of the 60 s of each: so the GPU works for 10.8 s less."""
+    parts = [(90, 30), (9, 12), (90, 18)] * 6
+    rows = [(n, 10 + 60 * n) for n in range(1, 7)]
+    found = analyse(make_run(readings((0, 10), *parts), rows=rows))
+    (limit,) = [each for each in found.speedup_limits if each.cause == "unexplained"]
+    assert limit.saves_at_most_s == pytest.approx(12 * (1 - 9 / 90), rel=0.1)
+
+
+def test_what_leads_and_took_next_to_nothing_of_usual_epochs_is_said_beside_the_others():
+    analysis = analysis_of("m-mixed")
+    (lead, *_) = analysis.verdict.sentences
+    others = tuple(each for each in analysis.speedup_limits if each.cause != lead.about)
+    assert not_listed(analysis) == ""
+    without = dataclasses.replace(analysis, speedup_limits=others)
+    said = "Main process blocked took under 5 % of these epochs: it is not listed."
+    assert not_listed(without) == said
+    assert said in render_text(without, width=200)
+    assert said in render_markdown(without)
+    assert said in note(without)

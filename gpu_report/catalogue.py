@@ -29,6 +29,7 @@ BUSY_THREAD_KEY = "busy_thread_pct"  # of evidence: the share of time that a thr
 USER_CODE_IDLE_KEY = "user_code_idle_pct"  # of evidence: the share of training time that the GPU was idle in it
 START_WORK_KEY = "start_work_s"  # of evidence: what a kind of work took of the start-up, with its words
 START_AGAIN_KEY = "start_again_s"  # of evidence: what each later epoch takes for the same
+ON_CPU_KEY = "main_cpu_of_training"  # of evidence: the CPU of a training that ran on it, as the finding says
 USER_CODE_KEY = "user_code_pct"  # of evidence: the share of training time that a function of the user's takes
 BESIDES_LAYERS = "GPU work besides the model's layers"
 SEVERITIES = ("critical", "warning", "info")  # worst first

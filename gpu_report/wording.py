@@ -130,8 +130,9 @@ def brief_seconds(seconds: float | None) -> str:
 
 
 def lower_first(words: str) -> str:
-    """Return words as they stand within a sentence; an abbreviation stays as it is."""
-    return words if words[:2].isupper() else words[:1].lower() + words[1:]
+    """Return words as they stand within a sentence; an abbreviation or a name (PyTorch) stays as it is."""
+    is_name = any(letter.isupper() for letter in words.partition(" ")[0][1:])
+    return words if is_name else words[:1].lower() + words[1:]
 
 
 def upper_first(words: str) -> str:

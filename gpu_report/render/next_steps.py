@@ -66,7 +66,8 @@ def _of_cause(finding: Finding, cause: str, analysis: Analysis) -> str:
         return _STOPPED if cause == "trainer-blocked" else ""
     most = finding.where[0] if finding.where else None
     if most is not None and most.is_most and not most.is_yolo:  # its own lines nobody can change
-        return f"look at {place_words(most)}: {100 * most.share:.0f} % of the idle time was there."
+        time = "the idle time" if analysis.gpus else "that time"
+        return f"look at {place_words(most)}: {100 * most.share:.0f} % of {time} was there."
     if cause == "unexplained":
         return "" if analysis.run.inside else _from_inside(analysis)
     if cause == "memory-pressure":

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.candidate import is_in_unusual_place
+from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL, launches_too_much, of_growth
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
@@ -12,11 +13,14 @@ from gpu_report.analyse.signals.call_growth import CallGrowth
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.stack_habits import IdleLocation
 from gpu_report.analyse.signals.stack_notes import MAIN, kind_of
-from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT, OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import USER_CODE_IDLE_KEY, USER_CODE_KEY
-from gpu_report.model import GPUS, HEALTHY_PCT, CodeLocation, Evidence, Finding, Frame
+from gpu_report.model import GPUS, HEALTHY_PCT, Cause, CodeLocation, Evidence, Finding, Frame
 from gpu_report.wording import brief_seconds, where_it_is
+
+CORE = "% of a core"
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,41 @@ def user_code(context: Context) -> list[Finding]:
     """Report what takes USER_CODE_SHARE of the steady state, and OWN_SHARE of the time that the GPU is idle in it.
 
     A training that nothing holds up spends none of it there. A callback is one, a hook, an optimizer, a loss. Where it
-    is why the GPU is under-utilised, it is the cause of that finding and none of its own.
+    is why the GPU is under-utilised, it is the cause of that finding and none of its own. Of a training on the CPU, or
+    on a GPU of which no utilisation is read, it is what takes most of its time.
     """
+    if not any(len(series.t_s) for series in context.series):
+        return [found for found in [_without_utilisation(context)] if found is not None]
     pairs = [(training, gpu) for training in context.trainings for gpu in sorted(training.gpus)]
     return [found for training, gpu in pairs if (found := _of_gpu(context, training, gpu)) is not None]
+
+
+def _without_utilisation(context: Context) -> Finding | None:
+    """Return the function of the user's that took most of the time of trainings, None where that is little."""
+    spans = union(context.all_train_spans)
+    call, seconds = context.signals.longest_call(None, spans) if spans else (None, 0.0)
+    share = seconds / length_s(spans) if spans else 0.0
+    if call is None or share < th.USER_CODE_SHARE:
+        return None
+    at = context.signals.place_in_call(None, call, spans)
+    at = at or CodeLocation(MAIN, call.function, call.file, call.line, 0.0)
+    cpu_pct = context.signals.cpu_in_call(None, call, spans)
+    waits = cpu_pct is not None and cpu_pct < COMPUTES_CPU_PCT
+    cause = "trainer-blocked" if waits else "main-process"
+    return context.finding(
+        "user-code",
+        "warning",
+        (spans[0][0], spans[-1][1]),
+        f"{100 * share:.0f} % of training time went into {where_it_is(at)}",
+        epoch=None,
+        phase=None,
+        evidence=(
+            Evidence("its share of training time", 100 * share, "%", key=USER_CODE_KEY),
+            *evidence(("time of training in it", seconds, "s"), ("CPU of the main process there", cpu_pct, CORE)),
+        ),
+        cause=Cause(cause, LIKELY, f"the training {'waited' if waits else 'was'} in {call.function}()"),
+        where=(replace(at, share=share),),
+    )
 
 
 def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
@@ -61,7 +96,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     taken = Evidence("its share of training time", 100 * own.of_all, "%", key=USER_CODE_KEY)
     lost = Evidence("training time for which the GPU waits because of it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
     took = f"{100 * own.of_all:.0f} % of training time"
-    numbers = evidence(lost, ("CPU of the main process there", cpu_pct, "% of a core"))
+    numbers = evidence(lost, ("CPU of the main process there", cpu_pct, CORE))
     return context.finding(
         "user-code",
         "warning",

@@ -212,7 +212,7 @@ class SignalsIndex:
     def _thread_habits(self) -> list[tuple[tuple[int, ...], ThreadHabits]]:
         return [(each.stacks.gpus, ThreadHabits(each.stacks.process)) for each in self._habits]
 
-    def cpu_in_call(self, gpu: int, call: Frame, spans: Sequence[Span]) -> float | None:
+    def cpu_in_call(self, gpu: int | None, call: Frame, spans: Sequence[Span]) -> float | None:
         """Return the CPU (% of a core) that a main process used in a function of the user's, None where not known."""
         found = (each.cpu_in_call(call, spans) for each in self._habits_of(gpu))
         return next((cpu for cpu in found if cpu is not None), None)

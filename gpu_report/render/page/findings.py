@@ -81,7 +81,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         confidence=_confidence(cause) if cause else "",
         explanation=_explanation(finding) if cause else "",
         runner_up=cause_words(cause.runner_up) if cause and cause.runner_up else "",
-        evidence=() if brief else (*(() if _is_place(finding) else _where(finding)), *evidence(finding)),
+        evidence=() if brief else (*(() if _is_place(finding) else _where(finding, analysis)), *evidence(finding)),
         kernel=tuple(_nearby(event, clock, finding) for event in finding.kernel_events),
         advice=tuple(_advice(a, analysis) for a in finding.advice if a.text != analysis.run.kernel.advice),
         step=sentence(next_step(finding, analysis)),
@@ -274,11 +274,12 @@ WHO = {
 
 
 WHO_IN_CALLS = {"main": "The main thread, of that time", "thread": "Another thread, of that time"}
+WHO_WITHOUT_GPU = {"workers": "Data-loader workers, of that time", "main": "The main process, of that time"}
 
 
-def _where(finding: Finding) -> Iterator[Fact]:
+def _where(finding: Finding, analysis: Analysis) -> Iterator[Fact]:
     """Yield the lines of code in which the main process and the loader's workers stood, and of what time that is."""
-    who = WHO_IN_CALLS if RULES[finding.rule].of_calls else WHO
+    who = WHO_IN_CALLS if RULES[finding.rule].of_calls else WHO if analysis.gpus else WHO | WHO_WITHOUT_GPU
     for process in dict.fromkeys(location.process for location in finding.where):
         mine = [where_words(location) for location in finding.where if location.process == process]
         rank = f"{upper_first(process)} (the process of a GPU), while that was idle"

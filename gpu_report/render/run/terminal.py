@@ -166,7 +166,8 @@ def _print_tables(console: Console, tables: Iterable[tuple[str, tuple[str, ...],
     for title, header, rows in tables:
         if rows:
             console.print()
-            console.print(_table(title, header, rows))
+            console.print(Text(title, style=TITLE))
+            console.print(_table(header, rows))
 
 
 def _print_findings(console: Console, analysis: Analysis) -> None:
@@ -405,8 +406,8 @@ def _outliers(epochs: Sequence[EpochSummary]) -> list[str]:
     return [f"Epochs that stand out: {', '.join(named)}{more}."] if outliers else []
 
 
-def _table(title: str, header: Sequence[str], rows: Rows) -> Table:
-    table = Table(title=title, title_justify="left", title_style=TITLE, header_style=NOTE, box=None, pad_edge=False)
+def _table(header: Sequence[str], rows: Rows) -> Table:
+    table = Table(header_style=NOTE, box=None, pad_edge=False)
     for place, name in enumerate(header):
         table.add_column(name, justify="right" if place and _are_numbers(rows, place) else "left")
     for row in rows:

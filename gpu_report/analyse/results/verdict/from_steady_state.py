@@ -104,7 +104,8 @@ def user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             what = "the time of epochs, in validation" if validates else "training time"
             text = f"Look at {place_words(at)}: it took {share_pct:.0f} % of {what}{_grown(finding)}"
             whole_s = context.in_epochs_s if validates else seconds_trained(context)
-            saves_s = (finding.number(USER_CODE_IDLE_KEY) or 0.0) / 100 * whole_s
+            idle_pct = finding.number(USER_CODE_IDLE_KEY)  # not of a training without a GPU: it can give back all
+            saves_s = (share_pct if idle_pct is None else idle_pct) / 100 * whole_s
             saves_s = OUTGROWS_S if finding.number(GROWS_ON_KEY) else saves_s
             lead = Lead(sentence_of(finding, LOOK, text, names_own=True), saves_s)
             before = told.get((at.file, at.function), lead)

@@ -142,6 +142,8 @@ def speedup_limit(
     now, best = (epoch_length(each_s) for each_s in (now_s, now_s - limit.saves_at_most_s))
     # what follows a function may take less time without it, too: that is no best case
     without = "Without that function an epoch takes about" if limit.function else "In the best case an epoch takes"
-    without = f"Without {CAUSES[limit.cause].name.lower()} an epoch takes" if CAUSES[limit.cause].phase else without
+    if limit.cause == "checkpoint":  # in which callbacks run, too
+        return
+    without = "Without validation an epoch takes" if limit.cause == "validation" else without
     text = f"{without} {best} instead of {now}."
     yield Sentence("speed-up", text, about=limit.cause)

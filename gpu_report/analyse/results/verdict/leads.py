@@ -18,7 +18,7 @@ from gpu_report.analyse.results.verdict.from_settings import (
 from gpu_report.analyse.results.verdict.from_starts import slow_exits, slow_starts
 from gpu_report.analyse.results.verdict.from_steady_state import growing, slow_epochs, steady_leads, user_code
 from gpu_report.analyse.results.verdict.lead import Lead, epoch_count, seconds_trained
-from gpu_report.analyse.results.verdict.without_gpu import others_on_cpu, own_function
+from gpu_report.analyse.results.verdict.without_gpu import others_on_cpu
 from gpu_report.model import EpochNow, Finding, Projection, SpeedupLimit
 
 
@@ -49,7 +49,6 @@ def leads(
         *slow_starts(findings, context.run.duration_s, epoch_count(context)),
         *slow_exits(findings),
         *unused(context, findings),
-        *own_function(context),
         *others_on_cpu(context),
     ]
     trained_s = seconds_trained(context)

@@ -5,29 +5,14 @@ from collections.abc import Iterator, Sequence
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.lead import LOOK, Lead, seconds_trained
-from gpu_report.analyse.rules.thresholds import USER_CODE_SHARE
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
 from gpu_report.model import Frame, Sentence
-from gpu_report.wording import place_words
 
 
 def no_utilisation(context: Context) -> bool:
     """Tell whether something trained, and no GPU's utilisation was read meanwhile."""
     return bool(_trained(context)) and not any(len(series.t_s) for series in context.series)
-
-
-def own_function(context: Context) -> Iterator[Lead]:
-    """Yield the function of the user's that took most of a training's time, where that is worth a change."""
-    spans = _trained(context)
-    if not no_utilisation(context):
-        return
-    call, share = _longest_call(context)
-    if call is None or share < USER_CODE_SHARE:
-        return
-    at = context.signals.place_in_call(None, call, spans) or call
-    text = f"Look at {place_words(at)}: it took {100 * share:.0f} % of training time."
-    yield Lead(Sentence(LOOK, text, names_own=True), share * seconds_trained(context))
 
 
 def _longest_call(context: Context) -> tuple[Frame | None, float]:
@@ -50,14 +35,18 @@ def others_on_cpu(context: Context) -> Iterator[Lead]:
         yield Lead(Sentence(LOOK, text), others / cores * (1 - own) * seconds_trained(context))
 
 
-def on_cpu(context: Context, *, others_said: bool) -> Iterator[Sentence]:
-    """Yield how many cores a training on the CPU used, and who used the others, unless what leads has said that."""
+def on_cpu(context: Context, *, others_said: bool, cpu_said: bool) -> Iterator[Sentence]:
+    """Yield how many cores a training on the CPU used, and who used the others.
+
+    What leads may have said that (`others_said`), or that it was on the CPU (`cpu_said`).
+    """
     recording, used = context.run.recording, _cores_used(context)
     cores = recording.usable_cores
     if used is None or not cores:
         return
     ours, others = used
-    yield Sentence("work", f"The training ran on the CPU: it used {ours:.1f} of {cores:g} cores.")
+    ran = "The training" if cpu_said else "The training ran on the CPU: it"
+    yield Sentence("work", f"{ran} used {ours:.1f} of {cores:g} cores.")
     online = recording.cores_online or cores
     felt = others >= online - cores + th.OTHERS_CORES_SHARE * cores  # on more than those that the training may not use
     if felt and not others_said:

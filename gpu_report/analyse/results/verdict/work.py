@@ -27,7 +27,7 @@ from gpu_report.analyse.signals.thresholds import STILL_PCT
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.intervals import as_array
-from gpu_report.catalogue import ENDS_EPOCHS_KEY, LAUNCH_BOUND, RULES, STEADY_KEY
+from gpu_report.catalogue import ENDS_EPOCHS_KEY, LAUNCH_BOUND, ON_CPU_KEY, RULES, STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, WELL_COVERED, Cause, Finding, Sentence
 from gpu_report.wording import counted, is_short, length, lower_first, upper_first
 
@@ -77,7 +77,8 @@ def work_sentences(  # noqa: PLR0913 - what it is judged by
     """
     judged = is_lead and not context.too_coarse
     if trained is None:
-        yield from on_cpu(context, others_said=others_said)
+        cpu_said = any(each.number(ON_CPU_KEY) is not None for each in findings)
+        yield from on_cpu(context, others_said=others_said, cpu_said=cpu_said)
         if said := _reported_work(context) or _no_work(context, unseen):
             yield Sentence("work", said)
     elif not is_judged(trained, findings):

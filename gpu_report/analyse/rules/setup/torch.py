@@ -4,10 +4,11 @@ from gpu_report.analyse.busy_in_training import busy_in_training, steady_utilisa
 from gpu_report.analyse.causes.slow_modes import SLOW_MODES, switch_off
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
-from gpu_report.analyse.rules.setup.check import SetupIssue
+from gpu_report.analyse.rules.setup.check import SetupIssue, host_mean
 from gpu_report.analyse.tensor_share import without_tensor_cores
 from gpu_report.analyse.timeline.device_argument import visible_devices
 from gpu_report.analyse.timeline.trainings import CPU, Training
+from gpu_report.catalogue import ON_CPU_KEY
 from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Advice, Evidence, Severity
 from gpu_report.wording import setting_location_words, upper_first
 
@@ -90,7 +91,13 @@ def no_gpu_for_torch(context: Context, training: Training) -> SetupIssue | None:
     reason, advice = (str(told.get(name) or "") for name in ("reason", "advice"))
     summary = "PyTorch found no GPU and trained on the CPU" + (f" ({reason})" if reason else "")
     do = Advice(upper_first(advice) or GIVE_A_GPU, short=GIVE_A_GPU)
-    return SetupIssue("warning", summary, (reason,), (), (do,))
+    main_pct = host_mean(context, training, "main_cpu_pct")
+    numbers = evidence(
+        Evidence("CPU of the training's main process", main_pct, "% of a core", key=ON_CPU_KEY),
+        ("CPU of its data-loader workers", host_mean(context, training, "workers_cpu_pct"), "% of a core"),
+        ("images a second", context.throughput.images_per_s(training.train_spans) if context.throughput else None, ""),
+    )
+    return SetupIssue("warning", summary, (reason,), numbers, (do,))
 
 
 def torch_a_little_newer(context: Context, training: Training) -> SetupIssue | None:

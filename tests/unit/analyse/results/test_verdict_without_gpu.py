@@ -8,7 +8,7 @@ from support.runs import make_run
 from support.stacks import LOG, TRAINER, process
 
 from gpu_report.analyse import analyse
-from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase
+from gpu_report.model import CodeLocation, Finding, Frame, InsideEpoch, InsideRun, Phase
 from gpu_report.render.page.page import render_html
 from gpu_report.render.run.terminal import render_text
 
@@ -97,3 +97,26 @@ def test_a_function_that_sleeps_most_of_the_time_leads_before_others_on_the_core
     text = analyse(on_cpu(logs_share=0.6, main_pct=10.0, every_pct=99.0)).verdict.text
     assert text.startswith("Look at `log_images` (callbacks.py:41): it took 60 % of training time.")
     assert "Other programs used 3.9 cores meanwhile." in text
+
+
+def test_the_function_that_leads_has_a_card_with_its_proof():
+    analysis = analyse(on_cpu())
+    (finding,) = [each for each in analysis.findings if each.rule == "user-code"]
+    assert finding.id in analysis.verdict.sentences[0].findings
+    assert finding.summary == "25 % of training time went into log_images (callbacks.py:41)"
+    numbers = {each.text: each.value for each in finding.evidence}
+    assert numbers["time of training in it"] == pytest.approx(0.25 * OVER_S, rel=0.05)
+    page = render_html(analysis)
+    assert "Time of training in it" in page
+    assert "Call <code>log_images</code>" in page  # less often
+    assert analysis.speedup_limits[0].function == "log_images (callbacks.py:41)"
+
+
+def test_nothing_is_said_of_an_idle_gpu_where_there_is_none():
+    found = Finding("slow-start-1", "slow-start", "warning", None, 0.0, 40.0, "The training was set up for 40 s")
+    lines = tuple(CodeLocation(process, "f", "/home/me/a.py", 3, 0.9) for process in ("main", "workers"))
+    analysis = analyse(on_cpu())
+    page = render_html(dataclasses.replace(analysis, findings=(dataclasses.replace(found, where=lines),)))
+    assert "The main process, of that time" in page
+    assert "Data-loader workers, of that time" in page
+    assert "while the GPU was idle" not in page

@@ -154,6 +154,17 @@ def test_pytorch_on_the_cpu_of_a_machine_without_a_gpu_is_told_to_export():
         assert "pytorch-on-cpu" not in findings(dataclasses.replace(make_served(exported), gpus=()))
 
 
+@pytest.mark.parametrize(("gpus", "rule"), [((), "pytorch-on-cpu"), (None, "cpu-inference")])
+def test_several_models_on_the_cpu_are_said_once(gpus, rule):
+    first = make_calls(600, gap_ms=1.0, gpu=None, device="cpu", format="pt", model="a.pt")
+    models = [dataclasses.replace(first, number=n, settings={**first.settings, "model": f"{n}.pt"}) for n in (1, 2, 3)]
+    run = dataclasses.replace(make_served(first), calls=tuple(models))
+    found = analyse(run if gpus is None else dataclasses.replace(run, gpus=gpus)).findings
+    (finding,) = [each for each in found if each.rule == rule]
+    assert "(1.pt, 1 image a call; 2.pt, 1 image a call; 1 more model)" in finding.summary
+    assert [each.text for each in finding.evidence][-1] == "median of a call (3.pt)"
+
+
 def test_the_cpu_that_was_asked_for_leads_where_inference_is_the_largest_part():
     calls = make_calls(600, gap_ms=30.0, gpu=None, device="cpu", asked_device="cpu")
     run = noted(make_served(calls), calls, OWN)

@@ -98,7 +98,18 @@ def test_a_training_that_went_to_the_cpu_unasked_is_given_a_gpu():
     (found,) = odds(run)
     assert (found.severity, found.advice[0].text) == ("warning", "Install it")
     assert found.summary == "PyTorch found no GPU and trained on the CPU (no driver)"
-    assert analyse(run).verdict.text.startswith("Give the training a GPU")
+    assert analyse(run).verdict.text.startswith("Give the training a GPU: PyTorch found no GPU")
+
+
+def test_a_training_on_the_cpu_has_its_proof_and_is_said_once():
+    run = without_gpu({"device": None}, cores=4, cores_online=4)
+    host = run.host.reindex(range(SECONDS))
+    host["t_s"], host["main_cpu_pct"], host["cpu_pct"] = np.arange(1.0, SECONDS + 1), 150.0, 40.0
+    analysis = analyse(dataclasses.replace(run, host=host))
+    (found,) = odds(dataclasses.replace(run, host=host))
+    assert {each.text: each.value for each in found.evidence} == {"CPU of the training's main process": 150.0}
+    assert analysis.verdict.text.count("the CPU") == 1
+    assert "The training used 1.5 of 4 cores." in analysis.verdict.text
 
 
 @pytest.mark.parametrize(

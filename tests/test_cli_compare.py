@@ -36,13 +36,22 @@ def test_a_regression_is_exit_1_and_names_the_gates(run_warm):
 
 @pytest.mark.parametrize(
     ("baseline", "run"),
-    [("m-healthy", "m-ddp"), ("s-healthy", "s-killed"), ("s-killed", "s-healthy"), ("fed", "xid31")],
+    [("m-healthy", "m-ddp"), ("s-killed", "s-healthy"), ("fed", "xid31")],
 )
 def test_what_cannot_be_compared_is_exit_3(run_warm, baseline, run):
     done = run_warm("compare", SAMPLES / baseline, SAMPLES / run)
     assert done.returncode == 3
     assert "regressed" not in done.stdout
     assert "Not decided:" in done.stdout
+
+
+def test_a_crash_fails_a_comparison_and_is_named(run_warm):
+    done = run_warm("compare", SAMPLES / "s-healthy", SAMPLES / "s-killed", env={"COLUMNS": "400"})
+    assert done.returncode == 1
+    assert done.stdout.startswith(
+        "Failed: critical findings: 1 (Training cut short [ended-1]), limit: 0. The run was cut"
+    )
+    assert done.stdout.splitlines()[-1] == "Failed: findings.critical:0."
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.calls import MIXED, calls_fingerprint, compare_calls, mixed, too_few_calls
 from gpu_report.analyse.compare.comparability import (
-    crash_note,
+    barring,
     cut_short,
     cut_short_obstacle,
     has_windows,
@@ -78,7 +78,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     ]
     metrics = judge_all(sides[:-1], sides[-1])
     notes = (*value_notes(metrics, gates), *recording_notes([each.training for each in usable], training), *notes)
-    notes = (*notes, *unused_baselines(len(before), len(usable)), *crash_note(training, obstacles if before else ()))
+    notes = (*notes, *unused_baselines(len(before), len(usable)))
     unlike = usable[0].differences if usable else ()
     cores = host_slowdown(metrics, [difference for each in usable for difference in each.differences])
     kept = tuple(each.training.analysis for each in usable)
@@ -86,9 +86,10 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     gated = _gated(gates, sides, findings, obstacles, cores)
     whole = all_epochs(sides[:-1], sides[-1])
     time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
-    lines = _lines(sides, cores, time) if kept and not obstacles else LineComparison(None)
+    barred = barring(obstacles)
+    lines = _lines(sides, cores, time) if kept and not barred else LineComparison(None)
     # of a slower machine every part takes longer
-    cause = None if cores or obstacles else epoch_cause(metrics, lines.lines, gpus=len(training.gpus))
+    cause = None if cores or barred else epoch_cause(metrics, lines.lines, gpus=len(training.gpus))
     reasons = Reasons(unlike, cores, whole_words(whole), likely_disturbances(sides, whole, time), cause)
     verdict = verdict_of(obstacles, metrics, reasons, baselines=len(kept))
     return Comparison(
@@ -96,9 +97,9 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         run=run,
         obstacles=tuple(obstacles),
         differences=unlike,
-        metrics=tuple(unjudged(each) for each in metrics) if obstacles else metrics,
-        first_epochs=_first(sides, obstacles),
-        all_epochs=None if obstacles else whole,
+        metrics=tuple(unjudged(each) for each in metrics) if barred else metrics,
+        first_epochs=_first(sides, barred),
+        all_epochs=None if barred else whole,
         findings=findings,
         drop_time=(drop_time(kept[0]) if kept else "", drop_time(run)),
         gates=gated,
@@ -157,12 +158,16 @@ def _gated(
     obstacles: Sequence[Obstacle],
     cores: HostSlowdown | None,
 ) -> tuple[GateResult, ...]:
-    """Return what came of the gates: nothing where nothing can be compared; of a run alone what its part allows."""
+    """Return what came of the gates: nothing where nothing can be compared; of a run cut short what its part allows."""
     *baselines, run = sides
-    if baselines and obstacles:
-        return without_changes(gates, run.training.analysis, obstacles)
-    found = results(gates, baselines, run, findings if baselines else None, cores)
-    return of_part(found, in_short(obstacles)) if obstacles else found
+    barred = barring(obstacles)
+    if baselines and barred:
+        found = without_changes(gates, run.training.analysis, barred)
+    else:
+        found = results(gates, baselines, run, findings if baselines else None, cores)
+    cut_short = [each for each in obstacles if each not in barred]
+    of_run = cut_short_obstacle(run.training.analysis, "The run", alone=not baselines)
+    return of_part(found, in_short(cut_short), alone=bool(of_run)) if cut_short else found
 
 
 def _lines(sides: Sequence[SampleValues], cores: HostSlowdown | None, time: MetricComparison | None) -> LineComparison:

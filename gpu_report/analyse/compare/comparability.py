@@ -178,11 +178,12 @@ def unused_baselines(all_of: int, used: int) -> tuple[str, ...]:
     return (f"{all_of - used} of {all_of} baselines cannot be compared and are left out.",) if used < all_of else ()
 
 
-def crash_note(run: RunSample, obstacles: Sequence[Obstacle]) -> tuple[str, ...]:
-    """Return who fails on a training that was cut short, where it is not compared for that."""
-    if not obstacles or not cut_short(run.analysis):
-        return ()
-    return ("A run that was cut short is not compared. To fail on a crash: `gpu-report check`.",)
+def barring(obstacles: Sequence[Obstacle]) -> list[Obstacle]:
+    """Return the obstacles for which nothing is compared at all.
+
+    What was cut short is compared by its whole epochs: what failed has failed, and only what passed might not have.
+    """
+    return [each for each in obstacles if each.kind != "cut short"]
 
 
 def _of_windows(time: MetricComparison) -> tuple[str, ...]:

@@ -77,11 +77,14 @@ def in_short(obstacles: Sequence[Obstacle]) -> str:
     return "; ".join(lower_first(obstacle.name) for obstacle in obstacles)
 
 
-def of_part(found: Sequence[GateResult], why: str) -> tuple[GateResult, ...]:
-    """Return results of a run of which only a part is known: what failed has failed, what passed might not have."""
+def of_part(found: Sequence[GateResult], why: str, *, alone: bool) -> tuple[GateResult, ...]:
+    """Return results of which only a part is known: what failed has failed, what passed might not have.
+
+    Not `alone`, it is a part of the baseline: what needs none stays as it is.
+    """
     return tuple(
         replace(result, outcome="not measured", summary=f"{result.summary}, but {why}", why=why)
-        if result.outcome == "passed"
+        if result.outcome == "passed" and (alone or result.gate.needs_baseline)
         else result
         for result in found
     )

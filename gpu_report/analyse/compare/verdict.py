@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from gpu_report.analyse.compare.comparability import barring
 from gpu_report.analyse.compare.epoch_cause import CERTAIN, because
 from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK, name_of
 from gpu_report.analyse.compare.significance import NOISE
@@ -65,14 +66,21 @@ def verdict_of(
     *,
     baselines: int,
 ) -> str:
-    """Return the verdict of a comparison; with obstacles why there is none."""
-    if obstacles:
-        only_short = all(obstacle.kind == "too little data" for obstacle in obstacles)
-        why = ". ".join(obstacle.text for obstacle in obstacles)
-        if baselines and only_short and (way := _although_short(metrics)):
-            changed = settings_words([each for each in reasons.unlike if each.name not in SAME_EPOCH], likely=False)
-            return f"{way}: {obstacles[0].particulars}. {changed}".strip()
-        return f"{'Not comparable. ' if baselines and not only_short else ''}{why}."
+    """Return the verdict of a comparison; with obstacles why there is none, or of what it is."""
+    barred = barring(obstacles)
+    cut_short = "".join(f"{each.text}. " for each in obstacles if each not in barred)
+    if not barred:
+        return f"{cut_short}{_of_metrics(metrics, reasons, baselines=baselines)}"
+    only_short = all(obstacle.kind == "too little data" for obstacle in barred)
+    if baselines and only_short and (way := _although_short(metrics)):
+        changed = settings_words([each for each in reasons.unlike if each.name not in SAME_EPOCH], likely=False)
+        return f"{cut_short}{way}: {barred[0].particulars}. {changed}".strip()
+    why = ". ".join(obstacle.text for obstacle in barred)
+    return f"{cut_short}{'Not comparable. ' if baselines and not only_short else ''}{why}."
+
+
+def _of_metrics(metrics: Sequence[MetricComparison], reasons: Reasons, *, baselines: int) -> str:
+    """Return what became of the metrics since the baselines, without one what they are."""
     if not baselines:
         return _alone(metrics)
     time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)

@@ -508,9 +508,28 @@ def test_one_ordinary_epoch_is_one():
     assert "1 epoch after warm-up in the run, 5 in the baseline. At least 5 each are needed" in found.verdict
 
 
-def test_a_run_cut_short_says_who_fails_on_it():
-    found = compare([analysed(HEALTHY)], analysed("s-oom"))
-    assert any("To fail on a crash: `gpu-report check`" in note for note in found.notes)
+def killed(whole):
+    return replace(whole, ending=Ending("failed", whole.run.duration_s))
+
+
+def test_of_a_run_cut_short_what_failed_has_failed_and_what_passed_might_not_have():
+    gates = parse_gates(["epoch_time:+5%", "xid.fatal:0"], ["data_wait_share:+5pp"])
+    found = compare([analysed(HEALTHY)], killed(slower(analysed(HEALTHY), 1.5)), gates)
+    assert [gate.outcome for gate in found.gates[:2]] == ["failed", "not measured"]
+    assert found.gates[1].summary == "fatal Xids: 0, limit: 0, but the run was cut short"
+    assert (found.outcome, metric(found, "epoch_time").judgement) == ("failed", "worse")
+    assert "(1.5\u00d7 slower)" in found.verdict
+    assert "Not comparable" not in found.verdict
+    same = compare([analysed(HEALTHY)], killed(slower(analysed(HEALTHY), 1.001)), gates)
+    assert (same.outcome, same.judgement) == ("not measured", None)
+
+
+def test_a_baseline_cut_short_leaves_open_only_what_needs_it():
+    gates = parse_gates(["epoch_time:+5%", "xid.fatal:0"], [])
+    found = compare([killed(analysed(HEALTHY))], slower(analysed(HEALTHY), 1.001), gates)
+    assert [gate.outcome for gate in found.gates[:2]] == ["not measured", "passed"]
+    assert found.gates[0].why == "the baseline was cut short"
+    assert found.outcome == "not measured"
 
 
 def test_validation_that_was_seen_from_outside_is_not_held_against_one_told_from_inside():

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from gpu_report import run_folder, schema
-from gpu_report.errors import InputError, NotComparableError, UsageError
+from gpu_report.errors import InputError, NotComparableError, UsageError, unwritable
 from gpu_report.ordinary_file import refuse_special
 
 FACTS = "baseline.json"
@@ -80,7 +80,8 @@ class BaselineSet:
             for old in _of_place(place)[keep:]:
                 shutil.rmtree(old.path)
         except OSError as error:
-            raise UsageError(f"cannot keep a baseline in {place}: {error.strerror or error}") from error
+            why = unwritable(self.directory, error, "name another folder with --baseline-dir")
+            raise UsageError(f"cannot keep a baseline in {place}: {why}") from error
         finally:
             shutil.rmtree(part, ignore_errors=True)
         return target

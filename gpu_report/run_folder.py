@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_report import schema
-from gpu_report.errors import InputError, UsageError
+from gpu_report.errors import InputError, UsageError, unwritable
 from gpu_report.ordinary_file import LARGEST_EVENTS, LARGEST_JSON, refuse_special
 
 RUNS_DIR = "gpu-runs"  # where runs go, and are looked for, when nothing else is said
@@ -39,6 +39,12 @@ def name_of(wall_s: float) -> str:
     return time.strftime("%Y%m%d-%H%M%S", time.gmtime(wall_s))
 
 
+def cannot_record(folder: Path, error: OSError) -> UsageError:
+    """Return that a folder cannot be recorded into, why, and what to do."""
+    why = unwritable(folder, error, "name another folder with --output")
+    return UsageError(f"cannot record into {folder}: {why}")
+
+
 def claim_new_run(base: Path, wall_s: float) -> Path:
     """Make a folder under `base` named after the UTC second, with a suffix where that is taken; UsageError if not.
 
@@ -52,8 +58,7 @@ def claim_new_run(base: Path, wall_s: float) -> Path:
                 path.mkdir()
                 return path
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(f"cannot record into {base} ({reason}): name a writable folder with --output") from error
+        raise cannot_record(base, error) from error
     raise UsageError(f"{base} holds a thousand runs of this second: name another folder with --output")
 
 

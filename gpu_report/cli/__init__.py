@@ -87,7 +87,7 @@ def main() -> NoReturn:
             _show(error, "the working directory no longer exists: change into another one", debug=debug)
             sys.exit(InputError.exit_code)
         if isinstance(error, OSError) and error.strerror:  # a full disk under our output, a name that is too long
-            what = error.filename if error.filename is not None else "what was printed"
+            what = error.filename if error.filename is not None else "what was printed could not be written in full"
             _show(error, f"{error.strerror}: {what}", debug=debug)
             sys.exit(InputError.exit_code)
         _show(

@@ -9,7 +9,7 @@ import click
 
 from gpu_report import run_folder, schema
 from gpu_report.baseline_store import FILES
-from gpu_report.errors import InputError, UsageError
+from gpu_report.errors import InputError, UsageError, unwritable
 
 RECORDED = frozenset({*FILES, schema.YOLO_ARGS, schema.YOLO_RESULTS})
 DEVICES = Path("/dev")
@@ -63,7 +63,7 @@ def refuse_unwritable(paths: Iterable[Path | None]) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:
-    return InputError(f"{path} cannot be written: {error.strerror}; name another place")
+    return InputError(f"{path} cannot be written: {unwritable(path, error)}")
 
 
 def write(path: Path, text: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from gpu_report import schema
-from gpu_report.errors import InputError, UsageError
+from gpu_report.errors import InputError, UsageError, unwritable
 from gpu_report.ordinary_file import open_ordinary
 
 EVENT_FILE: Final = "events.out.tfevents.gpu-report"
@@ -54,7 +54,9 @@ def write_event_file(path: Path, data: bytes) -> None:
         part.write_bytes(data)
         part.replace(path)
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}; name another folder") from error
+        raise InputError(
+            f"{path} cannot be written: {unwritable(path.parent, error, 'name another folder')}"
+        ) from error
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpu_report import run_folder
-from gpu_report.errors import GpuReportError, InputError, UsageError
+from gpu_report.errors import GpuReportError, InputError, UsageError, unwritable
 from gpu_report.fleet.extra import need
 from gpu_report.fleet.tables import FORMAT, TABLES, arrow_schema
 from gpu_report.wording import counted
@@ -96,9 +96,8 @@ class Store:
             self._places.mkdir(parents=True, exist_ok=True)
             lock = (self.folder / f".{self.shard.prefix}lock").open("a")
         except OSError as error:
-            raise UsageError(
-                f"{self.folder} cannot be written: {error.strerror}; name another with --output"
-            ) from error
+            why = unwritable(self.folder, error, "name another with --output")
+            raise UsageError(f"{self.folder} cannot be written: {why}") from error
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

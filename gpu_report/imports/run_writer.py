@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from gpu_report import __version__, run_folder, schema
-from gpu_report.errors import UsageError
+from gpu_report.errors import UsageError, unwritable
 from gpu_report.imports.parsing.readings import ImportedEvent
 from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_text
 from gpu_report.ordinary_file import LARGEST_RESULTS, refuse_special, refuse_way_out
@@ -39,7 +39,8 @@ def write_whole(output: Path, fill: Callable[[Path], None]) -> None:
         fill(beside)
         beside.replace(output)
     except OSError as error:
-        raise UsageError(f"{output} cannot be written ({error.strerror}): name another folder with --output") from error
+        why = unwritable(output, error, "name another folder with --output")
+        raise UsageError(f"{output} cannot be written: {why}") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from gpu_report import run_folder, schema
 from gpu_report.baseline_store import FILES, one_run
-from gpu_report.errors import InputError, UsageError
+from gpu_report.errors import InputError, UsageError, unwritable
 from gpu_report.notebook import attaching
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class RunDisplay:
             file.parent.mkdir(parents=True, exist_ok=True)
             run_folder.write_text(file, render_html(self.analysis))
         except OSError as error:
-            raise InputError(f"{file} cannot be written: {error.strerror}; name another place") from error
+            raise InputError(f"{file} cannot be written: {unwritable(file, error)}") from error
         self.report = file
         return self
 

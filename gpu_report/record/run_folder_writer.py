@@ -1,13 +1,14 @@
 """The run folder while it is written: rows and events from any thread, and run.json."""
 
 import contextlib
+import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report import run_folder, schema
-from gpu_report.errors import InputError, UsageError
+from gpu_report.errors import InputError
 from gpu_report.record.clocks import Clocks
 from gpu_report.without_secrets import event_line
 
@@ -146,7 +147,8 @@ class Journal:
     def _complain(self, name: str, reason: str) -> None:
         if not self._complained:
             self._complained = True
-            self._say(f"{self.folder / name} could not be written ({reason}): rows are being lost")
+            how = f"`df -h {shlex.quote(str(self.folder))}` shows whether its disk is full. Recording continues"
+            self._say(f"{self.folder / name} could not be written ({reason}): rows are being lost. {how}")
 
 
 @dataclass
@@ -173,8 +175,7 @@ def open_journal(folder: Path, say: Say) -> Journal:
     try:
         return Journal(folder, say)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(f"cannot record into {folder} ({reason}): name a writable folder with --output") from error
+        raise run_folder.cannot_record(folder, error) from error
 
 
 def _stamp(at: Clocks) -> dict[str, float]:

@@ -197,7 +197,8 @@ def test_days_of_every_trouble_leave_nothing_behind_but_a_run(tmp_path, hours):
     begun, *troubles = said
     assert begun.startswith("recording ")
     assert troubles == [
-        f"{tmp_path / 'run' / 'samples.csv'} could not be written (No space left on device): rows are being lost"
+        f"{tmp_path / 'run' / 'samples.csv'} could not be written (No space left on device): rows are being lost. "
+        f"`df -h {tmp_path / 'run'}` shows whether its disk is full. Recording continues"
     ]
     run = load_run(tmp_path / "run")
     assert run.duration_s == pytest.approx(3600.0 * hours, abs=2.0)

@@ -1,11 +1,13 @@
 """What may be written to a terminal: text that commands nothing, commands to copy, a line that says what is done."""
 
 import contextlib
+import os
 import re
 import select
 import sys
 import threading
 from collections.abc import Callable
+from textwrap import fill
 from typing import Self, TextIO
 
 PATIENCE_S = 1.0  # what takes no longer than this says nothing
@@ -28,6 +30,8 @@ _TYPED = re.compile(
     r"(?:nvidia-smi|sudo|dmesg|lspci|yolo|gpu-report|nohup|python3? -c|pip install|docker run|kill (?:-9 )?\d+)(?: |$)"
     r"|YOLO\("
 )
+
+_AMOUNT = re.compile(r"(\d) (?=(?:%|°C|s|ms|min|h|GiB|MiB|W|Wh)(?:\W|$))")
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -81,9 +85,29 @@ def _may_break(code: str) -> bool:
     return " " in code or "(" in code
 
 
-def with_command_lines(text: str, indent: int = 4) -> str:
-    """Return a text whose commands stand on lines of their own; what a terminal must not be sent is taken out."""
-    return "\n".join(f"{' ' * indent if command else ''}{plain(part)}" for part, command in apart(text))
+def with_command_lines(text: str, width: int | None = None) -> str:
+    """Return a text whose commands stand on lines of their own; what a terminal must not be sent is taken out.
+
+    The rest is broken between words at `width`, where that is given: a path that is longer stays whole, to be copied.
+    """
+
+    def wrapped(said: str) -> str:
+        if width is None:
+            return said
+        kept = _AMOUNT.sub("\\1\u00a0", said)  # a number does not part from its unit
+        return fill(kept, width, break_long_words=False, break_on_hyphens=False).replace("\u00a0", " ")
+
+    return "\n".join(f"    {plain(part)}" if command else wrapped(plain(part)) for part, command in apart(text))
+
+
+def width_of(stream: TextIO | None) -> int | None:
+    """Return how many columns a terminal has; None for what is no terminal: lines of a file are as long as they are."""
+    if not is_terminal(stream) or stream is None:
+        return None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
 
 
 def plain(text: str) -> str:

@@ -12,7 +12,7 @@ import click
 from gpu_report import run_folder
 from gpu_report.baseline_store import one_run
 from gpu_report.errors import UsageError
-from gpu_report.terminal import ERASE_LINE, ProgressLine, is_terminal, with_command_lines, without_commands
+from gpu_report.terminal import ERASE_LINE, ProgressLine, is_terminal, width_of, with_command_lines, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,7 +148,8 @@ def say(line: str) -> None:
     )
     try:
         at_start = ERASE_LINE if is_terminal(sys.stderr) else ""
-        click.echo(f"{at_start}gpu-report: {without_commands(with_command_lines(line))}", err=True)
+        said = with_command_lines(f"gpu-report: {line}", width_of(sys.stderr))
+        click.echo(f"{at_start}{without_commands(said)}", err=True)
     except (OSError, ValueError):
         return
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from gpu_report.cli.help_text import examples
 from gpu_report.cli.output_files import OutputFile
 from gpu_report.cli.report_files import write_report
 from gpu_report.errors import InputError
-from gpu_report.terminal import ProgressLine, with_command_lines, without_commands
+from gpu_report.terminal import ProgressLine, width_of, with_command_lines, without_commands
 
 NAME = "n-starved"  # a clear answer: which argument to change, and what that saves
 
@@ -33,7 +34,8 @@ def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes fl
         analysis = analysed(demo_run(), 50.0, 10.0, None, progress)
         progress.step(f"writing {output} ...")
         write_report(analysis, output, None, blank=blank)
-    click.echo(without_commands(with_command_lines(f"{output}: {verdict_text(analysis)}")))
+    said = with_command_lines(f"{output}: {verdict_text(analysis)}", width_of(sys.stdout))
+    click.echo(without_commands(said))
     if open_it:
         click.launch(str(output))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from gpu_report.cli.job_folders import begin_processes, nodes_of, read_nodes
 from gpu_report.cli.output_files import OutputFile, refuse_twice, write
 from gpu_report.cli.report_files import write_report
 from gpu_report.few_collections import few_collections
-from gpu_report.terminal import ProgressLine, with_command_lines, without_commands
+from gpu_report.terminal import ProgressLine, width_of, with_command_lines, without_commands
 
 if TYPE_CHECKING:
     from gpu_report.model import Options
@@ -79,7 +80,8 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     else:
         said = _render_run(run, output, json_path, options, redacted=redacted)
     for number, line in enumerate(said.split("\n")):
-        click.echo(without_commands(with_command_lines(line if number else f"{output}: {line}")))
+        said = with_command_lines(line if number else f"{output}: {line}", width_of(sys.stdout))
+        click.echo(without_commands(said))
     if open_it:
         click.launch(str(output))
 

@@ -1,8 +1,14 @@
 """Commands in what a terminal shows: on lines of their own, whole, and never somebody else's text."""
 
+import fcntl
+import os
+import pty
+import struct
+import termios
+
 import pytest
 
-from gpu_report.terminal import apart, with_command_lines
+from gpu_report.terminal import apart, width_of, with_command_lines
 
 
 def test_a_command_stands_on_a_line_of_its_own_with_the_rest_around_it():
@@ -48,3 +54,32 @@ def test_a_command_cannot_command_the_terminal():
 
 def test_a_path_upwards_keeps_its_dots():
     assert with_command_lines("../run does not exist: `gpu-report record`").startswith("../run does not exist:")
+
+
+def test_a_terminal_gets_lines_of_its_width_and_commands_and_paths_whole():
+    path = "/data/runs/a-folder-with-a-long-name/report.html"
+    resume = "yolo detect train resume model=/data/runs/train/weights/last.pt"
+    said = with_command_lines(f"{path}: Stopped in epoch 2 of 100. Resume: `{resume}`. It took 58 s.", 40)
+    assert said.splitlines() == [
+        f"{path}:",
+        "Stopped in epoch 2 of 100. Resume:",
+        f"    {resume}",
+        "It took 58 s.",
+    ]
+    assert with_command_lines("The GPU was busy only for 58 % of it", 28).splitlines()[1] == "58 % of it"
+
+
+def test_what_is_no_terminal_has_no_width(tmp_path):
+    with (tmp_path / "log").open("w") as log:
+        assert width_of(log) is None
+    assert width_of(None) is None
+    assert with_command_lines("word " * 100 + "end").count("\n") == 0
+
+
+@pytest.mark.parametrize(("columns", "width"), [(60, 60), (0, None)])
+def test_a_terminal_says_how_wide_it_is(columns, width):
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as screen:
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        assert width_of(screen) == width
+    os.close(ours)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -32,6 +33,10 @@ class Page:
             loader=FileSystemLoader(self._templates), autoescape=True, undefined=StrictUndefined, trim_blocks=True
         )
         self._page = made.get_template("live/live.html.j2")
+        self._library = find_chart_library(self._templates)
+        # the full bundle adds a style sheet for maps, which POLICY forbids, unless an element with its id is there
+        text = self._library.read_text(encoding="utf-8") if self._library else ""
+        self._style_ids = re.findall(r'getElementById\("([0-9a-f]{64})"\)', text)
 
     def app(self) -> Starlette:
         """Return the application; it follows the run folder as long as it runs."""
@@ -51,8 +56,8 @@ class Page:
             Route("/live.css", _file_of(styles[1], "text/css")),
             *own,
         ]
-        if library := find_chart_library(self._templates):
-            routes.append(Route("/plotly.js", _file_of(library, "text/javascript")))
+        if self._library:
+            routes.append(Route("/plotly.js", _file_of(self._library, "text/javascript")))
         made = Starlette(routes=routes, lifespan=self._following)
         made.router.redirect_slashes = False  # to an address without the prefix of a proxy
         return made
@@ -71,7 +76,8 @@ class Page:
         """Answer with the page; once the run is over and its report is made, with that."""
         if self._follower.reports.is_final:
             return await self.report(_request)
-        html = self._page.render(name=self._follower.run.folder.name, version=__version__)
+        name = self._follower.run.folder.name
+        html = self._page.render(name=name, version=__version__, style_ids=self._style_ids)
         return Response(html, media_type="text/html", headers={"Content-Security-Policy": POLICY, **NO_STORE})
 
     async def events(self, request: Request) -> Response:

@@ -105,7 +105,9 @@ class Follower:
         epoch = training.epoch if training is not None else None
         urgent = {alarm.key for alarm in self._alarms if alarm.kind != "idle"} | ({f"xid-{xids}"} if xids else set())
         usual = {f"at-{self._messages.number // 60}" if epoch is None else f"epoch-{epoch}"}
-        is_urgent, has_worked = bool(urgent - self._analysed), any(gpu.level_pct is not None for gpu in self.run.gpus)
+        is_urgent = bool(urgent - self._analysed)
+        # without a GPU there is something to be said once YOLO's callbacks report
+        has_worked = any(gpu.level_pct is not None for gpu in self.run.gpus) or (not self.run.gpus and bool(training))
         is_new = is_urgent or (has_worked and bool(usual - self._analysed))
         if is_new and self.reports.is_due(urgent=is_urgent):
             self._begin(self._analyse(urgent | usual, urgent=is_urgent))

@@ -1,4 +1,4 @@
-"""What there is beside GPUs: the host as it is now, and how fast models answered in the last minute.
+"""What there is beside GPUs: the host, and how fast models answered in the last minute.
 
 Read anew at each look, from the ends of files: nothing else needs their rows.
 """
@@ -20,6 +20,7 @@ END_BYTES = 262_144  # of a file: a minute of calls of 2 ms each has 2 MB at mos
 LAST_S = 60.0
 TAIL_SHARE = 0.95  # of calls: that many take no longer
 MOST_TABLES = 16  # of processes
+DRAWN = {"cpu_pct": "cpu_pct", "memory_used_mib": "host_memory_mib"}  # columns of host.csv, by what the page calls them
 CALLS_AT_LEAST = 2  # of one nobody knows how many there are a second
 
 
@@ -37,6 +38,17 @@ def host_now(folder: Path, now_s: float, fresh_s: float) -> dict[str, Any] | Non
         "memory_used_mib": used,
         "memory_total_mib": None if used is None or free is None else used + free,
     }
+
+
+def host_recent(folder: Path, since_s: float) -> list[tuple[float, dict[str, float]]]:
+    """Return what the page draws of the host: the readings of its rows from a moment (wall seconds) on."""
+    rows = [(_number(row, "wall_s"), row) for row in _end_of(folder / schema.HOST_CSV)]
+    readings = [(at_s, {name: _number(row, column) for column, name in DRAWN.items()}) for at_s, row in rows]
+    return [
+        (round(at_s, 2), {name: value for name, value in values.items() if value is not None})
+        for at_s, values in readings
+        if at_s is not None and at_s >= since_s
+    ]
 
 
 def calls_now(folder: Path, now_mono_s: float) -> dict[str, Any] | None:

@@ -7,6 +7,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
+from gpu_report.live.gpu_readings import RECENT_S
+from gpu_report.live.last_minute import host_recent
 from gpu_report.live.run_now import RunNow
 
 KEPT_TICKS = 600  # for who reconnects: ten minutes; who was away for longer gets everything anew
@@ -58,7 +60,9 @@ class Messages:
             gpus = self._run.gpus
             history = {gpu.index: {name: drawn.short_rows() for name, drawn in gpu.drawn.items()} for gpu in gpus}
             recent = {gpu.index: gpu.after(0.0) for gpu in gpus}
-            message = self._message("everything", {"status": status, "history": history, "recent": recent})
+            host = host_recent(self._run.folder, time.time() - RECENT_S)
+            every = {"status": status, "history": history, "recent": recent, "host": host}
+            message = self._message("everything", every)
             self._everything = Tick(self.number, message)
         return self._everything.message
 

@@ -4,11 +4,15 @@ const RECENT_S = 600;
 const SHORTEST_S = 20; // of the time that is shown
 const WHOLE_EVERY_MS = 5000; // the whole run looks the same for longer
 const COLOURS = 8;
-const AXES = {
+export const AXES = {
   gpu_util_pct: { unit: "%", range: [0, 103], scale: 1, name: "utilisation" },
   memory_used_mib: { unit: "GiB", scale: 1 / 1024, name: "memory in use" },
   power_w: { unit: "W", scale: 1, name: "power" },
   temperature_c: { unit: "°C", scale: 1, name: "temperature" },
+  cpu_pct: { unit: "%", range: [0, 103], scale: 1, name: "CPU", ofHost: true },
+  host_memory_mib: { unit: "GiB", scale: 1 / 1024, name: "host memory", ofHost: true },
+  calls_per_s: { unit: "calls/s", scale: 1, name: "calls", ofHost: true },
+  latency_ms: { unit: "ms", scale: 1, name: "median latency", ofHost: true },
 };
 
 export class Chart {
@@ -18,13 +22,15 @@ export class Chart {
     this.range = "recent";
     this.recent = new Map();
     this.history = new Map();
+    this.host = []; // of ten minutes: [time (s), readings]
     this.bands = [];
     this.drawnAt = 0;
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw(true));
   }
 
   /** Take everything that is known so far. */
-  begin(history, recent) {
+  begin(history, recent, host) {
+    this.host = host;
     this.history = new Map(Object.entries(history));
     this.recent = new Map(Object.entries(recent));
     this.draw(true);
@@ -40,6 +46,17 @@ export class Chart {
       while (mine.length && mine[0][0] < at - RECENT_S) mine.shift();
       this.#extend(key, at, values);
     }
+  }
+
+  /** Take readings of the host and of calls at a time (s). */
+  addHost(at, values) {
+    this.host.push([at, values]);
+    while (this.host[0][0] < at - RECENT_S) this.host.shift();
+  }
+
+  /** Whether the quantity that is drawn is of the host, of which ten minutes are known. */
+  get isOfHost() {
+    return Boolean(AXES[this.quantity].ofHost);
   }
 
   /** Add a reading to the whole run: to its last bucket, or to a new one as long as those before. */
@@ -61,13 +78,20 @@ export class Chart {
   /** Draw what is there; the whole run only every few seconds unless `now`. */
   draw(now = false) {
     if (!window.Plotly || document.hidden) return;
-    const whole = this.range === "all";
+    const whole = this.range === "all" && !this.isOfHost;
     if (whole && !now && performance.now() - this.drawnAt < WHOLE_EVERY_MS) return;
     this.drawnAt = performance.now();
-    const traces = [...(whole ? this.history : this.recent).keys()]
+    const traces = this.isOfHost ? this.#ofHost() : [...(whole ? this.history : this.recent).keys()]
       .sort((a, b) => a - b)
       .flatMap((gpu) => (whole ? this.#whole(gpu) : this.#lines(gpu)));
     window.Plotly.react(this.place, traces, this.#layout(whole), { displayModeBar: false, responsive: true, staticPlot: false, scrollZoom: false });
+  }
+
+  #ofHost() {
+    const { scale, unit, name } = AXES[this.quantity];
+    const known = this.host.filter(([, values]) => values[this.quantity] !== undefined && values[this.quantity] !== null);
+    const line = { ...this.#line(0), name, hovertemplate: `%{y:.1f} ${unit}<extra>${name}</extra>`, showlegend: false };
+    return [{ ...line, x: known.map(([at]) => new Date(at * 1000)), y: known.map(([, values]) => values[this.quantity] * scale) }];
   }
 
   #lines(gpu) {
@@ -108,7 +132,8 @@ export class Chart {
 
   /** Where the last ten minutes begin: in a run that is younger with its first reading, but a minute ago at least. */
   #recentFrom(now) {
-    const first = Math.min(...[...this.recent.values()].filter((rows) => rows.length).map((rows) => rows[0][0] * 1000));
+    const drawn = this.isOfHost ? [this.host] : [...this.recent.values()];
+    const first = Math.min(...drawn.filter((rows) => rows.length).map((rows) => rows[0][0] * 1000));
     return Math.max(now - RECENT_S * 1000, Math.min(first, now - SHORTEST_S * 1000));
   }
 

@@ -1,6 +1,6 @@
 // The live page: what the server says of the run, put into words; the timeline grows.
 
-import { Chart } from "./chart.js";
+import { AXES, Chart } from "./chart.js";
 import { follow } from "./stream.js";
 import { MISSING, clock, duration, energy, memory, prose, quantity } from "./words.js";
 
@@ -78,11 +78,27 @@ function showRest(status) {
   if (status.calls) showCalls(status.calls);
   const hasNoGpu = Boolean(status.host) && !status.gpus.length;
   if (hasNoGpu) showHost(status.host);
+  at("no-gpu").hidden = !hasNoGpu;
   // what there is nothing of takes no room
-  for (const id of ["chart", "gpus"]) at(id).closest("section").hidden = hasNoGpu;
+  at("gpus").closest("section").hidden = hasNoGpu;
   at("spent").closest(".fact").hidden = hasNoGpu;
-  at("left").closest(".fact").hidden = !status.training && (hasNoGpu || Boolean(status.calls));
+  at("left").closest(".fact").hidden = status.training ? status.training.task !== "train" : hasNoGpu || Boolean(status.calls);
+  offerQuantities(status, hasNoGpu);
   for (const id of ["epoch", "wait"]) at(id).closest(".fact").hidden = hasNoGpu && !status.training && !status.calls;
+}
+
+const ofCalls = { calls_per_s: "per_s", latency_ms: "median_ms" };
+
+// What can be drawn: of GPUs where there are any, of the host, and of calls once there were some.
+function offerQuantities(status, hasNoGpu) {
+  const quantities = [...document.querySelectorAll("[data-quantity]")];
+  for (const button of quantities) {
+    const name = button.dataset.quantity;
+    const isKnown = name in ofCalls ? Boolean(status.calls) : Boolean(status.host);
+    if (AXES[name].ofHost) button.hidden &&= !isKnown;
+    else button.hidden = hasNoGpu;
+  }
+  if (quantities.find((button) => button.dataset.quantity === chart.quantity).hidden) quantities.find((button) => !button.hidden)?.click();
 }
 
 function endWords(training) {
@@ -166,16 +182,26 @@ function paragraph(text, className = "") {
   return made;
 }
 
+// The readings of the host and of calls, which come with each status.
+function takeHost(status) {
+  const { host, calls, time } = status;
+  if (!host) return;
+  const ofHost = { cpu_pct: host.cpu_pct, host_memory_mib: host.memory_used_mib };
+  for (const [name, key] of Object.entries(ofCalls)) if (calls) ofHost[name] = calls[key];
+  chart.addHost(Date.parse(time) / 1000, ofHost);
+}
+
 function show(status) {
   if (status.state === "ended" && status.report_ready) {
     location.reload(); // it is the report now
     return;
   }
-  const noGpu = status.host && !status.gpus.length ? "no GPU is read" : null;
-  const parts = [status.run.host, noGpu, status.training?.model, status.run.start ? `since ${new Date(status.run.start).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}` : null];
+  const parts = [status.run.host, status.training?.model, status.run.start ? `since ${new Date(status.run.start).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}` : null];
   at("subtitle").replaceChildren(...parts.filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: text })));
   for (const part of [showState, showTraining, showGpus, showRest, showSpent, showAlarms, showSoFar]) part(status);
-  say("chart-note", status.is_behind ? "The earlier part of the run is still being read." : " ");
+  const sinceOpened = chart.quantity in ofCalls ? "Drawn since this page was opened." : " ";
+  say("chart-note", status.is_behind ? "The earlier part of the run is still being read." : sinceOpened);
+  document.querySelector("[data-range=all]").disabled = chart.isOfHost;
   chart.draw();
 }
 
@@ -190,12 +216,13 @@ for (const [name, key] of [["quantity", "quantity"], ["range", "range"]]) {
 }
 
 follow({
-  everything({ status, history, recent }) {
-    chart.begin(history, recent);
+  everything({ status, history, recent, host }) {
+    chart.begin(history, recent, host);
     show(status);
   },
   tick({ status, rows }) {
     chart.add(rows);
+    takeHost(status);
     show(status);
   },
   lost(seconds) {

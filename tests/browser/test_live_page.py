@@ -1,10 +1,12 @@
 """The live page in Chromium: what stands there while a run goes on, falls, loses its recorder, and ends."""
 
+import fcntl
 import socket
 import threading
 import time
 
 import pytest
+import support.growing
 import uvicorn
 from support.browser import wait_until
 from support.growing import GrowingRun
@@ -86,3 +88,48 @@ def test_an_open_page_turns_into_the_report(growing, address, page):
     page.wait_for_selector("#report-data", state="attached", timeout=60_000)
     page.wait_for_selector("html[data-ready=yes]")
     assert "GPU report" in page.title()
+
+
+def test_without_a_gpu_the_page_draws_the_host_and_the_calls(growing, address, page):
+    """A service on a machine without a GPU, which has been called for a minute."""
+    start_s = support.growing.START_S
+    rows = [f"{start_s + n},{100.0 + n},{n % 90},2048,6144,150\n" for n in range(122)]
+    head = "wall_s,mono_s,cpu_pct,memory_used_mib,memory_available_mib,main_cpu_pct\n"
+    (growing.folder / "host.csv").write_text(head + "".join(rows))
+    growing.inside("run", 0, task="predict", rank=0)
+    calls = [f"{160.0 + n / 2},1,1,640,640,1,2,1,{20 + n % 3},\n" for n in range(120)]
+    head = "mono_s,model,images,height,width,preprocess_ms,inference_ms,postprocess_ms,total_ms,gap_ms\n"
+    (growing.folder / "inside" / "7.calls.csv").write_text(head + "".join(calls))
+    with (growing.folder / "samples.csv").open() as samples:
+        fcntl.flock(samples, fcntl.LOCK_EX)  # as a recorder does
+        check_what_is_shown_without_a_gpu(page, address)
+
+
+def check_what_is_shown_without_a_gpu(page, address):
+    page.goto(address)
+    wait_until(page, "document.querySelectorAll('#chart .cartesianlayer .js-line').length === 1")
+    assert page.inner_text("#no-gpu").startswith("No GPU is read here.")
+    shown = page.locator("[data-quantity]:visible").all_inner_texts()
+    assert shown == ["CPU", "Host memory", "Calls", "Latency"]
+    assert page.inner_text("#epoch").strip() == "2.0"
+    assert not page.locator("#left").is_visible()
+    assert not page.locator("#gpus").is_visible()
+    page.click("[data-quantity=host_memory_mib]")
+    wait_until(page, "document.getElementById('chart').layout.yaxis.ticksuffix === ' GiB'")
+    assert page.evaluate("document.getElementById('chart').data[0].y.at(-1)") == 2
+    assert page.locator("[data-range=all]").is_disabled()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_beside_gpus_the_host_can_be_drawn(growing, address, page):
+    growing.rows(0, 90, seconds=121)
+    (growing.folder / "host.csv").write_text(
+        f"wall_s,mono_s,cpu_pct,memory_used_mib\n{support.growing.START_S + 121},221,40,2048\n"
+    )
+    page.goto(address)
+    wait_until(page, "document.querySelectorAll('#chart .cartesianlayer .js-line').length === 2")
+    assert page.locator("[data-quantity]:visible").count() == 6
+    assert page.locator("#no-gpu").is_hidden()
+    page.click("[data-quantity=cpu_pct]")
+    wait_until(page, "document.getElementById('chart').data.length === 1")
+    assert page.evaluate("document.getElementById('chart').data[0].y[0]") == 40

@@ -4,7 +4,7 @@ import pytest
 from support.growing import START_S
 
 from gpu_report.live import last_minute
-from gpu_report.live.last_minute import calls_now, host_now
+from gpu_report.live.last_minute import calls_now, host_now, host_recent
 
 HEADER = "mono_s,model,images,height,width,preprocess_ms,inference_ms,postprocess_ms,total_ms,gap_ms\n"
 
@@ -45,7 +45,18 @@ def test_the_host_is_that_of_its_newest_row_while_that_is_new(growing, looked_at
     assert host_now(growing.folder, START_S + 60, 15.0) is None
 
 
+def test_the_page_draws_the_rows_of_the_host_and_leaves_out_what_was_not_read(growing):
+    rows = ("1,,2048\n", "2,50,2048\n", "3,60,\n", "4,7")  # a row that is being written
+    (growing.folder / "host.csv").write_text("wall_s,cpu_pct,memory_used_mib\n" + "".join(rows))
+    assert host_recent(growing.folder, 1.5) == [
+        (2.0, {"cpu_pct": 50.0, "host_memory_mib": 2048.0}),
+        (3.0, {"cpu_pct": 60.0}),
+    ]
+    assert host_recent(growing.folder, 0.0)[0] == (1.0, {"host_memory_mib": 2048.0})
+
+
 def test_of_a_folder_without_them_nothing_is_known(growing):
+    assert host_recent(growing.folder, 0.0) == []
     assert host_now(growing.folder, START_S, 15.0) is None
     assert calls_now(growing.folder, 120.0) is None
 

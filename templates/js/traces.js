@@ -1,12 +1,12 @@
 // What is drawn within a lane: lines, phases, low intervals.
 
 import { eventTraces } from "./events.js";
-import { cellsOf } from "./heat.js";
+import { cellsOf, heatRows, meanOf } from "./heat.js";
 import { isUtilisation } from "./lanes.js";
 import { learningTrace } from "./learning.js";
 import { lineOf } from "./lines.js";
 import { inView, thinning, widened } from "./stretches.js";
-import { lowerBound, pointsInWindow } from "./window.js";
+import { lowerBound, pointsInWindow, rangeInWindow } from "./window.js";
 
 const EXACT_LIMIT = 2000; // samples of one line in view up to which every one is drawn
 const LOW_PERCENT = 20; // where the marks of low intervals stand: the limit they fell under
@@ -19,6 +19,7 @@ const MEAN_PX = 2; // from one mean to the next
 const BEHIND_OPACITY = 0.25;
 const MOST_STAIRS = 4; // lines up to which dashes let each be seen under the others
 const STAIR_PX = 5;
+const NARROW_PX = 600; // of a chart under which the lines of many GPUs run into one: their mean and range are drawn instead
 const DASHES = ["solid", "6px,2px", "2px,2px", "8px,2px,2px,2px"];
 export const PHASES = ["startup", "train", "validation", "checkpoint", "final evaluation", "idle", "predict", "export"];
 
@@ -32,12 +33,15 @@ export function laneTraces(store, lane, view, colours, scale) {
   const front = new Set([view.front, ...view.opened].filter((gpu) => seen.some(({ index }) => index === gpu)));
   const shown = inDrawingOrder(seen, front);
   const style = lane.kind === "host" ? hostStyle : gpuStyle;
-  const traces = lane.quantities.flatMap((quantity, place) =>
-    shown
+  const crowd = view.width < NARROW_PX && shown.length > MOST_STAIRS ? shown.filter(({ index }) => !front.has(index)) : [];
+  const traces = lane.quantities.flatMap((quantity, place) => [
+    ...(crowd.length ? crowdTraces(store, crowd, quantity, view, colours, scale) : []),
+    ...shown
+      .filter((source) => !crowd.includes(source))
       .map((source) => [lineOf(source.series, quantity.name), style(colours, quantity, place, source, shown, front)])
       .filter(([line]) => line)
       .flatMap(([line, look]) => lineTraces(line, quantity, view, scale, look, shown.length > MOST_STAIRS ? MANY_LINES_PX : 1)),
-  );
+  ]);
   return isUtilisation(lane)
     ? [...traces, lowTrace(store, lane, view, colours, scale), floorTrace(store, view, colours, scale)]
     : traces;
@@ -88,6 +92,47 @@ function lineTraces(line, quantity, view, scale, look, bucketPx) {
   const range = lineTrace(line, quantity, view, scale, { ...look, opacity }, bucketPx);
   range.meta.range = true;
   return line.isOverview ? [range] : [range, meanTrace(line, quantity, view, scale, look)];
+}
+
+/** Return the range of many GPUs' readings at each moment, and a line of their mean. */
+function crowdTraces(store, sources, quantity, view, colours, scale) {
+  const rows = heatRows(store, sources, quantity.name, [view.from, view.to], Math.round(view.width / MEAN_PX));
+  const part = (view.to - view.from) / rows[0].length;
+  const lines = sources.map(({ series }) => lineOf(series, quantity.name)).filter(Boolean);
+  const cells = Array.from(rows[0], (_, i) => {
+    const known = rows.map((row) => row[i]).filter((value) => !Number.isNaN(value));
+    const [from, to] = [view.from + i * part, view.from + (i + 1) * part];
+    const extents = lines.map(({ times, column }) => rangeInWindow(times, column, from, to)).filter(Boolean);
+    return { at: scale.base + (from + to) / 2, known, all: [...extents.flat(), ...known] };
+  });
+  const edges = stretchesOf(cells).flatMap((stretch) => [
+    ...stretch.map(({ at, all }) => [at, Math.max(...all)]),
+    ...[...stretch].reverse().map(({ at, all }) => [at, Math.min(...all)]),
+    [null, null],
+  ]);
+  const look = { type: "scatter", mode: "lines", connectgaps: false };
+  const area = { fill: "toself", fillcolor: colours.host, opacity: ENVELOPE_OPACITY, line: { width: 0, color: colours.host } };
+  return [
+    { ...look, ...area, name: `${quantity.label}, range`, meta: { gpu: null, range: true }, x: edges.map(([x]) => x), y: edges.map(([, y]) => y) },
+    {
+      ...look,
+      name: `${quantity.label}, mean`,
+      meta: { gpu: null, mean: quantity.name },
+      x: cells.map(({ at }) => at),
+      y: cells.map(({ known }) => (known.length ? meanOf(known) : null)),
+      line: { color: colours.host, width: 1.4, dash: "solid" },
+    },
+  ];
+}
+
+/** Return the cells with any value, those next to each other together. */
+function stretchesOf(cells) {
+  const stretches = [[]];
+  for (const cell of cells) {
+    if (cell.known.length) stretches.at(-1).push(cell);
+    else if (stretches.at(-1).length) stretches.push([]);
+  }
+  return stretches.filter((stretch) => stretch.length);
 }
 
 function meanTrace(line, quantity, view, scale, { color, gpu, width = 1.4, pales = false }) {

@@ -124,6 +124,25 @@ def test_a_row_opens_its_lines_and_closes_them(heat: Callable[[int], Page]) -> N
     assert page.locator("#snapshot").is_hidden()
 
 
+OF_POWER = """() => {
+  const { data } = document.getElementById("chart");
+  const lane = data.find(({ meta }) => [meta.mean, meta.quantity].includes("power_w")).yaxis;
+  return data.filter((t) => t.yaxis === lane).map(({ meta }) => meta.range ? "range" : meta.mean ? "mean" : meta.gpu);
+}"""
+
+
+@pytest.mark.parametrize(("width", "drawn_as"), [(390, ["range", "mean"]), (1200, [*range(8)])])
+def test_on_a_phone_many_gpus_are_their_mean_and_range(
+    open_report: Callable, runs_of: Callable[[int], Analysis], width: int, drawn_as: list[object]
+) -> None:
+    page = open_report(runs_of(8), viewport={"width": width, "height": 900}).page
+    show_timeline(page)
+    assert page.evaluate(OF_POWER) == drawn_as
+    page.locator('[data-row="5"]').click()
+    wait_until(page, f"({LINES})().join() === '5'")
+    assert page.evaluate(OF_POWER) == [*(drawn for drawn in drawn_as if drawn != 5), 5]
+
+
 def test_rows_are_reached_by_keys(heat: Callable[[int], Page]) -> None:
     page = heat(8)
     stops = "[...document.querySelectorAll('#gpu-rows button')].filter((each) => each.tabIndex === 0).length"

@@ -15,7 +15,7 @@ from gpu_report.local_interval import local_intervals_s
 from gpu_report.model import Analysis, Finding
 from gpu_report.render.formatting import gibibytes, quantity
 from gpu_report.render.page.view import ChartLine, ChartView, HeatCell
-from gpu_report.render.quantity_labels import label, unit_of
+from gpu_report.render.quantity_labels import HEAT_GPUS, label, unit_of
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import OF_HOST, UTILISATION, QuantitySeries
 from gpu_report.wording import lower_first
@@ -36,7 +36,7 @@ BUCKETS = 300  # of such a line: about three pixels each
 LEAST_SEEN = 5.0  # of a chart's width: where no time that something happened is wider, the longest is shown alone
 GAP_TICKS = 3.5  # readings further apart than this many ticks or median steps are not joined
 TIMELESS = frozenset({"environment", "left-behind"})  # rules whose findings no moment of the run shows
-MOST_LINES = 8  # more lines than GPUs of one machine tell nothing
+STEPS_IN_BUCKET = 2.0  # of many GPUs' readings at least: each has some then, and a late one leaves no gap
 STRIP_CELLS = 200
 HEAT_LEVELS = 5
 
@@ -66,14 +66,19 @@ def surroundings(
     finding = _shown(finding, analysis.run.duration_s)
     start, end = _window(finding, analysis.run.duration_s)
     scale = WIDTH / (end - start)
-    own = [index for index in by_gpu if finding.gpu in (index, None)]
-    shown = ([index for index in by_gpu if index not in own] + own)[-MOST_LINES:]
     name, top, top_words = _measure(subject(finding), by_gpu)
-    lines = (
-        ChartLine(f"gpu-{list(by_gpu).index(index) % 8}", index in own, *path(by_gpu[index], start, end, top))
-        for index in shown
-    )
-    drawn = tuple(line for line in lines if line.path)
+
+    def lines(indexes: list[int], *, is_own: bool) -> list[ChartLine]:
+        if len(indexes) >= HEAT_GPUS:  # so many lines are one blot
+            mean_and_range = _mean_of_many([by_gpu[index] for index in indexes], start, end, top)
+            return [ChartLine("gpu-many", is_own, *mean_and_range, gpus=len(indexes))]
+        colours = [f"gpu-{list(by_gpu).index(index) % 8}" for index in indexes]
+        drawn = [path(by_gpu[index], start, end, top) for index in indexes]
+        return [ChartLine(colour, is_own, *each) for colour, each in zip(colours, drawn, strict=True)]
+
+    own = [index for index in by_gpu if finding.gpu in (index, None)]
+    others = [index for index in by_gpu if index not in own]
+    drawn = tuple(line for line in (*lines(others, is_own=False), *lines(own, is_own=True)) if line.path)
     if not drawn:
         return None
     events = (nearby.event.t_s for nearby in finding.kernel_events)
@@ -180,6 +185,30 @@ def _path(track: QuantitySeries, start: float, end: float, top: float) -> Line:
     return _drawn(x[known], _height(values[known], top), begins), ""
 
 
+def _mean_of_many(tracks: Sequence[QuantitySeries], start: float, end: float, top: float) -> Line:
+    """Return the mean of many GPUs between two moments, each counted alike, and the area of all their readings."""
+    known = [_known_within(track, start, end) for track in tracks]
+    fewest = min((len(t_s) for t_s, _ in known if len(t_s)), default=0)
+    if not fewest:
+        return "", ""
+    buckets = int(np.clip(fewest / STEPS_IN_BUCKET, 1, BUCKETS))
+    low, high, means = np.full(buckets, np.inf), np.full(buckets, -np.inf), np.full((len(tracks), buckets), np.nan)
+    for mean, (t_s, values) in zip(means, known, strict=True):
+        place = np.clip((t_s - start) / (end - start) * buckets, 0, buckets - 1).astype(int)
+        count = np.bincount(place, minlength=buckets)
+        np.divide(np.bincount(place, values, minlength=buckets), count, out=mean, where=count > 0)
+        np.minimum.at(low, place, values)
+        np.maximum.at(high, place, values)
+    filled = np.flatnonzero(np.isfinite(low))
+    return _line_and_area(filled, np.nanmean(means[:, filled], axis=0), low[filled], high[filled], top, buckets)
+
+
+def _known_within(track: QuantitySeries, start: float, end: float) -> tuple[Floats, Floats]:
+    within = slice(*np.searchsorted(track.t_s, [start, end]))
+    known = np.isfinite(track.values[within])
+    return track.t_s[within][known], track.values[within][known]
+
+
 def _height(values: Floats, top: float) -> NDArray[np.int64]:
     """Return where values lie below a chart's upper edge, in hundredths."""
     return np.rint(100 * (100 - values * (100 / top))).astype(np.int64)
@@ -195,7 +224,14 @@ def _mean_and_range(t_s: Floats, values: Floats, length_s: float, top: float) ->
     filled, first, count = np.unique(place, return_index=True, return_counts=True)
     mean = np.add.reduceat(values[known], first) / count
     low, high = np.minimum.reduceat(values[known], first), np.maximum.reduceat(values[known], first)
-    x = np.rint((filled + 0.5) * (WIDTH / BUCKETS)).astype(np.int64)
+    return _line_and_area(filled, mean, low, high, top, BUCKETS)
+
+
+def _line_and_area(  # noqa: PLR0913, PLR0917 - what stands in each filled bucket
+    filled: NDArray[np.int64], mean: Floats, low: Floats, high: Floats, top: float, buckets: int
+) -> Line:
+    """Return what stands in each of some buckets, by their places, as the paths of a line and of an area."""
+    x = np.rint((filled + 0.5) * (WIDTH / buckets)).astype(np.int64)
     begins = np.diff(filled, prepend=-2) > 1
     runs = np.split(np.arange(len(x)), np.flatnonzero(begins)[1:])
     bands = (_area(x[run], _height(low[run], top), _height(high[run], top)) for run in runs)

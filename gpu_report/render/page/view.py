@@ -71,6 +71,7 @@ class ChartLine:
     """A line of a small chart: its colour's class, whether it is what the chart is about, and its SVG path.
 
     Of more readings than can be drawn the line is their mean, and `band` the area from the lowest to the highest.
+    Of many GPUs one line stands for all `gpus`, as their mean.
     A path that is drawn more than once has an `id`, and stands only where it comes first; elsewhere both are empty.
     """
 
@@ -79,6 +80,7 @@ class ChartLine:
     path: str
     band: str = ""
     id: str = ""
+    gpus: int = 1
 
 
 @dataclass(frozen=True)

@@ -191,3 +191,34 @@ def test_the_window_of_a_finding_lies_on_whole_steps_but_at_the_runs_end(
     finding = replace(analysis.findings[0], gpu=0, start_t_s=at, end_t_s=at + length_s)
     chart = surroundings(finding, replace(analysis, run=replace(analysis.run, duration_s=end_s)), track, CLOCK)
     assert (chart.start.t_s, chart.end.t_s) == window
+
+
+def many(count: int) -> dict[int, QuantitySeries]:
+    """Return a GPU at 10 %, one at 20 % and so on, the first with four times as many readings."""
+    t_s = [np.arange(0.0, 600.0, 0.25 if gpu == 0 else 1.0) for gpu in range(count)]
+    return {gpu: QuantitySeries(each, np.full(len(each), 10.0 * (gpu + 1))) for gpu, each in enumerate(t_s)}
+
+
+@pytest.mark.parametrize(("gpu", "own", "others"), [(None, [8], []), (2, [1], [7])])
+def test_many_gpus_are_one_line_of_their_mean_with_their_range(
+    analysis: Analysis, gpu: int | None, own: list[int], others: list[int]
+) -> None:
+    finding = replace(analysis.findings[0], gpu=gpu, start_t_s=200.0, end_t_s=230.0)
+    chart = surroundings(finding, analysis, many(8), CLOCK)
+    assert [line.gpus for line in chart.lines if line.is_own] == own
+    assert [line.gpus for line in chart.lines if not line.is_own] == others
+    crowd = chart.lines[0]
+    mean = 45.0 if gpu is None else (360 - 30) / 7  # each GPU counts alike, however often it was read
+    assert {y for _, _, y in points(crowd.path)} == {round(100 - mean, 2)}
+    assert {y for _, _, y in points(crowd.band)} == {20.0, 90.0}
+
+
+def test_three_gpus_keep_their_lines(analysis: Analysis) -> None:
+    finding = replace(analysis.findings[0], gpu=None, start_t_s=200.0, end_t_s=230.0)
+    assert [line.gpus for line in surroundings(finding, analysis, many(3), CLOCK).lines] == [1, 1, 1]
+
+
+def test_many_gpus_without_a_reading_draw_nothing(analysis: Analysis) -> None:
+    unread = {gpu: QuantitySeries(each.t_s, np.full(len(each.t_s), np.nan)) for gpu, each in many(8).items()}
+    finding = replace(analysis.findings[0], gpu=None, start_t_s=200.0, end_t_s=230.0)
+    assert surroundings(finding, analysis, unread, CLOCK) is None

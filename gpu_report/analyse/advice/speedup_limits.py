@@ -356,7 +356,7 @@ def _momentary(
     Where none is undisturbed, without the time that utilisation fell for.
     """
     if not steady:
-        return list(_in_all_epochs(epochs, took))
+        return list(_fallen_in_all_epochs(epochs, took))
     typical_s, now_s = median(epoch.train_s for epoch in steady), fmean(epoch.train_s for epoch in epochs)
     return [
         SpeedupLimit(cause, now_s, max(now_s - lost_s / len(epochs), typical_s), "without the time it took")
@@ -365,7 +365,7 @@ def _momentary(
     ]
 
 
-def _in_all_epochs(epochs: Sequence[_Epoch], took: Sequence[Finding]) -> Iterator[SpeedupLimit]:
+def _fallen_in_all_epochs(epochs: Sequence[_Epoch], took: Sequence[Finding]) -> Iterator[SpeedupLimit]:
     """Yield a limit for each cause that utilisation fell for in all epochs; another process has one by its own work."""
     now_s, of = fmean(epoch.train_s for epoch in epochs), dict[str, list[Finding]]()
     for finding in took:

@@ -112,8 +112,8 @@ class Levels:
 class EpochLevels:
     """The lengths (s) that fit the usual epoch best, and the levels of each signal.
 
-    `clearer` is how many times less readings vary around these levels than around one, in the validation and as much
-    training before it: of a long epoch all else is training, however clear its validation. A validation `at_most` is
+    `clearer` is how many times less readings vary around these levels than around one, in all of the epoch, or in the
+    validation and as much training before it: of a long epoch all else is training, however clear its validation. A validation `at_most` is
     as long as any that is tried: how long it is, readings do not tell.
     """
 
@@ -140,11 +140,13 @@ def find_levels(starts_s: Floats, rows_s: Floats, signals: Sequence[Signal], len
     contradicted = (usual.min() - cost.min()) / readings > math.log(CONTRADICTED) / 2
     if not contradicted or _is_at_most(lengths, saved, validated, epoch_s):
         saved, validated = _best(usual)
+    in_all = 2 * float(usual[:, 0].min() - cost[saved, validated])
+    near = sum(table.readings * table.log_clearer(saved, validated) for table in tables)
     return EpochLevels(
         float(lengths[saved]),
         float(lengths[validated]),
         tuple(table.levels(saved, validated) for table in tables),
-        math.exp(sum(table.readings * table.log_clearer(saved, validated) for table in tables) / readings),
+        math.exp(max(in_all, near) / readings),
         at_most=_is_at_most(lengths, saved, validated, epoch_s),
     )
 

@@ -126,7 +126,7 @@ def _low_intervals(context: Context) -> list[Interval]:
 def _gpu_summaries(context: Context) -> tuple[GpuSummary, ...]:
     """Return the figures of each GPU of the recording."""
     run, by_gpu = context.run, {series.gpu: series for series in context.series}
-    used, of_others = context.activity.used_gpus, context.gpus_of_others
+    used, of_others = context.activity.used_gpus, context.gpus_of_others | context.cut_gpus
     return tuple(
         replace(
             summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used),
@@ -143,10 +143,10 @@ def _coverage(context: Context) -> float:
     """
     run = context.run
     if run.gpus:
-        in_all_s = sum(measured_s(series, run.duration_s) for series in context.series)
+        in_all_s = sum(measured_s(each, run.duration_s) for each in context.series if each.gpu not in context.cut_gpus)
     else:
         in_all_s = len(run.host) * (run.recording.interval_s or 0.0)
-    expected_s = (run.duration_s + context.unrecorded_s) * max(len(run.gpus), 1)
+    expected_s = (run.duration_s + context.unrecorded_s) * max(len(run.gpus) - len(context.cut_gpus), 1)
     return min(in_all_s / expected_s, 1.0) if expected_s > 0 else 0.0
 
 

@@ -147,6 +147,11 @@ class Context:
         seen = frozenset(each.gpu for each in self.other_processes if each.worked) - self.activity.used_gpus
         return seen | self.activity.others_gpus
 
+    @property
+    def cut_gpus(self) -> frozenset[int]:
+        """Return the GPUs that are cut into MIG devices: their time is that of these."""
+        return frozenset(gpu.parent_index for gpu in self.run.gpus if gpu.parent_index is not None)
+
     def series_of(self, gpu: int | None) -> GpuSeries:
         """Return the readings of a GPU; StopIteration where it has none."""
         return next(series for series in self.series if series.gpu == gpu)

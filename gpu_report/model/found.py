@@ -34,7 +34,7 @@ class GpuSummary:
     read from all the same, none where nothing was.
 
     `used` says whether the run worked on it at all: a GPU that it did not use is no part of the run's means. One that
-    is `of_others` is no part of its GPU time either: only other processes worked on it.
+    is `of_others` is no part of its GPU time either: only other processes worked on it, or its MIG devices did.
     """
 
     gpu: Gpu

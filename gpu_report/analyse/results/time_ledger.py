@@ -70,13 +70,13 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     share that the clock lacked (not where that is a note only). Startup, validation, checkpoint, final evaluation and
     idle keep their seconds whole. Seconds without a sample go by the driver's own readings of utilisation; unmeasured
     are those without either. A GPU that reports no utilisation has what YOLO's callbacks reported: phases, and of
-    training the wait for data. The time of GPUs on which only others worked is no part of it. A run without a GPU has
-    none.
+    training the wait for data. The time of GPUs on which only others worked is no part of it, nor that of one that is
+    cut into MIG devices. A run without a GPU has none.
     """
     seconds: dict[str, float] = {}
     joules: dict[str, float] = {}
     known_s: dict[str, float] = {}
-    not_ours = context.gpus_of_others
+    not_ours = context.gpus_of_others | context.cut_gpus
     total_j = counted_s = 0.0
     for series in (series for series in context.series if series.gpu not in not_ours):
         curve = energy(series)  # one after the other: those of a week of eight GPUs take 0.1 GB

@@ -26,8 +26,7 @@ def readings_not_credible(context: Context) -> list[Finding]:
     Only where processes were recorded and could be read on this GPU. One that is cut into MIG devices is left out: its
     processes are theirs.
     """
-    parents = {gpu.parent_index for gpu in context.run.gpus}
-    all_series = [t for t in context.series if t.gpu not in parents and _processes_known(context.run, t.gpu)]
+    all_series = [t for t in context.series if t.gpu not in context.cut_gpus and _processes_known(context.run, t.gpu)]
     found = [interval for series in all_series for interval in _stuck(context.run, series)]
     return [_finding(context, interval) for interval in found]
 

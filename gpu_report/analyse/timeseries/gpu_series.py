@@ -194,10 +194,13 @@ def gaps(series: GpuSeries, duration_s: float) -> tuple[Gap, ...]:
 def measured_s(series: GpuSeries, duration_s: float) -> float:
     """Return for how many seconds this GPU was sampled and its utilisation measured.
 
-    The driver's own readings of utilisation go on where samples.csv was cut: those are no samples.
+    The driver's own readings of utilisation go on where samples.csv was cut: those are no samples. Of a GPU that
+    reports none at all, as a MIG device before Hopper, the other readings count.
     """
     seconds = float(series.weight_s.sum())
     without = _without_rows(series, duration_s)
+    if not len(series.t_s):
+        return duration_s - length_s(without)
     if not without or not seconds:
         return seconds
     so_far = running_total(series.weight_s[:])

@@ -1,8 +1,13 @@
 """The table of where the GPU time went and the findings agree: what holds a training back has its idle time."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
+from support.runs import make_run
 from support.samples import run_of
 
+from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.time_ledger import idle_rows
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
@@ -19,3 +24,14 @@ def test_idle_time_is_booked_under_what_holds_training_back_all_the_time(cause, 
     rows = idle_rows(context, series, [starved], [Interval(series.gpu, start_s, end_s, 5.0)])
     middle = series.t_s.searchsorted((start_s + end_s) / 2)
     assert (rows.names[rows.numbers[middle]] == cause) is is_booked
+
+
+def test_a_gpu_that_is_cut_into_mig_devices_has_no_time_beside_them():
+    """Before Hopper neither reports utilisation: that is no time without samples."""
+    run = make_run([[90.0] * 60, [90.0] * 60], quantities={"memory_used_mib": [9000.0] * 60})
+    device = replace(run.gpus[1], index=1000, parent_index=0, mig_index=0)
+    samples = run.samples.assign(gpu=np.where(run.samples["gpu"] == 1, 1000, 0), gpu_util_pct=np.nan)
+    analysis = analyse(replace(run, gpus=(replace(run.gpus[0], mig_enabled=True), device), samples=samples))
+    assert sum(row.gpu_seconds for row in analysis.ledger) == pytest.approx(run.duration_s)
+    assert [gpu.of_others for gpu in analysis.gpus] == [True, False]
+    assert analysis.coverage == 1.0

@@ -31,7 +31,7 @@ def test_a_gpu_that_is_cut_into_mig_devices_has_no_time_beside_them():
     run = make_run([[90.0] * 60, [90.0] * 60], quantities={"memory_used_mib": [9000.0] * 60})
     device = replace(run.gpus[1], index=1000, parent_index=0, mig_index=0)
     samples = run.samples.assign(gpu=np.where(run.samples["gpu"] == 1, 1000, 0), gpu_util_pct=np.nan)
-    analysis = analyse(replace(run, gpus=(replace(run.gpus[0], mig_enabled=True), device), samples=samples))
+    analysis = analyse(replace(run, gpus=(run.gpus[0], device), samples=samples))
     assert sum(row.gpu_seconds for row in analysis.ledger) == pytest.approx(run.duration_s)
     assert [gpu.of_others for gpu in analysis.gpus] == [True, False]
     assert analysis.coverage == 1.0

@@ -398,6 +398,13 @@ _CAUSES = (
         "Find what lowered the clock of {gpu}: it cost at most {cost} of training",
         coloured=False,
     ),
+    CauseRow(
+        "pcie-link",
+        "Slow PCIe link",
+        "reseat the GPU and its riser or cable: its PCIe link fell.",
+        "Reseat {gpu} and its riser: its slow PCIe link {probably}cost {took}",
+        coloured=False,
+    ),
     CauseRow("gpu-fault", "GPU fault", once="Check {gpu}: a fault of it {probably}cost {took}"),
     CauseRow(
         WAITING_FOR_PEER,

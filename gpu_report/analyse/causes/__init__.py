@@ -32,7 +32,7 @@ from gpu_report.analyse.causes.file_waits import (
     wait_evidence,
     workers_wait_for_file,
 )
-from gpu_report.analyse.causes.gpu import gpu_fault, other_process, power_cap, thermal
+from gpu_report.analyse.causes.gpu import gpu_fault, link_fell, other_process, power_cap, thermal
 from gpu_report.analyse.causes.host import (
     cores_full,
     cores_shared,
@@ -103,6 +103,7 @@ CAUSES: tuple[Scorer, ...] = (
     other_process,
     power_cap,
     thermal,
+    link_fell,
     autotuning,
     phase_needs_no_gpu,
 )

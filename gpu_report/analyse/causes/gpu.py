@@ -6,7 +6,11 @@ from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, PRESEN
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.clock_throttling import HW_THERMAL, POWER_BRAKE, SW_POWER_CAP, SW_THERMAL
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.pcie_link import FAR_BELOW, FAST_STATE, WORKED_PCT, Link
 from gpu_report.analyse.signals.thresholds import THROTTLED_SHARE
+from gpu_report.model import Advice
+
+GIGA = 1e9
 
 
 def gpu_fault(signals: IntervalSignals) -> Candidate | None:
@@ -37,6 +41,35 @@ def power_cap(signals: IntervalSignals) -> Candidate | None:
 def thermal(signals: IntervalSignals) -> Candidate | None:
     """Find the clock far down because of heat; boards skip clock cycles then, which utilisation may show."""
     return _throttled(signals, "thermal", SW_THERMAL | HW_THERMAL, LIKELY, "heat")
+
+
+def link_fell(signals: IntervalSignals) -> Candidate | None:
+    """Find the PCIe link far below what it is typically, while the GPU worked at its clock: copies take longer then.
+
+    A GPU without work lowers its link by itself, and a laptop that goes to its battery its clock as well.
+    """
+    util, state = signals.gpu_within("gpu_util_pct"), signals.gpu_within("performance_state")
+    clock, full = signals.gpu_within("sm_clock_mhz"), signals.gpu_typical("sm_clock_mhz")
+    now, typical = (
+        _link(read("pcie_link_generation"), read("pcie_link_width"))
+        for read in (signals.gpu_within, signals.gpu_typical)
+    )
+    if util is None or util < WORKED_PCT or (state or 0.0) > FAST_STATE or now is None or typical is None:
+        return None
+    fell = now.bytes_per_s <= FAR_BELOW * typical.bytes_per_s
+    if not fell or (clock is not None and full is not None and clock <= th.CAUSE_CLOCK_SHARE * full):
+        return None
+    ran = f"its PCIe link ran at {now.words} instead of {typical.words}"
+    numbers = evidence(
+        ("bandwidth of this PCIe link, about", now.bytes_per_s / GIGA, "GB/s"),
+        usually(typical.bytes_per_s / GIGA, "GB/s"),
+    )
+    short = f"Reseat GPU {signals.gpu} and its riser"
+    return Candidate("pcie-link", PRESENT, ran, numbers, (Advice(f"{short} or cable: {ran}", short=short),))
+
+
+def _link(generation: float | None, lanes: float | None) -> Link | None:
+    return None if generation is None or lanes is None else Link(round(generation), round(lanes))
 
 
 def _throttled(signals: IntervalSignals, name: str, bits: int, confidence: float, what: str) -> Candidate | None:

@@ -22,7 +22,7 @@ LEAST_SHARE = 0.05  # of the notes of a process: less is passing by
 AT_WORK_SHARE = 0.1  # of the finding, of workers: a loader that is waited for works nearly always
 LEAST_NOTED_S = 1.0  # of a process within the finding: less of it may be chance
 # Causes in the GPU itself: in which line the training stood meanwhile says nothing of them.
-OF_THE_GPU = frozenset({"other-process", "power-cap", "thermal", "lower-clock", "gpu-fault"})
+OF_THE_GPU = frozenset({"other-process", "power-cap", "thermal", "lower-clock", "pcie-link", "gpu-fault"})
 STEADY = frozenset({"starved", "user-code"})  # rules whose figures are of the steady state
 NOT_READ = -1  # in the place of a row's number: before the first reading
 NOT_LOST = frozenset({"work", "unmeasured"})  # rows of the ledger in which nothing waited

@@ -39,6 +39,11 @@ class Link:
         """Return what a copy to the GPU gets at most; NaN for a generation that nobody knows."""
         return LANE_BYTES_S.get(self.generation, float("nan")) * self.lanes * PAYLOAD_SHARE
 
+    @property
+    def words(self) -> str:
+        """Return it as people write it."""
+        return f"gen {self.generation} x{self.lanes}"
+
 
 @dataclass(frozen=True)
 class LinkUsed:

@@ -8,7 +8,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue
-from gpu_report.analyse.signals.pcie_link import Link, LinkUsed, link_used
+from gpu_report.analyse.signals.pcie_link import LinkUsed, link_used
 from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span, intersect
@@ -110,18 +110,14 @@ def _gain(training: Training, used: LinkUsed, share: float | None) -> float | No
 
 
 def _summary(used: LinkUsed, share: float) -> str:
-    (start, end), now, link = used.span, _words(used.link), f"GPU {used.gpu}'s PCIe link"
+    (start, end), now, link = used.span, used.link.words, f"GPU {used.gpu}'s PCIe link"
     if not used.far_below:
         return f"Copying images to GPU {used.gpu} over PCIe {now} takes about {100 * share:.0f} % of each step"
     if used.before is None:
         until = f" until {length(end)} into the recording" if used.recovered else ""
-        return f"{link} ran at {now} instead of {_words(used.can_do)}{until}"
+        return f"{link} ran at {now} instead of {used.can_do.words}{until}"
     when = f"for {length(end - start)}" if used.recovered else f"after {length(start)}"
-    return f"{link} fell from {_words(used.before)} to {now} {when}"
-
-
-def _words(link: Link) -> str:
-    return f"gen {link.generation} x{link.lanes}"
+    return f"{link} fell from {used.before.words} to {now} {when}"
 
 
 def _advice(used: LinkUsed, again: int) -> Advice:

@@ -871,3 +871,26 @@ def test_what_holds_a_loader_up_all_the_time_explains_a_fall_in_which_it_is_as_u
 def test_it_explains_no_fall_in_which_it_was_not_there():
     interval, lasting = _storage_all_along(io_pressure_pct=0, io_full_pressure_pct=0, workers_blocked=0)
     assert explain(interval, fell=True, lasting=lasting).cause.name == "unexplained"
+
+
+@pytest.mark.parametrize(
+    ("within", "is_found"),
+    [
+        ({}, True),
+        ({"pcie_link_generation": 3, "pcie_link_width": 16}, False),  # half of it is common
+        ({"gpu_util_pct": 5}, False),  # without work a GPU lowers its link
+        ({"performance_state": 8}, False),
+        ({"sm_clock_mhz": 900}, False),  # a laptop on its battery
+        ({"pcie_link_width": float("nan")}, False),
+    ],
+)
+def test_a_pcie_link_that_fell_while_the_gpu_worked_is_a_cause(within, is_found):
+    typical = {"gpu_util_pct": 96, "sm_clock_mhz": 2700, "performance_state": 2}
+    link = {"pcie_link_generation": 4, "pcie_link_width": 16}
+    fell = {"gpu_util_pct": 60, "pcie_link_generation": 1, "pcie_link_width": 4, **within}
+    given = signals({}, gpu={})
+    found = explain(dataclasses.replace(given, own=signal_table(typical | link, fell)), fell=True)
+    assert (found.cause.name == "pcie-link") == is_found
+    if is_found:
+        assert found.cause.explanation == "its PCIe link ran at gen 1 x4 instead of gen 4 x16"
+        assert found.advice[0].short == "Reseat GPU 0 and its riser"

@@ -18,6 +18,7 @@ PERIODS_SHARE = 0.6  # ... of all between the first and the last: twice the true
 LONGEST_TIMES = 3.0  # of a drop: where less is worked between two, there is little but drops
 PERIODS_STEP = 5e-4  # from one to the next that is tried: 200 of them drift by a tenth of one
 CLEARLY_TIMES = 2.0  # USED_PCT: a GPU that works so much in most drops, and not in one, did nothing in that
+FINAL_SHARE = 0.005  # of the run: a final evaluation may be so long, as what takes less of a run is but a note
 ODD_TIMES = 2.0  # the median length: validations of one training vary less, but for some that shrink as it learns
 ODD_SHARE = 0.2  # of all drops: with more that are odd, the others are too easily found to be in step
 
@@ -35,7 +36,8 @@ def regular_drops(context: Context) -> frozenset[Drop]:
 
 def ends_a_training(context: Context, drop: Drop) -> bool:
     """Tell whether the GPU worked in a drop, as in a final evaluation, until the training's process left it."""
-    if context.epoch_ends.all or context.rank_groups or drop.duration_s > FINAL_EVALUATION_S:
+    longest_s = max(FINAL_EVALUATION_S, FINAL_SHARE * context.run.duration_s)
+    if context.epoch_ends.all or context.rank_groups or drop.duration_s > longest_s:
         return False
     left = any(start <= drop.end_t_s < end for start, end in context.activity.idle)
     return left and drop.mean_pct >= USED_PCT

@@ -43,10 +43,13 @@ def test_the_ledger_has_what_comes_round_as_validation():
     assert "unexplained" not in rows
 
 
-@pytest.mark.parametrize(("low_pct", "seconds", "warned"), [(30, 14, 0), (1, 14, 1), (30, 60, 1)])
-def test_a_final_evaluation_is_no_drop(low_pct, seconds, warned):
+@pytest.mark.parametrize(
+    ("low_pct", "seconds", "trained_s", "warned"),
+    [(30, 14, 300, 0), (1, 14, 300, 1), (30, 60, 300, 1), (30, 60, 15_000, 0), (1, 60, 15_000, 1)],
+)
+def test_a_final_evaluation_is_no_drop(low_pct, seconds, trained_s, warned):
     """It works, is short, and the process leaves the GPU after it: as at the end of each training."""
-    util = readings((0, 20), (92, 300), (low_pct, seconds), (0, 60))
-    run = make_run(util, quantities={"memory_used_mib": [9000.0] * (320 + seconds) + [8.0] * 60})
+    util = readings((0, 20), (92, trained_s), (low_pct, seconds), (0, 60))
+    run = make_run(util, quantities={"memory_used_mib": [9000.0] * (20 + trained_s + seconds) + [8.0] * 60})
     found = [f for f in analyse(run).findings if f.rule == "drop" and not f.expected]
     assert len(found) == warned

@@ -19,6 +19,7 @@ from gpu_report.model import GapPart, ProcessStacks, Stack, ThreadStacks
 
 Seconds = Mapping[int, float]  # by the number of a stack
 WAITING: Final = "waiting for calls"
+NOTHING_S = 1e-6  # what differences of sums leave of no time at all
 
 
 def made_by_threads(stacks: IdleStacks, called: Floats, span: Span, gap_s: float) -> tuple[GapPart, ...]:
@@ -41,7 +42,7 @@ def made_by_threads(stacks: IdleStacks, called: Floats, span: Span, gap_s: float
     scale = min(1.0, gap_s / total)
     parts = [*_parts(process, _added(busy), scale, THREAD), *_parts(process, main, scale, process.role)]
     rest_s = gap_s - sum(part.seconds for part in parts)
-    waits = (GapPart(WAITING, rest_s),) if rest_s > 0 else ()
+    waits = (GapPart(WAITING, rest_s),) if rest_s >= NOTHING_S else ()
     return (*parts, *waits)
 
 
@@ -63,7 +64,8 @@ def waited_for(stacks: IdleStacks, waiting: GapPart, most_s: float, span: Span) 
         GapPart(part.kind, part.seconds, part.where, waited_for=True)
         for part in _parts(process, longest, scale, THREAD)
     ]
-    return (*found, GapPart(WAITING, waiting.seconds - together_s, waiting.where))
+    rest_s = waiting.seconds - together_s
+    return (*found, *((GapPart(WAITING, rest_s, waiting.where),) if rest_s >= NOTHING_S else ()))
 
 
 def _stack(process: ProcessStacks, number: int) -> Stack:

@@ -97,7 +97,7 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
         seconds["gpu-fault"] = seconds.get("gpu-fault", 0.0) + lost_s
     total = context.run.duration_s * max(len(listed), 1)
     seconds["unmeasured"] = total - sum(seconds.values())
-    joules["unmeasured"] = total_j - sum(joules.values())
+    joules["unmeasured"] = max(total_j - sum(joules.values()), 0.0)  # a sum of parts may come to a hair more
     known_s["unmeasured"] = counted_s - sum(known_s.values())
     price = context.options.price_per_hour
     rows = [

@@ -113,8 +113,8 @@ class EpochLevels:
     """The lengths (s) that fit the usual epoch best, and the levels of each signal.
 
     `clearer` is how many times less readings vary around these levels than around one, in all of the epoch, or in the
-    validation and as much training before it: of a long epoch all else is training, however clear its validation. A validation `at_most` is
-    as long as any that is tried: how long it is, readings do not tell.
+    validation and as much training before it: of a long epoch all else is training, however clear its validation.
+    A validation `at_most` is as long as any that is tried: how long it is, readings do not tell.
     """
 
     checkpoint_s: float

@@ -74,7 +74,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         start=clock.moment(finding.start_t_s),
         end=clock.moment(finding.end_t_s),
         gist=_gist(finding, clock, analysis, is_told=is_told),
-        summary=with_amounts_unbroken(sentence(finding.summary)),
+        summary=with_amounts_unbroken(sentence(_own_code(finding))),
         facts=() if brief else _facts(finding, analysis),
         cause=cause_words(cause.name) if cause else "",
         cause_kind=cause_look(cause.name) if cause else "",
@@ -88,6 +88,11 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         is_told=is_told,
         learn_more=() if brief else learn_more(finding),
     )
+
+
+def _own_code(finding: Finding) -> str:
+    """Return the summary; in one of an end, which may quote an exception, nothing becomes code."""
+    return finding.summary.replace("`", "'") if RULES[finding.rule].ending else finding.summary
 
 
 def _explanation(finding: Finding) -> str:
@@ -303,8 +308,10 @@ def _place(finding: Finding, analysis: Analysis) -> Fact:
             return Fact("Epochs", f"{finding.epoch} to {last}")
     boundary = "at the end of the epoch" if finding.at_boundary else ""
     phase = phase_words(finding.phase or "")
-    epoch = MISSING if finding.epoch is None else str(finding.epoch)
-    return Fact("Epoch", epoch, ", ".join(part for part in (phase, boundary) if part))
+    where = ", ".join(part for part in (phase, boundary) if part)
+    if finding.epoch is None:
+        return Fact("Phase", where or MISSING)
+    return Fact("Epoch", str(finding.epoch), where)
 
 
 def _confidence(cause: Cause) -> str:

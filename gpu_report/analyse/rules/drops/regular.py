@@ -1,16 +1,20 @@
 """Drops as each training has them, where no epochs are known: of logs without a run folder."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from gpu_report.analyse.context import USED_PCT, Context
-from gpu_report.analyse.signals.utilisation_drops import Drop
+from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.thresholds import FINAL_EVALUATION_S
+from gpu_report.analyse.timeline.trainings import later_starts
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
+from gpu_report.analyse.timeseries.intervals import IntervalIndex
 
 IN_STEP = 0.9  # mean resultant length (0 to 1) of their moments in a period: all within a seventh of it, about
 BESIDE = 1 / 7  # of a period, away from the others: it is none of them
+SHORTER = 0.5  # of a drop's least length: validations of one training vary by less than a factor of two
 FEW, FEW_IN_STEP = 8, 0.98  # of fewer, some period suits most: all must be within a thirtieth, as ends of epochs are
 FEW_ALIKE = 1.5  # times the shortest, the longest of few at most
 PERIODS_LEAST = 3  # with a drop, and ...
@@ -27,11 +31,36 @@ def regular_drops(context: Context) -> frozenset[Drop]:
     """Return the drops that come in step and in which the GPU worked; none where epochs are known.
 
     Their moments count the time outside drops: an epoch trains as many batches, however long something held one up.
+    Validations that take about as long as a drop must are drops only in part. So what is in step with shorter falls is
+    looked for, too.
     """
     if context.epoch_ends.all or context.rank_groups:
         return frozenset()
-    gpus = {drop.gpu for drop in context.drops}
-    return frozenset(drop for gpu in gpus for drop in _regular_of([each for each in context.drops if each.gpu == gpu]))
+    found: set[Drop] = set()
+    for gpu in {drop.gpu for drop in context.drops}:
+        mine = [each for each in context.drops if each.gpu == gpu]
+        regular = _regular_of(mine)
+        found.update(regular, _among_shorter(context, gpu, mine) if len(regular) < len(mine) else ())
+    return frozenset(found)
+
+
+def _among_shorter(context: Context, gpu: int, drops: Sequence[Drop]) -> list[Drop]:
+    """Return the drops that are in step with falls that are too short to be one; none far longer than these."""
+    falls = context.cached(_shorter_falls, gpu)
+    regular = _regular_of(falls) if len(falls) > len(drops) else ()
+    if not regular:
+        return []
+    longest_s = FEW_ALIKE * float(np.median([fall.duration_s for fall in regular]))
+    near = IntervalIndex(list(regular), lambda fall: fall.span)
+    return [drop for drop in drops if drop.duration_s <= longest_s and any(True for _ in near(*drop.span))]
+
+
+def _shorter_falls(context: Context, gpu: int) -> tuple[Drop, ...]:
+    """Return what falls as drops do, for SHORTER of the time or more that makes one."""
+    at = next(n for n, series in enumerate(context.series) if series.gpu == gpu)
+    options = replace(context.options, drop_seconds=SHORTER * context.options.drop_seconds)
+    begun_s = later_starts(context.trainings, gpu)
+    return tuple(find_drops(context.series[at], context.usable[at], context.trains[at], options, begun_s))
 
 
 def ends_a_training(context: Context, drop: Drop) -> bool:

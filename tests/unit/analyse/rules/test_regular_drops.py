@@ -53,3 +53,22 @@ def test_a_final_evaluation_is_no_drop(low_pct, seconds, trained_s, warned):
     run = make_run(util, quantities={"memory_used_mib": [9000.0] * (20 + trained_s + seconds) + [8.0] * 60})
     found = [f for f in analyse(run).findings if f.rule == "drop" and not f.expected]
     assert len(found) == warned
+
+
+STRADDLING = [8, 9, 11, 9, 10, 8, 10, 9, 11, 9, 8, 10]  # s; a drop takes 10
+
+
+@pytest.mark.parametrize("count", [5, 12])
+def test_what_comes_round_and_is_a_drop_only_at_times_is_no_warning(count):
+    parts = [part for seconds in STRADDLING[:count] for part in ((92, 120), (25, seconds))]
+    found = [f for f in analyse(make_run(readings((0, 20), *parts, (92, 120)))).findings if f.rule == "drop"]
+    assert len(found) == sum(seconds >= 10 for seconds in STRADDLING[:count])
+    assert all(each.expected for each in found)
+
+
+@pytest.mark.parametrize(("stall_pct", "stall_s"), [(1, 15), (25, 25)])
+def test_a_stall_beside_what_comes_round_and_is_mostly_too_short_is_a_warning(stall_pct, stall_s):
+    parts = [part for seconds in STRADDLING for part in ((92, 120), (25, seconds))]
+    stalled = [*parts[:12], (92, 50), (stall_pct, stall_s), (92, 70), *parts[13:]]
+    found = [f for f in analyse(make_run(readings((0, 20), *stalled, (92, 120)))).findings if f.rule == "drop"]
+    assert [round(each.duration_s) for each in found if not each.expected] == [stall_s]

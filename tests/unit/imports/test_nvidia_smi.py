@@ -240,6 +240,33 @@ def test_a_reading_that_is_none_is_an_empty_cell_and_said_once(tmp_path, cell):
     assert (again["gpu"], again["quantity"], again["mono_s"]) == (0, "gpu_util_pct", 3.0)
 
 
+@pytest.mark.parametrize("cell", ["50 quux", "50 W"])
+def test_a_reading_in_another_unit_is_missing(tmp_path, cell):
+    run = Imported([log(tmp_path, row(0), row(1).replace("50 %", cell), row(2))], tmp_path)
+    assert run.column("gpu_util_pct") == ["50", "", "50"]
+
+
+def test_a_column_in_another_unit_is_left_out_and_said(tmp_path):
+    header = HEADER.replace("[MiB]", "[GiB]").replace("[W]", "[mW]")
+    rows = ["2026/11/21 01:00:00.000, 0, 50, 10, 7000", "2026/11/21 01:00:01.000, 0, 60, 10, 7000"]
+    run = Imported([log(tmp_path, *rows, header=header)], tmp_path)
+    assert (run.column("gpu_util_pct"), run.column("memory_used_mib"), run.column("power_w")) == (
+        ["50", "60"],
+        ["", ""],
+        ["", ""],
+    )
+    (said,) = [note for note in run.problems if "unit" in note]
+    assert said.endswith("for the unit is not that of nvidia-smi: memory.used [gib], power.draw [mw].")
+
+
+def test_utilisation_in_an_unknown_unit_is_no_log_and_that_is_said(tmp_path):
+    header = HEADER.replace("[%]", "[quux]")
+    with pytest.raises(
+        InputError, match=r"has utilization.gpu \[quux\], whose unit is not known: log with `nvidia-smi"
+    ):
+        Imported([log(tmp_path, row(0), header=header)], tmp_path)
+
+
 @pytest.mark.parametrize(("bad", "notes"), [(2, 0), (3, 1), (60, 0)])
 def test_utilisation_that_is_no_number_is_said_where_it_is_much_and_not_all(tmp_path, bad, notes):
     """Of the rows after it, in which nothing can be read, the GPU was lost: that is another thing."""
@@ -753,8 +780,11 @@ def test_a_log_that_ends_with_a_full_card_and_nothing_on_it_says_out_of_memory(t
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("Fri Nov 27 10:00:00 2026\n+-----+\n| NVIDIA-SMI 570.86.15   |\n+-----+\n", "nvidia-smi's table for people"),
-        ("\n==============NVSMI LOG==============\n\nTimestamp : now\n", "nvidia-smi's table for people"),
+        (
+            "Fri Nov 27 10:00:00 2026\n+-----+\n| NVIDIA-SMI 570.86.15   |\n+-----+\n",
+            "the table that nvidia-smi prints",
+        ),
+        ("\n==============NVSMI LOG==============\n\nTimestamp : now\n", "the table that nvidia-smi prints"),
         ("2026/11/27 10:00:00.123, 0, 45 %\n2026/11/27 10:00:01.123, 0, 55 %\n", "put the names that --query-gpu"),
         ("something else\n", "no header with nvidia-smi's columns"),
     ],

@@ -1,7 +1,7 @@
 """What the columns of `nvidia-smi --query-gpu` are called, and how a cell of each is read."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from gpu_report.imports.parsing.fields import LARGEST
@@ -48,25 +48,46 @@ DEVICE_TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _LARGEST_OTHER: Final = 2.0**53  # beyond it a float no longer holds every whole number, and no quantity gets there
 
-_UNIT: Final = re.compile(r"\s*\[[^\]]*\]\s*$")
-_NUMBER: Final = re.compile(r"(\d{1,17}(?:\.\d{1,9})?)(?: ?[%A-Za-z/]{1,8})?")
+# The unit that nvidia-smi gives a quantity in, by how ours ends; temperature has none, or C.
+_UNITS: Final[Mapping[str, str]] = {"_pct": "%", "_mib": "mib", "_w": "w", "_mhz": "mhz", "_c": "c"}
+_QUANTITY_OF: Final[Mapping[str, str]] = {
+    column: quantity for quantity, columns in (*QUANTITY_COLUMNS.items(), *DEVICE_NUMBERS.items()) for column in columns
+}
+_UNIT: Final = re.compile(r"\s*\[([^\]]*)\]\s*$")
+_NUMBER: Final = re.compile(r"(\d{1,17}(?:\.\d{1,9})?)(?: ?([%A-Za-z/]{1,8}))?")
 _STATE: Final = re.compile(r"[Pp](\d{1,2})")
 _MASK: Final = re.compile(r"0x([0-9a-fA-F]{1,16})")
 
 
 def column_name(header_cell: str) -> str:
-    """Return the query's name of a header cell: `memory.used [MiB]` is memory.used."""
-    return _UNIT.sub("", header_cell.strip().strip('"').lower())
+    """Return the query's name of a header cell: `memory.used [MiB]` is memory.used.
+
+    One in a unit that is not nvidia-smi's keeps that in its name, and is no column that is read.
+    """
+    whole = header_cell.strip().strip('"').lower()
+    name, unit = _UNIT.sub("", whole), _UNIT.search(whole)
+    return name if unit is None or _is_unit_of(_QUANTITY_OF.get(name, ""), unit[1].strip()) else whole
+
+
+def _is_unit_of(quantity: str, unit: str) -> bool:
+    """Tell whether a unit is the one that a quantity is given in, or nobody reads the quantity as a number with one."""
+    expected = next((known for end, known in _UNITS.items() if quantity.endswith(end)), None)
+    return expected in {None, unit.lower()}
+
+
+def in_other_units(columns: Iterable[str]) -> list[str]:
+    """Return the columns that would be read but for their unit, each with it: utilization.gpu [quux]."""
+    return [name for name in columns if _UNIT.search(name) and _UNIT.sub("", name) in _QUANTITY_OF]
 
 
 def read_cell(quantity: str, cell: str) -> float | None:
-    """Return the number in a cell, with or without its unit, or None for `[N/A]`, ERR! and whatever else is none."""
+    """Return the number in a cell, with or without its unit, or None for `[N/A]`, ERR!, other units and all else."""
     text = cell.strip()
     if quantity == "performance_state" and (found := _STATE.fullmatch(text)):
         value = float(found[1])
     elif quantity == "clock_event_reasons" and (found := _MASK.fullmatch(text)):
         value = float(int(found[1], 16))
-    elif found := _NUMBER.fullmatch(text):
+    elif (found := _NUMBER.fullmatch(text)) and (found[2] is None or _is_unit_of(quantity, found[2])):
         value = float(found[1])
     else:
         return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.imports.format_names import NAMES
-from gpu_report.imports.formats.nvidia_smi.columns import NEEDED, QUERY, column_name
+from gpu_report.imports.formats.nvidia_smi.columns import NEEDED, QUERY, column_name, in_other_units
 from gpu_report.imports.parsing.text_file import read_text
 from gpu_report.ordinary_file import LARGEST_HEADER, MOST_GPUS
 
@@ -18,6 +18,7 @@ _TABLE = ("| NVIDIA-SMI ", "==============NVSMI LOG")  # of what it prints when 
 _STAMPED = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d[.\d]*,")
 # What it prints in place of a row where the driver has lost a GPU, or all of them.
 _NO_GPU = ("Unable to determine the device handle for", "No devices were found")
+_MOST_SHOWN = 20  # columns that a sentence lists
 _SHOWN = 80  # characters of a line that is quoted in a problem
 
 
@@ -65,6 +66,9 @@ def read_log(path: Path) -> LogFile:
         usable = usable[:_MOST_SECTIONS]
     if not all(set(NEEDED) <= set(section.columns) for section in sections):
         problems.append(f"A part of {path} has no {' or no '.join(NEEDED)} column and was left out.")
+    if other := sorted({name for section in usable for name in in_other_units(section.columns)}):
+        shown = ", ".join(other[:_MOST_SHOWN])
+        problems.append(f"Left out of {path}, for the unit is not that of nvidia-smi: {shown}.")
     return LogFile(usable, problems)
 
 
@@ -76,7 +80,7 @@ def _sections(path: Path, lines: list[str]) -> tuple[list[Section], list[str]]:
     for line in lines:
         if len(line) <= LARGEST_HEADER and ("timestamp" in line or "utilization" in line):
             columns = tuple(column_name(cell) for cell in line.split(","))
-            if not set(NEEDED).isdisjoint(columns):
+            if not set(NEEDED).isdisjoint(columns) or in_other_units(columns):
                 sections.append(Section(path, columns))
                 separators = len(columns) - 1
                 continue
@@ -122,7 +126,10 @@ def _of_run(samples: Path) -> Path:
 
 def _why_unusable(path: Path, sections: list[Section], lines: list[str]) -> str:
     if not sections and any(line.startswith(_TABLE) for line in lines):
-        return f"{path} is nvidia-smi's table for people, which holds one moment: log with `{QUERY} > smi.csv`"
+        return (
+            f"{path} is the table that nvidia-smi prints for people, of one moment. A report needs readings over time: "
+            f"start this before the training, and end it with Ctrl-C afterwards: `{QUERY} > smi.csv`"
+        )
     if not sections and any(_STAMPED.match(line) for line in lines):
         return (
             f"{path} has no header (it was written with noheader): put the names that --query-gpu was given into its "
@@ -139,5 +146,8 @@ def _why_unusable(path: Path, sections: list[Section], lines: list[str]) -> str:
             f"{path} has no header with nvidia-smi's columns (was it written with noheader?). Nor is it known "
             f"by its content as a log of another tool ({others}). Log with `{QUERY}`"
         )
+    of_all = [name for section in sections for name in in_other_units(section.columns)]
+    if other := [name for name in of_all if name.startswith(NEEDED)]:
+        return f"{path} has {other[0]}, whose unit is not known: log with `{QUERY} > smi.csv`"
     missing = [name for name in NEEDED if all(name not in section.columns for section in sections)]
     return f"{path} has no column {' and no column '.join(missing or NEEDED)}: log with `{QUERY}`"

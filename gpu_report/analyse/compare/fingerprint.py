@@ -19,6 +19,7 @@ Value = str | float | int | None
 NOT_COMPARED = frozenset({"project", "name", "save_dir", "exist_ok", "device", "model", "imgsz", "resume", "verbose"})
 IN_EFFECT = ("batch", "workers", "cache")  # arguments that YOLO may replace: what it told is compared
 OFF = "off"
+CPU = "cpu"  # of the argument `device`
 PIXELS = "pixels of an image"
 LONGEST = 120  # characters of a value: a list of classes or a path is cut
 
@@ -45,10 +46,11 @@ def fingerprint(training: RunSample) -> Fingerprint:
     settings, args = _settings(training), _args(training)
     said: Mapping[str, object] = {**args, **{name: value for name, value in settings.items() if value is not None}}
     used = [summary.gpu for summary in training.analysis.gpus if summary.used]
+    is_on_cpu = not used and str(said.get("device", "")).startswith(CPU)
     return Fingerprint(
         hard={
-            "GPU model": gpu_names(used),
-            "GPUs used": len(used) or None,
+            "GPU model": "none (CPU)" if is_on_cpu else gpu_names(used),
+            "GPUs used": 0 if is_on_cpu else len(used) or None,
             "model": _model(args.get("model", settings.get("model"))),
             "imgsz": text_of(said.get("imgsz")),
             "training images": _whole(settings.get("images")),

@@ -42,6 +42,8 @@ def compare_lines(
     before, after = [noted for side in baselines if (noted := noted_run(side)) is not None], noted_run(run)
     if not before and after is None and not is_slower:
         return LineComparison(None)
+    if not any(side.training.gpus for side in (*baselines, run)):
+        return _unknown("they are compared by idle GPU time, and no GPU was read.")
     if not before or after is None:
         return _unknown(_not_noted(baselines, before=bool(before), after=after is not None))
     if any(each.images is None for each in (*before, after)):

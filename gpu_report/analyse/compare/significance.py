@@ -201,10 +201,9 @@ def are_apart(sides: Sequence[SampleValues]) -> bool:
     *before, after = (side.steady(EPOCH_TIME, "epochs") for side in sides)
     if len(kinds) > 1 or min(map(len, (*before, after))) < th.APART_AT_LEAST:
         return False
-    edges_s = 0.0 if all(side.from_callbacks for side in sides) else th.OUTSIDE_EDGES_S
     baselines = np.concatenate(before)
     return any(
-        longer.min() >= max(th.APART_TIMES * shorter.max(), shorter.max() + edges_s)
+        shorter.min() >= th.WINDOW_S and longer.min() >= th.APART_TIMES * shorter.max()
         for longer, shorter in ((baselines, after), (after, baselines))
     )
 

@@ -9,8 +9,7 @@ COMPARED_AT_LEAST = 5
 # median (OUTLIER_SHARE): 1.7 times together. Of two neighbouring epochs and two others of one run the ratio was 1.43
 # at most in 62 recordings, but for three of which something slowed a part.
 APART_TIMES = 2.0
-APART_AT_LEAST = 2  # epochs of each run
-OUTSIDE_EDGES_S = 2.0  # ... and longer by this without callbacks: each of an epoch's two edges may be off by a second
+APART_AT_LEAST = 2  # epochs of each run, none shorter than WINDOW_S: a hiccup of the machine lasts seconds
 # Windows are cut where callbacks reported how far the epoch was: every 2 to 3 s.
 WINDOW_S = 2.5
 BAND_CONFIDENCE = 0.95  # of several baselines' band; INTERVAL_CONFIDENCE must be left, too

@@ -267,6 +267,18 @@ def test_another_number_of_gpus_is_not_comparable():
     assert "GPUs used: 1 in the baseline, 2 in the run" in [obstacle.text for obstacle in found.obstacles]
 
 
+def on_cpu(analysis):
+    """Return the analysis of a training on the CPU of a machine without a GPU."""
+    return with_settings(replace(analysis, gpus=(), findings=()), device="cpu")
+
+
+def test_two_trainings_on_the_cpu_have_the_same_gpu_none():
+    cpu = on_cpu(analysed("s-healthy"))
+    assert [each.name for each in compare([cpu], cpu).differences if "GPU" in each.name] == []
+    found = compare([analysed("s-healthy")], cpu)
+    assert found.obstacles[0].text == "GPU model: NVIDIA H200 in the baseline, none (CPU) in the run"
+
+
 def test_weights_and_architecture_of_the_same_model_are_comparable():
     found = compare([analysed(HEALTHY)], with_settings(analysed(HEALTHY), model="runs/train/weights/last.pt"))
     assert found.obstacles == ()
@@ -350,6 +362,7 @@ def test_two_epochs_that_are_far_apart_are_enough(baseline, run, says, outcomes)
         ([4.0, 4.2], [8.3, 9.0], False),  # not all are twice as long as any
         ([4.0, 4.2], [9.0], False),  # one epoch may hold a stall that comes once
         ([4.0], [9.0, 9.1], False),
+        ([0.4, 0.4, 0.4], [1.0, 1.1, 1.0], False),  # seconds in all: a hiccup of the machine takes as long
     ],
 )
 def test_few_epochs_are_judged_only_where_all_are_twice_as_long(before, after, is_judged):
@@ -357,17 +370,6 @@ def test_few_epochs_are_judged_only_where_all_are_twice_as_long(before, after, i
     found = compare([with_times(whole, before)], with_times(whole, after), FEW_GATES)
     assert [o.kind for o in found.obstacles] == ([] if is_judged else ["too little data"])
     assert (found.outcome == "not measured") is not is_judged
-
-
-def test_short_epochs_seen_from_outside_are_apart_by_more_than_their_edges_are_off():
-    def outside(times):
-        made = with_times(analysed("ab-workers-14"), times)
-        epochs = tuple(replace(each, source="results.csv") for each in made.epochs)
-        return replace(made, epochs=epochs, findings=(), run=replace(made.run, inside=()))
-
-    short, long = ([0.5, 0.5], [1.5, 1.5]), ([5.0, 5.0], [15.0, 15.0])
-    found = [compare([outside(before)], outside(after)) for before, after in (short, long)]
-    assert [bool(each.obstacles) for each in found] == [True, False]
 
 
 def test_few_epochs_with_mosaic_and_without_are_not_judged():

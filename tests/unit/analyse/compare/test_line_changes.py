@@ -106,6 +106,15 @@ def test_where_one_side_has_no_notes_it_says_which_and_how_they_are_recorded():
     assert changed(run(1.2), bare) is None
 
 
+def test_without_a_gpu_it_says_that_lines_are_compared_by_its_idle_time():
+    bare = without_gpus(run(1.2))
+    assert notes(bare, slower(bare, 1.3)) == [f"{UNKNOWN}they are compared by idle GPU time, and no GPU was read."]
+
+
+def without_gpus(analysis):
+    return replace(analysis, gpus=(), run=replace(analysis.run, samples=analysis.run.samples.iloc[:0], gpus=()))
+
+
 def test_where_neither_has_notes_it_says_so_only_of_a_slower_run():
     bare = analysed("s-healthy")
     assert notes(bare, slower(bare, 1.3)) == [f"{UNKNOWN}the runs have no stack samples. {RECORD}"]

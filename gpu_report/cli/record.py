@@ -141,6 +141,7 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         inject=not no_inject,
         stacks=not no_stacks,
         profile=plan,
+        is_attached=with_parent is not None,
     )
     if background:
         sys.exit(_record_in_background(options))

@@ -14,7 +14,8 @@ class RecordOptions:
     `inject` loads our callbacks into a command that trains with ultralytics; `stacks` has them note the line of code
     that each of its processes stands in, and py-spy that of processes without our callbacks while a GPU is idle.
     `profile` says which steps PyTorch's profiler takes, None for none. `own_report` says that whoever records makes a
-    report of its own: the end names the run folder alone.
+    report of its own: the end names the run folder alone. `is_attached` says that a process that trains has started the
+    recorder, and notes its epochs in the run folder: they are worth it also without a GPU.
     """
 
     command: tuple[str, ...] = ()
@@ -29,3 +30,4 @@ class RecordOptions:
     stacks: bool = True
     profile: ProfilePlan | None = None
     own_report: bool = False
+    is_attached: bool = False

@@ -201,7 +201,9 @@ def how_it_ended(recording: Recording, training: Ending | None = None) -> str:
         return "exit code 0, though the training failed"
     if recording.exit_code not in (None, 0):
         return f"the command failed with exit code {recording.exit_code}"
-    endings = {"duration": "stopped after the time asked for", "signal": "stopped by hand", "import": "imported log"}
+    is_over = training is not None and training.name in {"finished", "early stop"}
+    by_signal = "stopped after the training" if is_over else "stopped by hand"
+    endings = {"duration": "stopped after the time asked for", "signal": by_signal, "import": "imported log"}
     return endings.get(recording.ended_by, "the command ended with exit code 0" if recording.exit_code == 0 else "")
 
 

@@ -40,6 +40,15 @@ def test_what_keeps_it_from_starting_is_said(run_cli):
     assert "nothing to record" in done.stderr
 
 
+def test_for_a_training_that_is_attached_the_host_is_recorded_without_a_gpu(run_cli, tmp_path):
+    options = ("record", "--with-parent", os.getpid(), "--duration", 2, "--interval", "0.2", "--output", "r")
+    done = run_cli(*map(str, options), env={"LD_LIBRARY_PATH": "/nonexistent"})
+    assert done.returncode == 0
+    recorded = RunFolder(tmp_path / "r")
+    assert recorded.info()["ended_by"] == "duration"
+    assert len((tmp_path / "r" / "host.csv").read_text().splitlines()) > 3
+
+
 def test_a_second_recorder_for_the_same_folder_is_refused_and_the_first_goes_on(run_cli, fake_nvml, tmp_path):
     assert run_cli("record", "--background", "--output", "r", env=fake_nvml.env()).returncode == 0
     second = run_cli("record", "--background", "--output", "r", env=fake_nvml.env())

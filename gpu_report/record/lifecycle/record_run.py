@@ -46,8 +46,9 @@ def record_run(options: RecordOptions, *, say: Say, begun: Begun | None = None) 
 
     `begun` is called with the run folder before the command starts; whatever it raises is said, and nothing else.
 
-    Raises UsageError for a GPU, a file or a folder that cannot be had, NothingToRecordError where there is no GPU and
-    no command. When a call of the driver or the disk never returns, the process ends here: it could not otherwise.
+    Raises UsageError for a GPU, a file or a folder that cannot be had, NothingToRecordError where there is no GPU, no
+    command and no training that is attached. When a call of the driver or the disk never returns, the process ends
+    here: it could not otherwise.
     """
     say = quiet(say)
     with signals.blocked() as mask:
@@ -93,8 +94,9 @@ class _Run:
     def watching(self) -> int:
         """Record without a command, until the duration or a signal."""
         _refuse_missing(self._options.kernel_log, "--kernel-log")
-        opened = _open_gpus(self._gpus)
-        if isinstance(opened, int):
+        if self._options.is_attached:
+            self._gpus.await_open(OPEN_LIMIT_S, _stopping)
+        elif isinstance(opened := _open_gpus(self._gpus), int):
             return SIGNAL_BASE + opened
         self._recording = recording = RecordingThread(self._options, self._gpus, self._say)
         folder = recording.await_folder(OPEN_LIMIT_S, _stopping)

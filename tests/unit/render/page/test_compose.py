@@ -125,6 +125,16 @@ def test_how_the_run_ended_is_said(analysis: model.Analysis, changes: dict[str, 
     assert said in tile(compose(with_recording(analysis, **changes)), "Duration").note
 
 
+@pytest.mark.parametrize(
+    ("name", "said"), [("finished", "stopped after the training"), ("going on", "stopped by hand")]
+)
+def test_a_recorder_that_is_ended_with_its_training_was_not_stopped_by_hand(
+    analysis: model.Analysis, name: str, said: str
+) -> None:
+    ended = replace(with_recording(analysis, ended_by="signal", exit_code=None), ending=model.Ending(name, 9.0))
+    assert tile(compose(ended), "Duration").note == said
+
+
 @pytest.mark.parametrize(("lost", "mood"), [(800.0, "good"), (1_000.0, "room")])
 def test_a_verdict_of_a_training_that_mostly_waited_is_not_coloured_as_good(
     analysis: model.Analysis, lost: float, mood: str

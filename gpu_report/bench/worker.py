@@ -55,9 +55,11 @@ def _answer(worker: Worker, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return an exception in a line, without secrets."""
+    """Return an exception in a line, without secrets, and how a library is installed that a format needs."""
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return hide_and_cut(f"{type(error).__name__}: {first}").rstrip(": ")
+    said = hide_and_cut(f"{type(error).__name__}: {first}").rstrip(": ")
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    return f"{said}. Install it: `pip install {missing}`" if missing in LIBRARIES else said
 
 
 class Worker:

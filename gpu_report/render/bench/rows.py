@@ -146,7 +146,9 @@ def _unreadable(result: BenchResult) -> list[str]:
 def _device(result: BenchResult) -> str:
     run = result.run
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-    return f"Served on {run.gpu or 'the CPU: there is no GPU, or none was asked for'}. Installed: {versions}."
+    return (
+        f"Served on {run.gpu or 'the CPU: no GPU was found, or `--device cpu` was asked for'}. Installed: {versions}."
+    )
 
 
 def _fell_back(row: BenchRow, result: BenchResult) -> str:

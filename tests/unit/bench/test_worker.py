@@ -91,6 +91,10 @@ def test_an_export_that_made_nothing_has_failed(ultralytics):
 def test_a_reason_is_one_line():
     assert reason_of(ValueError("\n  first\nsecond")) == "ValueError: first"
     assert reason_of(MemoryError()) == "MemoryError"
+    missing = reason_of(ModuleNotFoundError("No module named 'onnx'", name="onnx"))
+    assert missing == "ModuleNotFoundError: No module named 'onnx'. Install it: `pip install onnx`"
+    stranger = ModuleNotFoundError("No module named 'models'", name="models")  # of a checkpoint: nobody's package
+    assert reason_of(stranger) == "ModuleNotFoundError: No module named 'models'"
     assert len(reason_of(ValueError("x" * 10_000))) < 1000
 
 

@@ -193,9 +193,16 @@ class LatencyLimit:
 
     def quantile(self, row: BenchRow) -> Quantile:
         """Return the quantile of a variant's latency that the limit is about, empty where it is not known."""
+        return self._up_to_it(row)[-1]
+
+    def is_surely_broken(self, row: BenchRow) -> bool:
+        """Tell whether a variant takes longer for certain: so it does where a lower quantile already does."""
+        return any(each.low_ms is not None and each.low_ms > self.ms for each in self._up_to_it(row))
+
+    def _up_to_it(self, row: BenchRow) -> tuple[Quantile, ...]:
         if row.latency is None:
-            return Quantile()
-        return {"p50": row.latency.p50, "p95": row.latency.p95, "p99": row.latency.p99}[self.of]
+            return (Quantile(),)
+        return (row.latency.p50, row.latency.p95, row.latency.p99)[: ("p50", "p95", "p99").index(self.of) + 1]
 
 
 @dataclass(frozen=True)
@@ -225,6 +232,11 @@ class BenchResult:
 
     @property
     def is_too_short(self) -> bool:
-        """Tell whether of no variant that may be chosen it is known what the limit is about: too few calls."""
+        """Tell whether of no variant that may be chosen it is known what the limit is about: too few calls.
+
+        Where the median is over the limit, more calls change nothing.
+        """
         usable = [row for row in self.rows if row.may_be_chosen]
-        return self.limit is not None and all(self.limit.quantile(row).value_ms is None for row in usable)
+        if self.limit is None or any(self.limit.quantile(row).value_ms is not None for row in usable):
+            return False
+        return not all(map(self.limit.is_surely_broken, usable))

@@ -78,8 +78,10 @@ def _nothing_within(result: BenchResult) -> str:
         )
         return f"{needed} Fastest at full speed: {_fastest(usable[0])}."
     known = [(value, row) for row in usable if (value := limit.quantile(row).value_ms) is not None]
+    of = limit.of if known else "p50"  # which is over the limit already
+    known = known or [(row.latency.p50.value_ms or 0.0, row) for row in usable if row.latency is not None]
     value, row = min(known, key=lambda pair: pair[0])
-    least = f"The lowest {limit.of} of all calls is {milliseconds(value)}, of {row.variant.name}."
+    least = f"The lowest {of} of all calls is {milliseconds(value)}, of {row.variant.name}."
     return f"No variant keeps {limit.of} within {limit.ms:g} ms. {least}"
 
 

@@ -57,7 +57,7 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
     reported, said = _reported(context, groups, findings, words)
     where = _code_time(context, reported, said) if run.stacks and with_code_time else ()
     return Analysis(
-        run=run,
+        run=context.run,
         options=options,
         verdict=said,
         gpus=_gpu_summaries(context),

@@ -12,6 +12,7 @@ from gpu_report.analyse.context import Context, working_on
 from gpu_report.analyse.signals.busy_wait import busy_waits_of
 from gpu_report.analyse.signals.chance_drops import drops_by_chance
 from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
+from gpu_report.analyse.signals.hold_lines import with_hold_lines
 from gpu_report.analyse.signals.loader_bursts import drops_between_bursts
 from gpu_report.analyse.signals.other_processes import other_processes_on
 from gpu_report.analyse.signals.short_pauses import short_pauses
@@ -33,6 +34,7 @@ def build_context(run: Run, options: Options) -> Context:
     """Return the context of a run: what YOLO reported where it did, else what the files and the GPUs show."""
     series = gpu_series(run)
     timeline = find_timeline(run, series)
+    run = with_hold_lines(run, timeline.phases)
     read = _read(run, series, timeline)
     found = read.drops(options)
     others = tuple(other for each in series for other in other_processes_on(run, each))

@@ -11,12 +11,12 @@ from math import ceil, inf
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.larger_batches import Batches
 from gpu_report.analyse.advice.run_settings import RunSettings
+from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.main_process import launches_too_much
 from gpu_report.analyse.causes.slow_modes import modes_that_slow
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.model import Setting, SpeedupLimit
 from gpu_report.wording import MIB_PER_GIB, amount, counted
 
@@ -115,7 +115,7 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     """
     batch, nominal = settings.batch, settings.args.get("nbs")
     full = limit.cause == "main-process"
-    if full and (modes_that_slow(signals) or launches_too_much(signals) or not _launches(signals)):
+    if full and (modes_that_slow(signals) or launches_too_much(signals) or not explain(signals).is_launching):
         return None
     if not batch or not settings.has("batch") or not isinstance(nominal, int) or not settings.gpu_peak_mib:
         return None
@@ -171,17 +171,6 @@ def workers_beside(settings: RunSettings, limit: SpeedupLimit, signals: Interval
     try_ = min(max(ceil(now * whole_s / (whole_s - limit.waits_s) * th.WORKERS_MARGIN), now + 1), most)
     reason = f"{counted(now, 'data-loader worker')} kept the trainer waiting for {amount(limit.waits_s, 's')} an epoch"
     return Fix("workers", str(now), str(try_), reason, limit.epoch_s_now - limit.waits_s)
-
-
-def _launches(signals: IntervalSignals) -> bool:
-    """Tell whether a full main process can have been launching: in the loader, or in a user's function, it is not."""
-    idle_location = signals.idle_location
-    if idle_location is None:
-        return True
-    return (
-        not idle_location.is_partly_in_call
-        and max(idle_location.in_loader, idle_location.call_share, idle_location.own_share) < STOOD_SHARE
-    )
 
 
 Offer = Callable[[RunSettings, SpeedupLimit, IntervalSignals], Fix | None]

@@ -117,11 +117,15 @@ WHILE_WAITED_FOR = frozenset({input_storage, mapped_files, *DATA, slowed_by_mode
 
 @dataclass(frozen=True)
 class Explanation:
-    """The cause of an interval, the numbers that speak for it, and what to do where that depends on who caused it."""
+    """The cause of an interval, the numbers that speak for it, and what to do where that depends on who caused it.
+
+    `is_launching` says that what takes the time may be to launch kernels (see `Candidate`).
+    """
 
     cause: Cause
     evidence: tuple[Evidence, ...] = ()
     advice: tuple[Advice, ...] = ()
+    is_launching: bool = False
 
 
 def explain(
@@ -152,7 +156,8 @@ def explain(
         rival = next((c.name for c in ranked if c.name != best.name), expected.name if expected else None)
         rival = None if best.confidence >= CERTAIN else rival
         numbers = (*best.evidence, *(wait_evidence(signals) if best.name in WAITING else ()))
-        return Explanation(Cause(best.name, best.confidence, best.explanation, rival), numbers, best.advice)
+        cause = Cause(best.name, best.confidence, best.explanation, rival)
+        return Explanation(cause, numbers, best.advice, best.is_launching)
     if expected is not None:
         return Explanation(expected)
     unread = "" if kernel_was_read else "; the kernel log was not read"

@@ -13,7 +13,8 @@ from gpu_report.model import Advice, Evidence
 class Candidate:
     """A cause that an interval speaks for: how strongly (0 to 1), why in one sentence, and the numbers.
 
-    `advice` is what to do about it, where that depends on who caused it.
+    `advice` is what to do about it, where that depends on who caused it. `is_launching` says that what takes the time
+    may be to launch kernels: then fewer, larger ones do.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Candidate:
     explanation: str
     evidence: tuple[Evidence, ...] = ()
     advice: tuple[Advice, ...] = ()
+    is_launching: bool = False
 
 
 def idle(signals: IntervalSignals) -> bool:

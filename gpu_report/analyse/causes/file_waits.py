@@ -66,7 +66,15 @@ def wait_evidence(signals: IntervalSignals) -> tuple[Evidence, ...]:
     )
     kept = signals.lock_kept
     held_s = None if kept is None or kept.seconds < th.LOCK_SHOWN_SHARE * whole_s else min(kept.seconds, whole_s)
-    return evidence(*found, (f"C code held the GIL (Python's lock){of}", held_s, "s"))
+    return evidence(*found, (f"C code held the GIL (Python's lock){of}", held_s, "s"), *_of_line(signals))
+
+
+def _of_line(signals: IntervalSignals) -> tuple[Evidence, ...]:
+    """Return in how many holds the line was seen that had called the C code, where others are taken for its, too."""
+    held = None if signals.lock_kept is None else signals.lock_kept.inferred
+    if held is None:
+        return ()
+    return evidence((f"times that the line was seen in which it did (of {held.alike} in all)", float(held.seen), ""))
 
 
 def wait_words(wait: FileWait) -> str:

@@ -148,8 +148,20 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     util = signals.gpu_within("gpu_util_pct")
     alone = never_waits_for_data(signals) and util is not None and util < th.MAIN_BOUND_UTIL_PCT  # nothing else is left
     return Candidate(
-        "main-process", PRESENT if alone else POSSIBLE, "the main process used one CPU core fully", numbers
+        "main-process",
+        PRESENT if alone else POSSIBLE,
+        "the main process used one CPU core fully",
+        numbers,
+        is_launching=_may_launch(signals),
     )
+
+
+def _may_launch(signals: IntervalSignals) -> bool:
+    """Tell whether a full main process can have been launching: in the loader, or in a user's function, it is not."""
+    idle_location = signals.idle_location
+    if idle_location is None:
+        return True
+    return max(idle_location.in_loader, idle_location.call_share, idle_location.own_share) < STOOD_SHARE
 
 
 def _meets_sizes(signals: IntervalSignals) -> bool:

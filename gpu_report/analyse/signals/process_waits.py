@@ -48,10 +48,14 @@ def longest_file_wait(waits: Sequence[ProcessWait], role: str, span: Span) -> Fi
 
 @dataclass(frozen=True)
 class LockKept:
-    """How long of an interval C code held the GIL, and the share (0 to 1) of it that the main thread computed."""
+    """How long of an interval C code held the GIL, and the share (0 to 1) of it that the main thread computed.
+
+    `inferred` is a time whose line is that of others: it has from how many.
+    """
 
     seconds: float
     cpu_share: float
+    inferred: LockHeld | None = None
 
 
 def is_named(wait: ProcessWait) -> bool:
@@ -70,7 +74,9 @@ def longest_lock(held: Iterable[Sequence[LockHeld]], span: Span) -> LockKept | N
 
 def _kept(held: Sequence[LockHeld], span: Span) -> LockKept:
     in_all = sum(each.duration_s for each in held)
-    return LockKept(_within(held, span), sum(each.cpu_s for each in held) / in_all if in_all else 0.0)
+    computed = sum(each.cpu_s for each in held) / in_all if in_all else 0.0
+    inferred = max((each for each in held if each.seen), key=lambda each: each.alike, default=None)
+    return LockKept(_within(held, span), computed, inferred)
 
 
 def _within(stretches: Sequence[ProcessWait] | Sequence[LockHeld], span: Span) -> float:

@@ -20,7 +20,19 @@ from gpu_report.analyse.advice.larger_batches import Batches, outweighed_by
 from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.build_context import build_context
 from gpu_report.load import load_run
-from gpu_report.model import Advice, EpochRow, Frame, Gpu, InsideEpoch, InsideRun, Options, Phase, Setting, SpeedupLimit
+from gpu_report.model import (
+    Advice,
+    EpochRow,
+    Frame,
+    Gpu,
+    InsideEpoch,
+    InsideRun,
+    LockHeld,
+    Options,
+    Phase,
+    Setting,
+    SpeedupLimit,
+)
 from gpu_report.render.page.speedup_limits import note
 from gpu_report.render.run.summary_json import build_summary
 from gpu_report.render.run.terminal import render_markdown, render_text
@@ -494,6 +506,41 @@ def test_a_full_main_process_gets_a_larger_batch_only_where_it_can_have_been_lau
     run = launch_bound_run(util=10.0)
     assert bound_of(run, "main-process") is not None
     assert changes(dataclasses.replace(run, stacks=(process((0, 1000, stack)),))) == batch
+
+
+def held_run(seen):
+    """Return a run in which C code keeps Python's lock for 0.7 s of each second, in a line seen so often at first."""
+    stays, holds = [], []
+    for second in range(LASTS_S):
+        stack = LOGS if second < 20 + seen else (LOGS[0]._replace(function="unseen"), *LOGS)
+        stays += [
+            (second, second + 0.2, TRAINS),
+            (second + 0.2, second + 0.9, stack),
+            (second + 0.9, second + 1, TRAINS),
+        ]
+        holds += [LockHeld(second + 0.2, second + 0.9, 0.69)] if second >= 20 else []
+    made = process(*stays)
+    unseen = [number for number, stack in made.stacks.items() if stack[0].function == "unseen"]
+    number = np.where(np.isin(made.number, unseen), 0, made.number)
+    stacks = {each: stack for each, stack in made.stacks.items() if each not in unseen}
+    made = dataclasses.replace(made, number=number, stacks=stacks, lock_held=tuple(holds))
+    return dataclasses.replace(launch_bound_run(util=10.0), stacks=(made,))
+
+
+def test_a_larger_batch_is_no_answer_to_code_that_keeps_pythons_lock():
+    (found,) = [finding for finding in analyse(held_run(seen=0)).findings if finding.rule == "starved"]
+    assert "without releasing the GIL" in found.cause.explanation
+    assert changes(held_run(seen=0)) == {}
+
+
+def test_the_line_of_a_few_holds_is_that_of_all_and_leads_the_verdict():
+    analysis = analyse(held_run(seen=5))
+    assert analysis.verdict.text.startswith("Look at `log_images` (callbacks.py:41)")
+    (found,) = [finding for finding in analysis.findings if finding.rule == "starved"]
+    (number,) = [each for each in found.evidence if "line was seen" in each.text]
+    assert number.value == 5
+    limit = bound_of(held_run(seen=5), "main-process")
+    assert (limit.basis, limit.epoch_s_at_best) == ("without that function", pytest.approx(0.3 * 20, rel=0.05))
 
 
 def test_what_a_moment_cost_is_held_against_epochs_that_nothing_disturbed():

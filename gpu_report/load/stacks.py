@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeGuard
@@ -17,7 +18,7 @@ from gpu_report.load.process_files import process_files, read_head
 from gpu_report.load.run_clock import RunClock
 from gpu_report.load.stack_tables import MOST_NUMBER, StackTables, first_number, numbers, unpacked
 from gpu_report.load.yolo.callback_lines import text, whole
-from gpu_report.model import BusyThreads, LockHeld, Probes, ProcessStacks, Stack, ThreadStacks
+from gpu_report.model import BusyThreads, Collection, Collections, LockHeld, Probes, ProcessStacks, Stack, ThreadStacks
 from gpu_report.run_folder import finite, parse_events
 
 KIND: Final = "stacks"
@@ -27,6 +28,7 @@ MOST_STEP_MS: Final = 60_000
 MOST_THREAD: Final = 64  # a process notes 16 at a time
 NOTES_AT_ONCE: Final = 100_000  # are worked out together: an hour of a main process, which takes 10 MB on the way
 LEFT: Final = 2  # numbers in a note of a thread that is gone
+COLLECTED: Final = 4  # numbers in a run of the garbage collector
 FEWEST: Final = 5  # numbers in a look at the CPU of threads: of one of them
 GONE: Final = -1  # in the place of a stack's number
 ROLE: Final = re.compile(r"main|(?:rank|worker) [0-9]{1,6}")
@@ -76,6 +78,8 @@ class _Process:
         self._probes: list[tuple[Floats, Bools]] = []
         self._threads: dict[str, _ThreadNotes] = {}
         self._held: list[LockHeld] = []
+        self._collected: list[Collection] = []
+        self._collections: list[_Collections] = []
         self._busy: list[_Busy] | None = None  # not known
         self._role = ""
         self._parent: int | None = None
@@ -103,6 +107,9 @@ class _Process:
             thread = self._threads.setdefault(self._known.thread(name), _ThreadNotes([], [], [], []))
             thread.take([at_s for at_s, _ in notes], [self._number(stack) for _, stack in notes], end_s)
         self._held += _held(content.get("held"), begin_s, step_s, end_s)
+        for each in _collected(content.get("gc"), begin_s, step_s, end_s):
+            self._collected.append(replace(each, number=self._at(each.number)))
+        self._collections += _collections(content.get("gc_all"), begin_s, end_s)
         if isinstance(content.get("cpu"), list):
             looks = _busy(content["cpu"], content.get("threads"), begin_s, step_s, end_s)
             self._busy = [] if self._busy is None else self._busy
@@ -128,7 +135,10 @@ class _Process:
         order = np.argsort(at_s, kind="stable")
         probes = Probes(at_s[order], ran[order]) if len(order) else None
         busy = _busy_threads(self._busy) if self._busy is not None else None
-        return ProcessStacks(pid, self._role, *stays, self._stacks, told, tuple(held), probes, self._parent, busy)
+        collections = _all_collections(self._collections, self._collected) if self._collections else None
+        return ProcessStacks(
+            pid, self._role, *stays, self._stacks, told, tuple(held), probes, self._parent, busy, collections
+        )
 
     def _at(self, written: int) -> int:
         """Return the number under which the stack of a thread is told, 0 where it is not known."""
@@ -305,6 +315,41 @@ def _held(told: object, begin_s: float, step_s: float, end_s: float) -> Iterator
                 start_s = begin_s + at * step_s
                 if start_s < end_s:
                     yield LockHeld(start_s, min(start_s + held_ms / 1000, end_s), min(cpu_ms, held_ms) / 1000)
+
+
+class _Collections(NamedTuple):
+    """What Python's garbage collector did in a block: a row of `Collections`."""
+
+    start_s: float
+    end_s: float
+    times: float
+    seconds: float
+
+
+def _collected(told: object, begin_s: float, step_s: float, end_s: float) -> Iterator[Collection]:
+    """Yield the long runs of the garbage collector, each with its stack's number as it is written.
+
+    One that began before the block is of the block before, of which nothing is known then.
+    """
+    for note in told if isinstance(told, list) else ():
+        if not isinstance(note, list) or len(note) != COLLECTED or set(map(type, note)) != {int}:
+            continue
+        at, took_ms, number, in_main = note
+        start_s = begin_s + at * step_s
+        if 0 <= at <= MOST_NUMBER and 0 <= took_ms <= MOST_NUMBER and start_s < end_s:
+            yield Collection(start_s, min(start_s + took_ms / 1000, end_s), number, in_main == 1)
+
+
+def _collections(told: object, begin_s: float, end_s: float) -> Iterator[_Collections]:
+    match told:
+        case [int(count), int(took_ms)] if 0 <= count <= MOST_NUMBER and took_ms >= 0 and begin_s < end_s:
+            yield _Collections(begin_s, end_s, count, min(took_ms / 1000, end_s - begin_s))
+
+
+def _all_collections(rows: Sequence[_Collections], long: Sequence[Collection]) -> Collections:
+    """Return what the garbage collector did in order of time, as columns."""
+    start_s, end_s, count, seconds = np.array(sorted(rows), dtype=np.float64).T
+    return Collections(start_s, end_s, count, seconds, tuple(sorted(long, key=lambda each: each.start_t_s)))
 
 
 class _Busy(NamedTuple):

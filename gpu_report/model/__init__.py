@@ -102,6 +102,8 @@ from gpu_report.model.recorded import (
     OF_EPOCHS,
     VALIDATION_PARTS,
     BusyThreads,
+    Collection,
+    Collections,
     EpochRow,
     Gpu,
     InsideEpoch,

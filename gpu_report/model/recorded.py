@@ -299,6 +299,34 @@ class LockHeld(TimeSpan):
     alike: int = 0
 
 
+@dataclass(frozen=True)
+class Collection(TimeSpan):
+    """A run of Python's garbage collector of 10 ms or longer, in which no thread of its process could run Python.
+
+    `number` is the process's stack that it began in, 0 where it is not known; `in_main` says that this is the main
+    thread's.
+    """
+
+    start_t_s: float
+    end_t_s: float
+    number: int
+    in_main: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Collections:
+    """How often Python's garbage collector ran in a process: `count` times from `start_s` to `end_s`, for `seconds`.
+
+    These are stretches of 20 s or less, in order of time. `long` are the runs that are known one by one.
+    """
+
+    start_s: npt.NDArray[np.float64]
+    end_s: npt.NDArray[np.float64]
+    count: npt.NDArray[np.float64]
+    seconds: npt.NDArray[np.float64]
+    long: tuple[Collection, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class ThreadStacks:
     """Where another thread of a process stood, in the process's stacks; seen once a second."""
@@ -338,8 +366,8 @@ class ProcessStacks:
 
     `role` is `main`, `rank N` or `worker N` (of a loader). Of stack 0 nothing is known. A line in which the thread
     stood when C code kept the interpreter's lock (`lock_held`) is the one that had called that code. `probes` are of a
-    main process or rank, None in recordings from before there were any; so are `busy_threads`. `parent` is the pid of
-    the process that a worker loads for, as far as it is known.
+    main process or rank, None in recordings from before there were any; so are `busy_threads`, and `collections` of any
+    process. `parent` is the pid of the process that a worker loads for, as far as it is known.
     """
 
     pid: int
@@ -353,6 +381,7 @@ class ProcessStacks:
     probes: Probes | None = None
     parent: int | None = None
     busy_threads: BusyThreads | None = None
+    collections: Collections | None = None
 
     @property
     def is_worker(self) -> bool:

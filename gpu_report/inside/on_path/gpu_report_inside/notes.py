@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import base64
+import dis
 import json
 import re
 import time
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .called import called
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import CodeType, FrameType
 
 DEEPEST = 160  # frames of a stack, counted from the innermost; under `torch.compile` it has 130
@@ -22,6 +24,7 @@ MOST_KNOWN = 20_000  # places of the tree that are found by their instruction; t
 LARGEST_TABLE = 100_000
 MOST_NAMES = 256  # of threads
 MOST_HELD = 50  # in a block
+MOST_COLLECTED = 500  # likewise: 25 a second, of 10 ms and more each
 QUICKLY, SMALL = 1, 9  # levels of zlib
 IMPORTS = "<frozen importlib"  # files of the interpreter's import system: four frames an import that say nothing
 OTHER = 0  # the number of a stack that is none of those, or not known
@@ -69,6 +72,19 @@ class Table:
         self._written, self._new = len(self._numbers), []
 
 
+class Place(NamedTuple):
+    """Where a thread stood in one function: what is needed of a frame that need not live on."""
+
+    f_code: CodeType
+    f_lasti: int
+
+    @property
+    def f_lineno(self) -> int:
+        """Return the line of the instruction."""
+        starts = (line for at, line in dis.findlinestarts(self.f_code) if at <= self.f_lasti and line)
+        return max(enumerate(starts), default=(0, self.f_code.co_firstlineno))[1]
+
+
 class Dictionary:
     """All files, lines and stacks of one process that have a number. A stack is its outermost part and one frame."""
 
@@ -87,6 +103,10 @@ class Dictionary:
         while frame is not None and len(frames) < DEEPEST:
             frames.append(frame)
             frame = frame.f_back
+        return self.stack_of(frames)
+
+    def stack_of(self, frames: Sequence[FrameType | Place]) -> int:
+        """Return the number of the stack of these frames, innermost first."""
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
         number = OTHER
@@ -104,7 +124,7 @@ class Dictionary:
             number = found
         return number
 
-    def _learn(self, outer: int, frame: FrameType, *, innermost: bool) -> int | None:
+    def _learn(self, outer: int, frame: FrameType | Place, *, innermost: bool) -> int | None:
         """Return the number of a frame under the stack that it was called from, None where there are too many."""
         code = frame.f_code
         huge = len(_line_table(code)) > LARGEST_TABLE
@@ -175,6 +195,8 @@ class Notes:
         self._begun = (0.0, 0.0)
         self._at: list[tuple[int, int]] = []
         self._held: list[list[int]] = []
+        self._collected: list[list[int]] = []
+        self._collections = self._collections_before = (0, 0.0)
         self._probed: list[tuple[int, bool]] = []
         self._threads: list[list[int]] = []
         self._threads_now: dict[int, tuple[int, int]] = {}
@@ -195,6 +217,16 @@ class Notes:
         if len(self._held) < MOST_HELD:
             self._held.append([self._step(mono_s), round(1000 * seconds), round(1000 * cpu_s)])
             self.changed = True
+
+    def collected(self, mono_s: float, seconds: float, number: int, *, in_main: bool) -> None:
+        """Take in that Python's garbage collector ran from then on for so long, and in which stack it began."""
+        if len(self._collected) < MOST_COLLECTED:
+            self._collected.append([self._step(mono_s), round(1000 * seconds), number, int(in_main)])
+            self.changed = True
+
+    def collections(self, count: int, seconds: float) -> None:
+        """Take in how often it ran in all up to now, short times included, and for how long."""
+        self._collections = count, seconds
 
     def probed(self, mono_s: float, *, ran: bool) -> None:
         """Take in whether the main thread used the CPU in the place in which it was noted."""
@@ -241,7 +273,8 @@ class Notes:
         self.known.written()
         self._begun = (time.time(), mono_s)
         self._at = [] if self._last is None else [(0, self._last)]
-        self._held, self._probed = [], []
+        self._held, self._collected, self._probed = [], [], []
+        self._collections_before = self._collections
         self._cpu = None if self._cpu is None else []
         self._threads = [[0, place, *now] for place, now in self._threads_now.items()]
 
@@ -258,8 +291,10 @@ class Notes:
         }
         probed = list(self._probed)
         looks = {"probes": distances([step for step, _ in probed]), "ran": "".join(["01"[ran] for _, ran in probed])}
-        extra = {"held": self._held, "threads": self._threads, **looks}
+        extra = {"held": self._held, "gc": list(self._collected), "threads": self._threads, **looks}
         cpu = {} if self._cpu is None else {"cpu": list(self._cpu)}
+        (now, now_s), (before, before_s) = self._collections, self._collections_before
+        told["gc_all"] = [now - before, round(1000 * (now_s - before_s))]
         return {**self.known.new(), **told, **cpu, **{name: each for name, each in extra.items() if each}}
 
     def _step(self, mono_s: float) -> int:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 
+from .garbage import COLLECTIONS
 from .lines import RUN_FOLDER_VARIABLE, report
 from .notes import OTHER, Notes
 from .process_role import is_child, role
@@ -67,10 +68,12 @@ class Sampler:
         try:
             atexit.register(self._at_exit)
             BEAT.start()
+            COLLECTIONS.start()
             self._sample()
         except BaseException as error:  # noqa: BLE001 - also while the interpreter shuts down: nobody may hear of it
             report("stacks", error)
         BEAT.end()
+        COLLECTIONS.end()
         atexit.unregister(self._at_exit)  # which would keep all that was noted
         _STARTED.end()
 
@@ -95,6 +98,7 @@ class Sampler:
                 self._notes.note(OTHER if unsure else number, due_s)
                 self._notes.held(due_s, late_s, ran_s)
             self._notes.note(number, now_s)
+            self._note_collections()
             if looks:
                 self._rivals.find()
             BEAT.now(now_s)
@@ -104,6 +108,12 @@ class Sampler:
             count += 1
             due_s = max(due_s + (0.5 + later(count)) * self._period_s, now_s)  # one that comes late is not made up for
             self._rest(due_s)
+
+    def _note_collections(self) -> None:
+        for each in COLLECTIONS.long():
+            number = self._notes.known.stack_of(each.places)
+            self._notes.collected(each.mono_s, each.seconds, number, in_main=each.thread == self._main.ident)
+        self._notes.collections(*COLLECTIONS.so_far)
 
     def _rest(self, due_s: float) -> None:
         """Sleep until the next note is due.

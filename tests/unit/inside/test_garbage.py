@@ -1,0 +1,187 @@
+"""Collections of Python's garbage collector: counted, timed and placed, and nothing of ours reaches the training."""
+
+import gc
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+from gpu_report.inside.on_path.gpu_report_inside import garbage
+from gpu_report.inside.on_path.gpu_report_inside.notes import Dictionary
+from gpu_report.load.stacks import load_stacks
+from tests.conftest import REPOSITORY, clean_environment
+
+ON_PATH = REPOSITORY / "gpu_report" / "inside" / "on_path"
+OBJECTS = 400_000  # take 20 ms and more to look through
+
+
+@pytest.fixture
+def collections():
+    """Count collections, of which none comes by itself."""
+    gc.disable()
+    made = garbage.Collections()
+    made.start()
+    yield made
+    made.end()
+    gc.enable()
+
+
+@pytest.fixture
+def much():
+    """Have so much alive that a collection takes long."""
+    return [[number] for number in range(OBJECTS)]
+
+
+def cleans():
+    began_s = time.monotonic()
+    gc.collect()
+    return began_s, time.monotonic() - began_s
+
+
+def test_each_collection_is_counted_and_a_long_one_is_told_with_its_line(collections, much):
+    gc.collect(0)
+    before, _ = collections.so_far
+    began_s, took_s = cleans()
+    for _ in range(9):
+        gc.collect(0)
+    count, seconds = collections.so_far
+    assert count == before + 10
+    (long,) = [each for each in collections.long() if each.mono_s >= began_s]
+    assert long.mono_s == pytest.approx(began_s, abs=0.005)
+    assert long.seconds == pytest.approx(took_s, rel=0.2, abs=0.005)
+    assert long.seconds <= seconds
+    assert long.thread == threading.get_ident()
+    assert [each.f_code.co_name for each in long.places[:2]] == ["cleans", sys._getframe().f_code.co_name]
+    assert long.places[0].f_lineno == cleans.__code__.co_firstlineno + 2
+    assert collections.long() == []
+
+
+def test_its_stack_is_the_one_that_a_note_in_that_line_has(collections, much):
+    known = Dictionary()
+    here = known.stack(sys._getframe())
+    cleans()
+    number = known.stack_of(collections.long()[-1].places)
+    frames = known.frames.new()
+    assert known.stack_of([]) == 0  # of none nothing is known
+    assert number not in {0, here}
+    assert "collect" in [frame[3] for frame in frames[1:] if len(frame) > 3] or sys.version_info < (3, 11)
+
+
+def test_one_in_another_thread_is_told_as_its(collections, much):
+    thread = threading.Thread(target=cleans)
+    thread.start()
+    ident = thread.ident
+    thread.join()
+    (long,) = collections.long()
+    assert (long.thread, long.places[0].f_code.co_name) == (ident, "cleans")
+
+
+def test_a_thread_without_a_line_of_python_is_told_without_a_line(monkeypatch, much):
+    monkeypatch.setattr(sys, "_current_frames", dict)
+    collections = garbage.Collections()
+    collections.start()
+    cleans()
+    collections.end()
+    assert [each.places for each in collections.long()] == [[]]
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.005, 0.01])
+def test_ctrl_c_in_a_collection_ends_the_training(collections, much, late_s):
+    """A callback of Python would be the first to see it, and Python drops what a callback raises."""
+
+    def ctrl_c(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ctrl_c)
+    signal.setitimer(signal.ITIMER_REAL, 0.001 + late_s)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(1 + 0 * gc.collect())
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert collections.long()
+
+
+def test_no_frame_lives_on(collections, much):
+    class Big:
+        pass
+
+    def has():
+        big = Big()
+        cleans()
+        return weakref.ref(big)
+
+    assert has()() is None
+    assert collections.long()
+
+
+def test_those_that_nobody_takes_are_few(collections, much, monkeypatch):
+    monkeypatch.setattr(garbage, "MOST_LONG", 2)
+    collections.start()
+    for _ in range(3):
+        cleans()
+    assert len(collections.long()) == 2
+    assert collections.so_far[0] == 3
+
+
+def test_it_begins_once_and_ends_without_a_trace():
+    before = list(gc.callbacks)
+    collections = garbage.Collections()
+    collections.start()
+    collections.start()
+    assert len(gc.callbacks) == len(before) + 1
+    collections.end()
+    collections.end()
+    assert gc.callbacks == before
+
+
+SCRIPT = """
+import gc, os, sys, threading, time
+sys.path.insert(0, sys.argv[1])
+from gpu_report_inside import stacks
+def cleans():
+    gc.collect()
+def runs():
+    gc.disable()
+    cleans()
+    for _ in range(100):
+        gc.collect(0)
+    thread = threading.Thread(target=cleans)
+    thread.start()
+    thread.join()
+    time.sleep(0.3)
+much = [[number] for number in range(1_000_000)]
+stacks.start()
+sys.modules["torch"] = sys
+time.sleep(0.3)
+if os.fork():
+    os.wait()
+runs()
+"""
+
+
+def test_a_process_and_its_fork_tell_their_own(tmp_path):
+    env = {**clean_environment(), "GPU_REPORT_RUN_FOLDER": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", SCRIPT, ON_PATH], env=env, check=True, timeout=60)
+    processes, problems = load_stacks(tmp_path / "stacks", _Clock(), 1e9)
+    assert (len(processes), problems) == (2, ())
+    for process in processes:
+        found = process.collections
+        assert 102 <= found.count.sum() < 150
+        assert found.seconds.sum() >= sum(each.duration_s for each in found.long) * 0.9
+        lines = [(process.stacks[each.number][0].function, each.in_main) for each in found.long]
+        assert lines == [("cleans", True), ("cleans", False)]
+        assert all(each.duration_s > 0.03 for each in found.long)
+        assert np.all(np.diff(found.start_s) > 0)
+        assert process.stacks[found.long[0].number][-1].file == "<string>"
+
+
+class _Clock:
+    def t(self, wall_s, mono_s):
+        return mono_s

@@ -1,7 +1,7 @@
 """Advice for a run: a cause that holds it back all the time gets what can be changed against it, and what that wins."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from gpu_report.analyse.advice.fixes import Fix, find_fix
 from gpu_report.analyse.advice.run_settings import run_settings_of
@@ -11,10 +11,25 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.catalogue import LAUNCH_BOUND
-from gpu_report.model import Advice, EpochSummary, Finding, SpeedupLimit
+from gpu_report.catalogue import LAUNCH_BOUND, RULES
+from gpu_report.model import Advice, EpochSummary, Finding, Setting, SpeedupLimit
 
 OF_MOMENTS = frozenset({"drop", "sustained-low", "slowdown"})  # rules, of what does not go on all the time
+
+
+@dataclass(frozen=True)
+class _End:
+    """What the end of a training asks to set (argument to value), and whether GPU memory was too small for it."""
+
+    asked: Mapping[str, str]
+    filled_memory: bool
+
+    def opposes(self, setting: Setting) -> bool:
+        """Tell whether it speaks against setting an argument so: a larger batch only fills memory sooner."""
+        raises_batch = setting.argument == "batch" and float(setting.to_value) > float(setting.from_value or 0)
+        return self.asked.get(setting.argument, setting.to_value) != setting.to_value or (
+            self.filled_memory and raises_batch
+        )
 
 
 def advise(
@@ -24,18 +39,20 @@ def advise(
 
     Advice is given where the cause held all the time, in the training that limits are of: no argument would have kept a
     moment's fault away. None of it is for a training that ended for want of host memory: a larger batch, more workers
-    and a cache all take more.
+    and a cache all take more. An argument that its end asks to change is not to be set otherwise.
     """
     training = training_of_limits(context, epochs)
     if training is None or any(_ran_out_of_memory(finding, training) for finding in findings):
         return list(findings), tuple(limits)
+    end = _end_of(training, findings)
+    findings = [_without_opposites(finding, end) for finding in findings]
     held_back = [f for f in lasting_causes(context, training, findings) if _can_change(f)]
     lasting = {finding.cause.name for finding in held_back if finding.cause}
     of_training = [limit for limit in limits if not limit.at_epoch_ends]
     offered = {
         limit.cause: found
         for limit in of_training
-        if limit.cause in lasting and (found := _find_fix(context, training, limit)) is not None
+        if limit.cause in lasting and (found := _find_fix(context, training, limit, end)) is not None
     }
     of = {limit.cause: limit for limit in of_training}
     added = {
@@ -78,9 +95,24 @@ def _ran_out_of_memory(finding: Finding, training: Training) -> bool:
     return finding.rule == "run-ended" and short and start_s <= finding.end_t_s <= end_s + ENDED_TOGETHER_S
 
 
-def _find_fix(context: Context, training: Training, limit: SpeedupLimit) -> Fix | None:
+def _without_opposites(finding: Finding, end: _End) -> Finding:
+    """Return a finding without advice that the end of the training speaks against; an end keeps its own."""
+    if RULES[finding.rule].ending:
+        return finding
+    kept = [each for each in finding.advice if not any(end.opposes(one) for one in each.settings)]
+    return replace(finding, advice=tuple(kept))
+
+
+def _end_of(training: Training, findings: Sequence[Finding]) -> _End:
+    start_s, end_s = training.span
+    ends = [f for f in findings if RULES[f.rule].ending and start_s <= f.end_t_s <= end_s + ENDED_TOGETHER_S]
+    asked = {one.argument: one.to_value for f in ends for advice in f.advice for one in advice.settings}
+    return _End(asked, training.filled_gpu_memory)
+
+
+def _find_fix(context: Context, training: Training, limit: SpeedupLimit, end: _End) -> Fix | None:
     signals = _signals(context, training)
-    return None if signals is None else find_fix(run_settings_of(context, training), limit, signals)
+    return None if signals is None else find_fix(run_settings_of(context, training), limit, signals, end.opposes)
 
 
 def _resize(context: Context, training: Training, cause: str, limit: SpeedupLimit | None) -> tuple[Advice, ...]:

@@ -39,6 +39,11 @@ class Fix:
     short: str = ""
     also: tuple[Setting, ...] = ()
 
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """Return all arguments that it sets."""
+        return Setting(self.argument, self.from_value, self.to_value), *self.also
+
 
 def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
     """Offer the loader workers that keep up with the GPU, as far as cores and ultralytics allow.
@@ -189,13 +194,15 @@ FIXES: Mapping[str, tuple[Offer, ...]] = {
 }
 
 
-def find_fix(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
-    """Return what to try against a limit's cause, None where nothing can be said.
+def find_fix(
+    settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals, opposed: Callable[[Setting], bool]
+) -> Fix | None:
+    """Return what to try against a limit's cause, None where nothing can be said; nothing that something is opposed to.
 
     That is the first, or one that reaches far more, where stacks say what the data-loader workers do.
     """
     offers = (offer(settings, limit, signals) for offer in FIXES.get(limit.cause, ()))
-    found = [fix for fix in offers if fix is not None]
+    found = [fix for fix in offers if fix is not None and not any(map(opposed, fix.settings))]
     if not found or signals.loader is None or found[0].epoch_s is None:
         return next(iter(found), None)
     best = min(found, key=lambda fix: fix.epoch_s or inf)

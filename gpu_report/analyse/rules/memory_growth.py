@@ -12,7 +12,6 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.memory_growth import Growth, Step, find_growth, mosaic_step
-from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Frame, MemoryHolder
@@ -51,12 +50,6 @@ class _Case:
         is_last = self.training is self.context.trainings[-1]
         over = any(event.kind == "command_ended" for event in run.events) or run.recording.ended_by is None
         return is_last and not over and group is not None and group.main.ended is None
-
-    @property
-    def out_of_memory(self) -> bool:
-        """Tell whether an exception ended the training that says that CUDA was out of memory."""
-        culprit = self.training.rank_group.crashed if self.training.rank_group else None
-        return culprit is not None and exception_kind(culprit) == "gpu memory"
 
     def lowered_batch(self, growth: Growth) -> tuple[int, int] | None:
         """Return the batch asked for and the smaller one that YOLO went on with when memory ran out, None without."""
@@ -99,7 +92,7 @@ def growing_memory(context: Context) -> list[Finding]:
 
 def _holds_most(holder: MemoryHolder) -> bool:
     """Tell whether what was named explains the growth: by its bytes, or as many tensors whose graphs are kept."""
-    by_bytes = holder.grown_mib is None or holder.new_mib >= th.HOLDER_SHARE * holder.grown_mib
+    by_bytes = holder.grown_mib is None or holder.new_mib >= th.KEPT_SHARE * holder.grown_mib
     return by_bytes or 2 * holder.with_graph >= max(holder.tensors, 1)
 
 
@@ -120,7 +113,7 @@ def _finding(case: _Case, growth: Growth) -> Finding:
             WHY if certain else f"{WHY}; which process took it was not recorded",
         ),
         advice=() if holder is None else (_release(holder),),
-        ran_out=growth.goes_on and case.out_of_memory,
+        ran_out=growth.goes_on and case.training.ran_out_of_gpu_memory,
     )
 
 
@@ -155,7 +148,7 @@ def _at(holder: MemoryHolder) -> str:
 
 def _ran_out(case: _Case, growth: Growth) -> str:
     """Return in words that memory grew until there was no more, empty where it did not."""
-    if growth.goes_on and case.out_of_memory:
+    if growth.goes_on and case.training.ran_out_of_gpu_memory:
         return "until none was left"
     if lowered := case.lowered_batch(growth):
         return f"until YOLO lowered `batch` from {lowered[0]} to {lowered[1]}"

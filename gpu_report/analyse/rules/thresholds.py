@@ -268,7 +268,7 @@ GROWTH_GOES_ON = (
 # What a look into the training found to hold new tensors explains growth when they are so much of it. The rest may be
 # what others took meanwhile, and what a look at other tensors would have found.
 LARGEST_LOSS_MIB = 0.01  # of a tensor: a loss is a number, or one for each object
-HOLDER_SHARE = 0.3
+KEPT_SHARE = 0.3
 
 # --- larger batches ---
 

@@ -12,6 +12,7 @@ from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.device_argument import devices_named
 from gpu_report.analyse.timeline.epoch_ends import EpochEnds
+from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.analyse.timeline.phases import mosaic_closes
 from gpu_report.analyse.timeline.ranks import RankGroup, rank_groups
 from gpu_report.analyse.timeline.training_epochs import (
@@ -101,6 +102,17 @@ class Training:
         asked, had = whole(self.args.get("batch")), whole(self.settings.get("batch"))
         lowered = self.begun_again is not None and asked is not None and had is not None and had < asked
         return (asked, had) if lowered and asked is not None and had is not None else None
+
+    @property
+    def ran_out_of_gpu_memory(self) -> bool:
+        """Tell whether an exception ended it that says that CUDA was out of memory."""
+        culprit = self.rank_group.crashed if self.rank_group else None
+        return culprit is not None and exception_kind(culprit) == "gpu memory"
+
+    @property
+    def filled_gpu_memory(self) -> bool:
+        """Tell whether GPU memory was too small for it at any time, so that nobody should give it a larger batch."""
+        return self.ran_out_of_gpu_memory or self.lowered_batch is not None
 
     @property
     def mosaic_closes(self) -> int | None:

@@ -15,14 +15,9 @@ def no_larger_batch(context: Context, finding: Finding, findings: Sequence[Findi
 
     It has to fit the card's memory, to leave an epoch of its training batches enough, and to win more than it costs.
     """
-    of_memory = {each.rule for each in findings if each.gpu == finding.gpu}
-    if "memory-near-limit" in of_memory:
-        return "GPU memory is nearly full"
-    if "memory-growth" in of_memory:
-        return "GPU memory keeps growing"
-    if not _fits_twice(context, finding.gpu):
-        return "twice as large may not fit into GPU memory"
     training = context.training_at(finding.start_t_s, finding.gpu)
+    if full := _no_room(context, finding, findings, training):
+        return full
     batches = training.quantity("batches") if training is not None else None
     if batches is not None and batches < LARGER_BATCH_FROM:
         return f"an epoch has only {batches:.0f} batches"
@@ -30,6 +25,18 @@ def no_larger_batch(context: Context, finding: Finding, findings: Sequence[Findi
     if training is None or signals is None:
         return ""
     return outweighed_by(run_settings_of(context, training), signals, _rest(context, training))
+
+
+def _no_room(context: Context, finding: Finding, findings: Sequence[Finding], training: Training | None) -> str:
+    """Return why GPU memory has no room for a larger batch, empty where it may have."""
+    of_memory = {each.rule for each in findings if each.gpu == finding.gpu}
+    if training is not None and training.filled_gpu_memory:
+        return "GPU memory ran out"
+    if "memory-near-limit" in of_memory:
+        return "GPU memory is nearly full"
+    if "memory-growth" in of_memory:
+        return "GPU memory keeps growing"
+    return "" if _fits_twice(context, finding.gpu) else "twice as large may not fit into GPU memory"
 
 
 def _rest(context: Context, training: Training) -> float:

@@ -812,3 +812,28 @@ def test_what_leads_and_took_next_to_nothing_of_usual_epochs_is_said_beside_the_
     assert said in render_text(without, width=200)
     assert said in render_markdown(without)
     assert said in note(without)
+
+
+def test_an_argument_that_the_end_asks_to_lower_is_raised_nowhere():
+    """A process that may use a part of its card ran out of memory, with small steps: `batch=16`, and `batch=64`."""
+    run = launch_bound_run(batch=32)
+    assert changes(run) == {"batch": "64"}
+    crashed = dataclasses.replace(run.inside[0], ended="exception", error="OutOfMemoryError")
+    found = analyse(dataclasses.replace(run, inside=(crashed,)))
+    sets = [(one.argument, one.to_value) for f in found.findings for each in f.advice for one in each.settings]
+    assert sets == [("batch", "16")]
+    assert (found.projection, [limit.fix for limit in found.speedup_limits if "batch" in limit.fix]) == (None, [])
+    assert "larger `batch`" not in found.verdict.text
+    assert "`batch=64`" not in found.verdict.text
+
+
+def test_a_batch_that_yolo_lowered_for_want_of_memory_is_not_raised_again():
+    run = launch_bound_run(batch=32)
+    (told,), (yolo,) = run.inside, run.yolo_runs
+    again = (dataclasses.replace(told.epochs[0], end_t_s=None, start_t_s=STARTS_S - 1), *told.epochs)
+    yolo = dataclasses.replace(yolo, args={**yolo.args, "batch": 64})
+    run = dataclasses.replace(run, inside=(dataclasses.replace(told, epochs=again),), yolo_runs=(yolo,))
+    assert "launch-bound" not in changes(run)
+    found = analyse(run)
+    advised = [each for f in found.findings if f.rule == "starved" for each in f.advice]
+    assert [one for each in advised for one in each.settings if one.argument == "batch"] == []

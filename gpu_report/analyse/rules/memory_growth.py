@@ -65,6 +65,26 @@ class _Case:
         found = [each for rank in mine for each in rank.memory_holders if _holds_most(each)]
         return max(found, key=lambda each: each.t_s, default=None)
 
+    @property
+    def filled_by(self) -> MemoryHolder | None:
+        """Return what had taken much of the training's memory when CUDA ran out of it; None where that is not known.
+
+        An epoch or two are too short to see memory grow by its readings: that it holds so much, and still got more
+        between two looks, says as much.
+        """
+        if not self.training.ran_out_of_gpu_memory or (holder := self.holder) is None:
+            return None
+        own_mib = self.memory.own_mib[self.memory.between(self.epochs.start_s, self.epochs.end_s)]
+        most_mib = float(np.nan_to_num(own_mib).max(initial=0.0))
+        is_much = most_mib > 0 and holder.mib >= th.KEPT_SHARE * most_mib
+        return holder if is_much or _keeps_graphs(holder) else None
+
+    def batches_until(self, t_s: float) -> int | None:
+        """Return how many batches had been begun by then, None where callbacks did not count them."""
+        main = self.training.rank_group.main if self.training.rank_group else None
+        done = sum(epoch.batches for epoch in main.epochs if epoch.start_t_s <= t_s) if main else 0
+        return done + 1 if done else None
+
     def whose(self, gpus: str = "") -> str:
         """Return whose memory it is, in words; with their names on each of several GPUs."""
         whose = "Memory" if self.memory.others_mib is None else "The training's memory"
@@ -85,6 +105,8 @@ def growing_memory(context: Context) -> list[Finding]:
         closes_s = case.mosaic_closes_s
         if (growth := find_growth(case.memory, case.epochs, closes_s)) is not None:
             found.append(_finding(case, growth))
+        elif (holder := case.filled_by) is not None:
+            found.append(_filled(case, holder))
         if closes_s is not None and (step := mosaic_step(case.memory, case.epochs, closes_s)) is not None:
             found.append(_mosaic_finding(case, step))
     return found
@@ -114,6 +136,32 @@ def _finding(case: _Case, growth: Growth) -> Finding:
         ),
         advice=() if holder is None else (_release(holder),),
         ran_out=growth.goes_on and case.training.ran_out_of_gpu_memory,
+    )
+
+
+def _filled(case: _Case, holder: MemoryHolder) -> Finding:
+    """Return the finding of a training that ran out of memory too soon for its readings to show that it grew."""
+    batches = case.batches_until(holder.t_s)
+    each_mib = holder.mib / batches if batches and not _keeps_graphs(holder) else None
+    rate = "" if each_mib is None else f" ({memory_words(each_mib)} a batch)"
+    held = f"kept {memory_words(holder.mib)}" if each_mib else f"kept {holder.tensors:,} tensors"
+    return case.context.finding(
+        RULE,
+        "critical",
+        (case.epochs.start_s, holder.t_s),
+        f"{_name(holder)} {held}{rate} on GPU {case.memory.gpu}, until memory ran out",
+        gpu=case.memory.gpu,
+        epoch=None,
+        phase=None,
+        evidence=evidence(
+            *_evidence_of_holder(holder),
+            ("batches trained by then", batches, ""),
+            ("memory of these tensors for each batch", each_mib, "MiB"),
+            ("capacity of the GPU", gib(case.memory.capacity_mib), "GiB"),
+        ),
+        cause=Cause(RULE, SUPPORTED, WHY),
+        advice=(_release(holder),),
+        ran_out=True,
     )
 
 

@@ -338,3 +338,24 @@ def test_memory_that_grows_on_each_of_several_gpus_is_one_finding():
     assert finding.gpus == (0, 1)
     assert finding.summary == alone.summary.replace("on GPU 0", "on each of GPUs 0 and 1")
     assert "GPU 0 grew" not in both.verdict.text
+
+
+def test_what_filled_the_memory_within_an_epoch_or_two_is_named_though_readings_are_too_few():
+    """A bank of examples: 150 MiB a batch, and a process that may use 36 GB was full after 147 (H200, 2026-11-28)."""
+    end_s, startup = 40.0, Phase("startup", None, 0.0, 10.0, "")
+    train = (Phase("train", 1, 10.0, 25.0, "inside"), Phase("train", 2, 25.0, end_s, "inside"))
+    epochs = (InsideEpoch(1, 1, 10.0, 25.0, 2400, 75, 0.1, 0.1, 0.1), InsideEpoch(2, 1, 25.0, None, 0, 71, 0, 0, 0))
+    bank = MemoryHolder(39.0, "Bank.items", "instance", "/a/bank.py", "add", 7, 147, 22_050.0, 54, 8_100.0, 0)
+    told = InsideRun(1, 0, 7, "train", {"batch": 32}, (startup, *train), epochs, "exception", "OutOfMemoryError")
+    run = make_run([0] * 10 + [85] * 30, quantities={"memory_used_mib": [700.0] * 10 + [34_000.0] * 30})
+
+    def filled(holder):
+        return dataclasses.replace(run, inside=(dataclasses.replace(told, memory_holders=(holder,)),))
+
+    (finding,) = grown(filled(bank))
+    assert finding.summary == "Bank.items kept 21.5 GiB (150 MiB a batch) on GPU 0, until memory ran out"
+    assert value(finding, "batches trained by then") == 147
+    said = [(each.kind, each.text) for each in analyse(filled(bank)).verdict.sentences[:3]]
+    assert said[2] == ("prevent", "`Bank.items`, filled in `add` (bank.py:7), keeps 21.5 GiB of tensors: clear it.")
+    assert grown(filled(dataclasses.replace(bank, mib=5_000.0))) == []
+    assert grown(dataclasses.replace(run, inside=(dataclasses.replace(told, error="ValueError"),))) == []

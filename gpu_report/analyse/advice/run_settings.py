@@ -38,7 +38,8 @@ class RunSettings:
     `workers` and `batch` are those in effect, `workers` of each rank, `batch` of all. `cores_free` are cores that
     neither other processes nor a core or two for the rest of the training take, for each rank; `workers_most` are the
     workers to which ultralytics cuts any larger number. `memory_free_mib` is the least host memory that was available,
-    and that its cgroup's limit left. `gpu_peak_mib` and `gpu_total_mib` are of the fullest GPU that it used.
+    and that its cgroup's limit left. `gpu_peak_mib` and `gpu_total_mib` are of the fullest GPU that it used,
+    the latter as far as a process may use it.
     `ready_batches` are those that each worker has loaded when an epoch begins, if it had the time.
     """
 
@@ -95,7 +96,7 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         workers_most=_workers_most(context, training),
         memory_free_mib=_memory_free_mib(context, training),
         gpu_peak_mib=None if fullest is None else peaks[fullest],
-        gpu_total_mib=None if fullest is None else context.run.gpu(fullest).memory_total_mib,
+        gpu_total_mib=None if fullest is None else _allowed_mib(context, training, fullest),
         ready_batches=whole(said.get("prefetch")) or th.READY_BATCHES,
     )
 
@@ -169,6 +170,11 @@ def _taken_by_others(context: Context, training: Training, cores: int) -> int:
 def _peak_mib(series: GpuSeries, training: Training) -> float:
     memory = series.samples["memory_used_mib"].to_numpy(dtype=float)[series.between_rows(*training.span)]
     return float(np.nanmax(memory)) if np.isfinite(memory).any() else 0.0
+
+
+def _allowed_mib(context: Context, training: Training, gpu: int) -> float | None:
+    total_mib = context.run.gpu(gpu).memory_total_mib
+    return None if total_mib is None else training.memory_fraction * total_mib
 
 
 def _extreme(context: Context, training: Training, name: str, of: Callable[[list[float]], float]) -> float | None:

@@ -81,6 +81,8 @@ USER_CODE_SHARE = 0.05  # of training time in a function of the user's own: less
 # --- memory of a GPU ---
 
 FULL_SHARE = 0.97  # of a card: what fails to be allocated asks for more than the rest, so that it never reads as full
+# Of a card (0 to 1), left as a training ran out of its memory: what a step allocates at once is seldom half of a card.
+ALLOWED_FREE = 0.5
 # ... and what is left on a card whose process has gone: its driver's, a desktop's.
 EMPTY_SHARE = 0.1
 NEAR_LIMIT_PCT = 95.0  # of what the card can hold is in use

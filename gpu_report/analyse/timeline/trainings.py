@@ -115,6 +115,11 @@ class Training:
         return self.ran_out_of_gpu_memory or self.lowered_batch is not None
 
     @property
+    def memory_fraction(self) -> float:
+        """Return which share (0 to 1) of a GPU's memory each of its processes may have: all where nothing says less."""
+        return min(self.quantity("memory_fraction") or 1.0, 1.0)
+
+    @property
     def mosaic_closes(self) -> int | None:
         """Return its first epoch without mosaic, None where there is none."""
         return mosaic_closes(self.args)

@@ -656,3 +656,14 @@ def test_a_rank_of_torchrun_says_where_in_the_job_it_is(monkeypatch):
     assert facts.of_job() == {"local_rank": 1, "node_rank": 1, "nodes": 2, "ranks": 4}
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "night-3")
     assert facts.of_job()["run_id"] == "night-3"
+
+
+@pytest.mark.parametrize(("kind", "fraction"), [("cuda", 0.2398), ("cpu", None)])
+def test_how_much_of_its_gpu_a_process_may_have(folder, monkeypatch, kind, fraction):
+    trainer = Trainer(folder)
+    trainer.device = Some(type=kind)
+    cuda = Some(get_per_process_memory_fraction=lambda _: 0.23983)
+    monkeypatch.setitem(sys.modules, "torch", Some(cuda=cuda))
+    assert facts.read(facts.TRAINING, trainer)["memory_fraction"] == fraction
+    monkeypatch.setitem(sys.modules, "torch", Some(cuda=Some()))
+    assert facts.read(facts.TRAINING, trainer).get("memory_fraction") is None

@@ -33,6 +33,8 @@ def lines(source):
         ("import torch\ntorch.backends.cudnn.allow_tf32 = False", [("tf32", 2)]),
         ("import torch\ntorch.backends.cudnn.allow_tf32 = FAST", [("tf32", 2)]),
         ("import torch\ntorch.backends.cudnn.allow_tf32 = True", []),
+        ("import torch\ntorch.cuda.set_per_process_memory_fraction(36e9 / total)", [("memory_fraction", 2)]),
+        ("from torch.cuda import set_per_process_memory_fraction as cap\ncap(0.5)", [("memory_fraction", 2)]),
         ("from torch.backends import cudnn\ncudnn.enabled: bool = False", [("cudnn_off", 2)]),
         ("import torch\ntorch.backends.cudnn.benchmark = True", [("cudnn_benchmark", 2)]),
         ("import torch\ntorch.backends.cudnn.benchmark = False", []),
@@ -77,6 +79,9 @@ def test_only_what_is_on_is_looked_for_and_nothing_costs_nothing(monkeypatch):
     ("told", "on"),
     [
         ({"amp": False, "tf32": False}, ["tf32"]),
+        ({"memory_fraction": 0.24}, ["memory_fraction"]),
+        ({"memory_fraction": 1.0}, []),
+        ({"memory_fraction": None}, []),
         ({"amp": True, "tf32": False}, []),
         ({"nccl_disabled": ["p2p"], "torch_threads": 8}, ["p2p", "threads"]),
         ({"torch_threads": 1}, []),

@@ -36,7 +36,11 @@ def _no_room(context: Context, finding: Finding, findings: Sequence[Finding], tr
         return "GPU memory is nearly full"
     if "memory-growth" in of_memory:
         return "GPU memory keeps growing"
-    return "" if _fits_twice(context, finding.gpu) else "twice as large may not fit into GPU memory"
+    return (
+        ""
+        if _fits_twice(context, finding.gpu, training.memory_fraction if training else 1.0)
+        else "twice as large may not fit into GPU memory"
+    )
 
 
 def _rest(context: Context, training: Training) -> float:
@@ -51,10 +55,10 @@ def _rest(context: Context, training: Training) -> float:
     return sum(seconds for _, seconds in later) / train_s - 1 if train_s else 0.0
 
 
-def _fits_twice(context: Context, gpu: int | None) -> bool:
-    """Tell whether a card would hold twice the memory that was in use at most; so, too, where that is not known."""
+def _fits_twice(context: Context, gpu: int | None, allowed: float) -> bool:
+    """Tell whether twice the memory that was in use at most fits a share of a card; so, too, where it is not known."""
     series = context.series_if_read(gpu)
     if series is None:
         return True
     share = context.gpu_memory(series).peak_share
-    return share is None or 2 * share <= NEAR_LIMIT_PCT / 100
+    return share is None or 2 * share <= allowed * NEAR_LIMIT_PCT / 100

@@ -134,7 +134,8 @@ class ValidationAdvice:
     def _has_room(self) -> bool:
         """Tell whether twice the memory that was in use would fit each of its GPUs."""
         mine = [self.context.gpu_memory(each) for each in self.context.series if each.gpu in self.training.gpus]
-        return all(each.peak_share is not None and 2 * each.peak_share <= th.NEAR_LIMIT_PCT / 100 for each in mine)
+        most = self.training.memory_fraction * th.NEAR_LIMIT_PCT / 100
+        return all(each.peak_share is not None and 2 * each.peak_share <= most for each in mine)
 
 
 def last_epoch_only(training: Training, validation_s: float, epoch_s: float) -> Iterator[Advice]:

@@ -17,6 +17,7 @@ from gpu_report.analyse.rules.training_end.full_gpu_memory import full_gpu_at_ex
 from gpu_report.analyse.rules.training_end.hang import Hang, find_endless_wait, find_hang
 from gpu_report.analyse.rules.training_end.last_stacks import with_last_stacks
 from gpu_report.analyse.rules.training_end.log_after_training import log_after_training
+from gpu_report.analyse.rules.training_end.memory_allowance import memory_allowance
 from gpu_report.analyse.rules.training_end.oom_kill import KILLED, OomKill, host_memory, memory_was_full, oom_kill
 from gpu_report.analyse.rules.training_end.oom_owner import (
     MemoryOwner,
@@ -69,7 +70,7 @@ def _reported_crash(context: Context, training: RankGroup, culprit: InsideRun) -
     first = "" if before is None else f"{before.how} {before.where} for {length(before.seconds)}, then "
     found = replace(
         found,
-        summary=f"The training {first}{exception_summary(culprit)}{where}",
+        summary=f"The training {first}{exception_summary(culprit)}{found.summary}{where}",
         names_epoch=before is not None and before.names_epoch,
         epoch=training.epoch,
         phase=training.phase.name,
@@ -99,14 +100,28 @@ def _with_oom(context: Context, found: Finding, oom: OomKill, owner: MemoryOwner
 
 
 def _crash(context: Context, run: InsideRun) -> Finding:
-    """Return the finding of a training that an exception ended, whose summary is still to be made."""
+    """Return the finding of a training that an exception ended, of whose summary only the end is made."""
     end_s = run.phases[-1].end_t_s if run.phases else context.run.duration_s
     ended = _finding(context, end_s, "", exception_cause(run))
-    held = held_at_the_end(context, end_s) if exception_kind(run) == "gpu memory" else ()
     advice = exception_advice(run, _args(context, end_s), gpu_failed=_gpu_failed(context, end_s))
+    if exception_kind(run) == "gpu memory":
+        return _without_gpu_memory(context, run, replace(ended, advice=advice))
     rise_mib = risen_mib(context, end_s) if run.raised.loader_worker == KILLED else None
     advice = advice if rise_mib is None else (kept_advice(rise_mib),)
-    return replace(ended, evidence=(*ended.evidence, *held), advice=advice)
+    return replace(ended, advice=advice)
+
+
+def _without_gpu_memory(context: Context, run: InsideRun, ended: Finding) -> Finding:
+    """Return the finding of a training that ran out of GPU memory with whose it was, and what the process may have."""
+    held, allowed = held_at_the_end(context, ended.end_t_s), memory_allowance(context, run, ended.end_t_s)
+    if allowed is None:
+        return replace(ended, evidence=(*ended.evidence, *held))
+    return replace(
+        ended,
+        summary=allowed.words,
+        evidence=(*ended.evidence, *held, *allowed.evidence),
+        advice=(*ended.advice, allowed.advice),
+    )
 
 
 def _gpu_failed(context: Context, end_s: float) -> bool:

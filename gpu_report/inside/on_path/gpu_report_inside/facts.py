@@ -120,6 +120,7 @@ TRAINING: Mapping[str, Reader] = {
     "gpus_hidden": lambda _: os.environ["CUDA_VISIBLE_DEVICES"].strip() in {"", "-1"},
     "gpu_uuid": lambda t: _gpu_uuid(t.device),
     "compute_capability": lambda t: _capability(t.device),
+    "memory_fraction": lambda t: _memory_fraction(t.device),
 }
 # The ways between GPUs of one machine that NCCL may be told not to take.
 NCCL_WAYS: Mapping[str, str] = {"p2p": "NCCL_P2P_DISABLE", "shm": "NCCL_SHM_DISABLE"}
@@ -329,6 +330,13 @@ def _gpu_uuid(device: Any) -> str | None:
     if device.type != "cuda":
         return None
     return "GPU-" + str(sys.modules["torch"].cuda.get_device_properties(device).uuid)
+
+
+def _memory_fraction(device: Any) -> float | None:
+    """Return which share of a GPU's memory this process may have, 1 without a limit (torch from some 2.8 on)."""
+    if device.type != "cuda":
+        return None
+    return round(float(sys.modules["torch"].cuda.get_per_process_memory_fraction(device)), 4)
 
 
 def _capability(device: Any) -> float | None:

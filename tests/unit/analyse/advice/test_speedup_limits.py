@@ -837,3 +837,9 @@ def test_a_batch_that_yolo_lowered_for_want_of_memory_is_not_raised_again():
     found = analyse(run)
     advised = [each for f in found.findings if f.rule == "starved" for each in f.advice]
     assert [one for each in advised for one in each.settings if one.argument == "batch"] == []
+
+
+def test_a_larger_batch_has_to_fit_what_the_process_may_have():
+    run = launch_bound_run(batch=32, peak_mib=15_000.0)
+    assert changes(run) == {"batch": "64"}
+    assert changes(launch_bound_run(batch=32, peak_mib=15_000.0, memory_fraction=0.24)) == {}

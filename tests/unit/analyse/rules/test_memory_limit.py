@@ -13,7 +13,7 @@ from gpu_report.analyse.rules.memory_limit import near_limit
 from gpu_report.analyse.rules.thresholds import NEAR_LIMIT_PCT
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.load import load_run
-from gpu_report.model import InsideRun, Options, Phase
+from gpu_report.model import InsideRun, Options, Phase, SettingLocation
 
 NAN = float("nan")
 SECONDS = 120
@@ -125,6 +125,22 @@ def test_out_of_memory_tells_who_held_it_and_what_it_last_grew_by():
         ("its largest increase in the last minute", 78.1),
         ("that long before the end", 5.0),
     ]
+
+
+def test_out_of_memory_on_a_card_that_was_mostly_free_is_a_limit_of_the_process():
+    """`set_per_process_memory_fraction(0.24)` of an H200: CUDA was out of memory with 106 of 140 GiB free."""
+    run = ran_out([(34_000, 110)], OWN)
+    (finding,) = found(run, "run-ended")
+    assert finding.summary == "The training ran out of GPU memory with 106.6 GiB of 139.8 GiB free"
+    assert [each.text for each in finding.advice][1].startswith("Or look for what limits this process")
+    capped = dataclasses.replace(run.inside[0], settings={"memory_fraction": 0.24})
+    capped = dataclasses.replace(capped, setting_locations=(SettingLocation("memory_fraction", "/a/plankton.py", 13),))
+    (finding,) = found(dataclasses.replace(run, inside=(capped,)), "run-ended")
+    assert finding.summary.endswith(": its process may have 33.6 GiB of 139.8 GiB (plankton.py:13)")
+    assert facts(finding)["memory that the process may have (memory_fraction)"] == pytest.approx(33.55, abs=0.1)
+    assert finding.advice[1].text.endswith("`torch.cuda.set_per_process_memory_fraction` (plankton.py:13)")
+    (full,) = found(ran_out([(141_000, 110)], OWN), "run-ended")
+    assert (full.summary, len(full.advice)) == ("The training ran out of GPU memory", 1)
 
 
 def test_out_of_memory_beside_another_process_names_it():

@@ -19,13 +19,12 @@ if TYPE_CHECKING:
 
 MOST_LOOKS = 3
 SECOND = 2
-LONGEST_LOOK_S = (
-    0.3  # of CPU, several times what it takes on a server; the call of the collector that is going on then is finished
-)
-LAST_LOOK_S = 1.0  # where memory ran out: no step waits for it, and with many labels on a slow host 0.4 s are too few
+# Of CPU; the call of the collector that is going on then is finished. With 2,400 labels a look took 0.4 s on an H200
+# (2026-11-28), with 30,000 on a slow host more. After 0.3 s those steps had been held up, and nothing had a name.
+LONGEST_LOOK_S = 1.0
 # The report calls 4 % and 256 MiB growth (analyse/signals/thresholds.py): two looks lie within that.
 LEAST_SHARE, LEAST_MIB = 0.02, 128.0
-LEAST_SHARE_OF_CARD = 0.05  # within an epoch, where a look holds up a step: so much of the card has to be taken
+LEAST_SHARE_OF_CARD = 0.05  # within an epoch, where a look holds up a step: so much of what it may have is taken
 BYTES_SHARE = 0.3  # of the growth; new tensors with fewer bytes do not explain it (the report asks for as much)
 MIB = 2**20
 
@@ -62,17 +61,17 @@ class MemoryWatch:
 
     @_kept_to_itself
     def within_epoch(self, epoch: int) -> None:
-        """Look where a share of the card was taken since: an epoch may be too long to wait for its end."""
-        allocated, card = allocated_mib(), card_mib()
-        if allocated is not None and card:
-            self._compare("batch", allocated, LEAST_SHARE_OF_CARD * card, epoch)
+        """Look where a share of what it may have was taken since: an epoch may be too long to wait for its end."""
+        allocated, most = allocated_mib(), allowed_mib()
+        if allocated is not None and most:
+            self._compare("batch", allocated, LEAST_SHARE_OF_CARD * most, epoch)
 
     @_kept_to_itself
     def ran_out(self, epoch: int) -> None:
         """Look once more where CUDA was out of memory, and what took it has no name yet."""
         allocated = allocated_mib()
         if allocated is not None and self._looks and not self._named:
-            self._look(allocated, None, epoch, LAST_LOOK_S)
+            self._look(allocated, None, epoch)
 
     def _compare(self, moment: str, allocated: float, enough: float, epoch: int) -> None:
         least = self._least.get(moment)
@@ -80,14 +79,14 @@ class MemoryWatch:
             self._least[moment] = allocated
         elif allocated - least >= enough and self._looks < MOST_LOOKS:
             self._least = {moment: allocated}  # what comes from now on counts, at the other moment, too
-            self._look(allocated, allocated - least, epoch, LONGEST_LOOK_S)
+            self._look(allocated, allocated - least, epoch)
 
-    def _look(self, allocated: float, grown: float | None, epoch: int, longest_s: float) -> None:
+    def _look(self, allocated: float, grown: float | None, epoch: int) -> None:
         """Compare with the looks before; from the third on what came between two of them and is still there counts."""
         began, began_s = time.thread_time(), time.monotonic()
         self._looks += 1
         enough_mib, survived = BYTES_SHARE * (grown or 0.0), self._looks > SECOND
-        tensors, found = holders.look(self._kept, began + longest_s, enough_mib, survived=survived)
+        tensors, found = holders.look(self._kept, began + LONGEST_LOOK_S, enough_mib, survived=survived)
         if self._looks > 1:
             took_ms = round(1000 * (time.monotonic() - began_s), 1)
             cpu_ms = round(1000 * (time.thread_time() - began), 1)
@@ -112,10 +111,14 @@ def allocated_mib() -> float | None:
     return None if cuda is None else cuda.memory_allocated() / MIB
 
 
-def card_mib() -> float | None:
-    """Return how much memory the GPU has, in MiB, as torch has known since its start; None without CUDA."""
+def allowed_mib() -> float | None:
+    """Return how much memory of its GPU this process may have, in MiB, by what torch knows; None without CUDA."""
     cuda = _cuda()
-    return None if cuda is None else cuda.get_device_properties(cuda.current_device()).total_memory / MIB
+    if cuda is None:
+        return None
+    device = cuda.current_device()
+    ask = getattr(cuda, "get_per_process_memory_fraction", None)  # of newer versions
+    return float(cuda.get_device_properties(device).total_memory / MIB * (ask(device) if ask else 1.0))
 
 
 def _cuda() -> Any:

@@ -58,6 +58,9 @@ PATTERNS: Mapping[str, SettingPattern] = {
     "profile_function": SettingPattern(calls=("sys.setprofile", "threading.setprofile", "cProfile.Profile")),
     "tracemalloc": SettingPattern(calls=("tracemalloc.start",)),
     "frequent_gc": SettingPattern(calls=("gc.set_threshold",)),
+    "memory_fraction": SettingPattern(
+        calls=("cuda.set_per_process_memory_fraction", "memory.set_per_process_memory_fraction")
+    ),
     "sync_bn": SettingPattern(calls=("SyncBatchNorm.convert_sync_batchnorm",)),
     "affinity": SettingPattern(calls=("os.sched_setaffinity", "Process.cpu_affinity")),
     "threads": SettingPattern(calls=("torch.set_num_threads",), variable="OMP_NUM_THREADS"),
@@ -76,6 +79,7 @@ def switched_on(told: Mapping[str, Any]) -> list[str]:
         *(["tf32"] if in_32_bits else []),
         *(["sync_bn"] if told.get("synced_norms") else []),
         *(["threads"] if threads > 1 else []),
+        *(["memory_fraction"] if (told.get("memory_fraction") or 1) < 1 else []),
         *_affinity(),
     ]
 

@@ -112,6 +112,12 @@ class _Read:
         }
 
 
+def _after_trainings(timeline: Timeline) -> list[Span]:
+    """Return when a run that trains predicts or exports: whatever a GPU does then is no training that fell."""
+    others = [phase.span for phase in timeline.phases if phase.name in {"predict", "export"}]
+    return others if timeline.trainings else []
+
+
 def _train_spans(timeline: Timeline) -> Spans:
     return as_array([phase.span for phase in timeline.phases if phase.name == "train"])
 
@@ -119,7 +125,7 @@ def _train_spans(timeline: Timeline) -> Spans:
 def _read(run: Run, series: tuple[GpuSeries, ...], timeline: Timeline) -> _Read:
     """Return the readings of a run, sorted: those of a training, of what lies between its ends, of waits."""
     trainings, activity = timeline.trainings, timeline.activity
-    unusual = [*final_evaluations(timeline.phases, timeline.epoch_ends), *_profiled(run)]
+    unusual = [*final_evaluations(timeline.phases, timeline.epoch_ends), *_profiled(run), *_after_trainings(timeline)]
     usable = tuple(activity.usable(t) & outside(t, [*unusual, *unused_intervals(trainings, t.gpu)]) for t in series)
     # in a validation ranks wait for the one that validates: in one that takes far too long, for what holds it up
     apart = as_array([*timeline.too_coarse, *usual_validations(timeline.phases, timeline.epoch_ends)])

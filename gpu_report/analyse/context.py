@@ -230,10 +230,14 @@ class Context:
 
     def worked(self, span: Span) -> bool | None:
         """Tell whether a GPU of the run was used in a tenth of a stretch; None where none was read."""
+        used_s = self.used_s(span)
+        return None if used_s is None else used_s >= USED_SHARE * (span[1] - span[0])
+
+    def used_s(self, span: Span) -> float | None:
+        """Return for how long (s) the GPU that was used most was so in a stretch; None where none was read."""
         parts = [(series, series.between(*span)) for series in self.used_series]
         read = [(s.weight_s[part], s.util_pct[part]) for s, part in parts if part.stop > part.start]
-        used_s = [float(weight_s[util_pct >= USED_PCT].sum()) for weight_s, util_pct in read]
-        return max(used_s) >= USED_SHARE * (span[1] - span[0]) if used_s else None
+        return max((float(weight_s[util_pct >= USED_PCT].sum()) for weight_s, util_pct in read), default=None)
 
     def phase_at(self, t_s: float) -> Phase | None:
         """Return the phase that a moment lies in, None where it is not known."""

@@ -8,11 +8,14 @@ _GAPS = "short gaps"  # a row of the ledger
 _STOPPED = "find who paused the training: Ctrl-Z in its terminal, `kill -STOP`, a scheduler that suspends jobs."
 _RECORD = "record the next training with `gpu-report record -- COMMAND`: it shows what YOLO did at every second."
 
-# What helps against a function of the user's that is called in each step, or for each image, by what the GPU waits for.
+# What helps against a function of the user's that is called in each step, for each image or after the training, by what
+# the GPU waits for.
 _OWN_STEPS = {
     "main-process": "Call {it} less often, or let another process do it.",
     "trainer-blocked": "Call {it} less often, or let a background thread wait instead.",
     "input-cpu": "Do the work of {it} once before the training, and store the results.",
+    "idle": "Do the work of {it} in a command of its own once this one has freed the GPU, or in several processes. "
+    "If it writes files, compress them less.",
 }
 
 # Recorded with its command, and yet nothing came from inside it.

@@ -27,6 +27,12 @@ def served_models(context: Context) -> tuple[ServedModel, ...]:
     return tuple(sorted(served, key=lambda each: -each.images))
 
 
+def judged_models(context: Context) -> tuple[ServedModel, ...]:
+    """Return those whose calls are judged: what a process calls before or after its training is no service."""
+    trained = {run.pid for run in context.run.inside if run.task == "train"}
+    return tuple(served for served in context.cached(served_models) if served.calls.pid not in trained)
+
+
 def is_inference(context: Context) -> bool:
     """Tell whether models were called and nothing trained in this run."""
     trained = any(run.task == "train" for run in context.run.inside) or context.run.yolo_runs

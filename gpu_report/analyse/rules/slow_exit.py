@@ -1,4 +1,4 @@
-"""Rule: a command that goes on for long after its training had finished, while its GPUs have nothing to do."""
+"""Rule: a command that goes on for long after its training had finished, while its GPUs have little to do."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,19 +23,19 @@ WAITS_FOR_THREADS = ("threading.py", "_shutdown")
 def slow_exits(context: Context) -> list[Finding]:
     """Report what comes between the last thing that a training reported and the end of its command.
 
-    As of a start-up, SLOW_START_S or more and SLOW_START_SHARE of the training count. It is a note: a script may have
-    more to do than to train. A command that ends without having finished its training is looked at elsewhere.
+    SLOW_EXIT_S or more, and SLOW_START_SHARE of the training, count that no GPU of the run was used in: what calls a
+    model now and then is part of it. It is a note: a script may have more to do than to train. A command that ends
+    without having finished its training is looked at elsewhere.
     """
     last = max(context.rank_groups, key=lambda group: group.end_t_s, default=None)
     if last is None or not last.is_good:
         return []
-    begun_s = max(process.phases[-1].end_t_s for process in context.run.inside if process.phases)
+    begun_s = max(rank.phases[-1].end_t_s for group in context.rank_groups for rank in group.ranks)
     ended = [e.t_s for e in context.run.events if e.kind == "command_ended" and e.t_s > begun_s]
-    took_s = min(ended, default=begun_s) - begun_s
-    if took_s < max(th.SLOW_START_S, th.SLOW_START_SHARE * (last.end_t_s - last.start_t_s)):
-        return []
-    span = (begun_s, begun_s + took_s)
-    return [_finding(context, last, span)] if context.worked(span) is False else []
+    span = (begun_s, min(ended, default=begun_s))
+    used_s = context.used_s(span)
+    least_s = max(th.SLOW_EXIT_S, th.SLOW_START_SHARE * (last.end_t_s - last.start_t_s))
+    return [] if used_s is None or span[1] - span[0] - used_s < least_s else [_finding(context, last, span)]
 
 
 def _finding(context: Context, training: RankGroup, span: Span) -> Finding:

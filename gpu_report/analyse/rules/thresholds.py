@@ -66,6 +66,7 @@ SLOW_START_SHARE = 0.05  # of the training so far: to win less is not worth a ch
 # Of a core, of the process that checks images: with files at hand its eight threads fill one; a mount that answers in
 # 70 ms left 6 % (H200).
 SCAN_WAITS_PCT = 50.0
+SLOW_EXIT_S = 7.5  # of the end of a command: 1.3 to 3.7 s of 70 trainings that had nothing more to do (H100, H200)
 SLOW_EXIT_LINE_SHARE = 0.1  # of the time after the training: a line of less is passing by
 
 # --- low utilisation ---

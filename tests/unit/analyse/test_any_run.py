@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.any_run import any_options, any_run
+from support.samples import ALL_NAMES, analysis_of
 
 from gpu_report.analyse import analyse
 from gpu_report.model import Analysis
@@ -26,6 +27,20 @@ def numbers(analysis: Analysis) -> list[float]:
     return [*spans, *(fact.value for fact in facts if fact.value is not None)]
 
 
+def left_out(analysis: Analysis) -> list[str]:
+    """Return the warnings that a verdict which begins with nothing to change does not report."""
+    sentences = analysis.verdict.sentences
+    if not sentences or sentences[0].kind not in {"work", "nothing"}:
+        return []
+    warnings = [f for f in analysis.findings if f.severity != "info" and not f.expected]
+    return [finding.summary for finding in warnings if finding.id not in analysis.verdict.findings]
+
+
+@pytest.mark.parametrize("name", ALL_NAMES)
+def test_no_warning_is_missing_where_a_verdict_finds_nothing_to_change(name):
+    assert left_out(analysis_of(name)) == []
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @example(40784146)  # a GPU that only others used is lost
@@ -37,6 +52,7 @@ def test_an_analysis_never_fails_and_what_it_says_holds_together(seed):
     assert all(math.isfinite(number) for number in numbers(analysis))
     assert all(finding.start_t_s <= finding.end_t_s for finding in analysis.findings)
     assert len({finding.id for finding in analysis.findings}) == len(analysis.findings)
+    assert left_out(analysis) == []
     assert " nan " not in f" {analysis.verdict.text} "
     ours = max(sum(not gpu.of_others for gpu in analysis.gpus), 1)
     assert sum(row.gpu_seconds for row in analysis.ledger) == pytest.approx(run.duration_s * ours, abs=1e-3)

@@ -33,6 +33,7 @@ from gpu_report.analyse.results.verdict.not_measured import (
     would_show_drops,
 )
 from gpu_report.analyse.results.verdict.rest import is_mostly_known, rest_of_training
+from gpu_report.analyse.results.verdict.unsaid import unsaid
 from gpu_report.analyse.results.verdict.what_happened import (
     drops_together,
     has_problems,
@@ -125,9 +126,16 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     if is_inference(context):
         of_calls = _of_inference(context, findings, merged)
         return Verdict((*opening.first, *of_calls, *opening.faults, *_not_measured(known)))
-    sentences = (*_what_to_change(known, opening), *_what_happened(known, opening), *_what_it_cost(known, opening))
+    sentences = _sentences(known, opening)
+    if opening.lead is None and not opening.first and (left := unsaid(findings, sentences)):
+        opening = replace(opening, found=left)
+        sentences = _sentences(known, opening)
     busy_pct = trained[0] if trained and is_judged(trained, findings) else None
     return Verdict(sentences, busy_pct, healthy_steady_pct(context, findings) is not None, opening.order)
+
+
+def _sentences(known: _Known, opening: _Opening) -> tuple[Sentence, ...]:
+    return (*_what_to_change(known, opening), *_what_happened(known, opening), *_what_it_cost(known, opening))
 
 
 def _opening(known: _Known) -> _Opening:
@@ -224,13 +232,17 @@ def _what_it_cost(known: _Known, opening: _Opening) -> Iterator[Sentence]:
     yield from cost_of_run(context, findings, known.ledger)
 
 
-def _of_inference(context: Context, findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> Iterator[Sentence]:
-    """Yield what calls of models come to, and what happened beside them."""
+def _of_inference(context: Context, findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> list[Sentence]:
+    """Return what calls of models come to, and what happened beside them."""
     said = leading(findings)
-    yield from inference_sentences(context, findings)
-    yield from setup_problem(findings)
-    yield from other_findings([finding for finding in findings if finding.id not in said], merged)
-    yield from throttled(findings)
+    sentences = [
+        *inference_sentences(context, findings),
+        *setup_problem(findings),
+        *other_findings([finding for finding in findings if finding.id not in said], merged),
+        *throttled(findings),
+    ]
+    left = [] if said else unsaid(findings, sentences)
+    return [*(each.sentence for each in left), *sentences[1:]] if left else sentences  # not: nothing to fix
 
 
 def _is_vague(lead: Lead) -> bool:

@@ -149,7 +149,8 @@ def _how_busy(  # noqa: PLR0913 - what it is judged by
         yield from _no_larger_batch(context, findings)
         return
     after = "" if ends else _after(context, util, findings, why)
-    yield Sentence("work", f"{busy}{after}.", () if why.cause else why.findings)
+    about = () if why.cause else why.findings or tuple(each.id for each in _unknown(findings))
+    yield Sentence("work", f"{busy}{after}.", about)
     still = context.cached(_still_share) if unseen and judged and util >= HEALTHY_PCT else 0.0
     if still >= th.STILL_SHARE:
         who = "They" if len(context.activity.used_gpus) > 1 else "It"

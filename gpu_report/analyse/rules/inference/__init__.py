@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules.inference.between_calls import rare_calls, reloaded_models, time_between_calls
 from gpu_report.analyse.rules.inference.call_parts import slow_postprocessing, slow_preprocessing
 from gpu_report.analyse.rules.inference.devices import on_the_cpu, pytorch_on_the_cpu, several_processes
@@ -37,4 +37,4 @@ RULES: tuple[Rule, ...] = (
 
 def inference_findings(context: Context) -> list[Finding]:
     """Return what is to be said about calls, nothing where no model was called."""
-    return [finding for rule in RULES for finding in rule(context)] if context.cached(served_models) else []
+    return [finding for rule in RULES for finding in rule(context)] if context.cached(judged_models) else []

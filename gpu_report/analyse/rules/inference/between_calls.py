@@ -8,7 +8,7 @@ from gpu_report.analyse.causes.confidence import CERTAIN, SUPPORTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
-from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate, severity
 from gpu_report.model import Advice, Cause, Finding, GapPart, ServedModel
@@ -41,7 +41,7 @@ def time_between_calls(context: Context) -> list[Finding]:
     """Report what takes PART_SHARE of a model's time or more between its calls, other than waiting for them."""
     return [
         _between(context, served, part)
-        for served in context.cached(served_models)
+        for served in context.cached(judged_models)
         for part in served.gap_parts
         if part.kind in GAPS and part.seconds >= th.PART_SHARE * active_s(served)
     ]
@@ -96,7 +96,7 @@ def _named(part: GapPart) -> str:
 def reloaded_models(context: Context) -> list[Finding]:
     """Report a process that makes a model object for nearly each call."""
     found = []
-    for served in context.cached(served_models):
+    for served in context.cached(judged_models):
         calls, made = len(served.calls.start_s), served.calls.predictors or 0
         if made >= th.RELOADED_CALLS and made >= th.RELOADED_SHARE * calls:
             found.append(_reloaded(context, served, made, calls))
@@ -125,7 +125,7 @@ def _reloaded(context: Context, served: ServedModel, made: int, calls: int) -> F
 def rare_calls(context: Context) -> list[Finding]:
     """Note each model that waited for calls most of the time: that its GPU was idle then is no fault."""
     found = []
-    for served in context.cached(served_models):
+    for served in context.cached(judged_models):
         length_s = served.end_s - served.start_s
         if length_s > 0 and active_s(served) < th.RARE_CALLS_SHARE * length_s:
             found.append(_rare(context, served, 1 - active_s(served) / length_s))

@@ -8,7 +8,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.gaps import lines_within, noted_thread
-from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, severity
 from gpu_report.model import Advice, Cause, CodeLocation, Finding, ServedModel
@@ -31,7 +31,7 @@ def slow_preprocessing(context: Context) -> list[Finding]:
     advice = on_gpu if context.run.gpus else Advice(RESIZE_ON_CPU, short=RESIZE_ON_CPU_SHORT)
     return [
         _finding(context, served, "slow-preprocessing", "preprocess", (advice,))
-        for served in context.cached(served_models)
+        for served in context.cached(judged_models)
         if _share(served, served.parts.preprocess_ms) >= th.PART_SHARE
     ]
 
@@ -40,7 +40,7 @@ def slow_postprocessing(context: Context) -> list[Finding]:
     """Report a model whose post-processing takes PART_SHARE of its calls or more."""
     return [
         _finding(context, served, "slow-postprocessing", "postprocess", _fewer_boxes(served))
-        for served in context.cached(served_models)
+        for served in context.cached(judged_models)
         if _share(served, served.parts.postprocess_ms) >= th.PART_SHARE
     ]
 

@@ -7,7 +7,7 @@ from shlex import quote
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
-from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules.inference.words import active_s, model_name, of_calls, severity
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Advice, Evidence, Finding, ServedModel, asked_for_cpu, fell_back_to_cpu
@@ -30,7 +30,7 @@ def on_the_cpu(context: Context) -> list[Finding]:
     It is a note where that was asked for, and inference is not the largest part of a call or takes little time.
     """
     is_there = bool(context.run.gpus)
-    models = [each for each in context.cached(served_models) if _is_on_cpu(each)]
+    models = [each for each in context.cached(judged_models) if _is_on_cpu(each)]
     alike: dict[tuple[bool, bool], list[ServedModel]] = {}
     for each in models:
         if is_there or _asked_for_gpu(each):
@@ -101,7 +101,7 @@ def _largest_part_s(served: ServedModel) -> float:
 
 def pytorch_on_the_cpu(context: Context) -> list[Finding]:
     """Report models that PyTorch runs on the CPU of a machine without a GPU, where that takes most of their time."""
-    models = () if context.run.gpus else context.cached(served_models)
+    models = () if context.run.gpus else context.cached(judged_models)
     mine = sorted(filter(_is_in_pytorch, models), key=_largest_part_s, reverse=True)
     return [_in_pytorch(context, mine)] if mine else []
 
@@ -142,7 +142,7 @@ def _to_have_a_gpu(context: Context, served: ServedModel) -> Iterator[Advice]:
 def several_processes(context: Context) -> list[Finding]:
     """Note each GPU on which several processes have a model and call it in the same time."""
     by_gpu: dict[int, list[ServedModel]] = defaultdict(list)
-    for served in context.cached(served_models):
+    for served in context.cached(judged_models):
         if served.calls.gpu is not None:
             by_gpu[served.calls.gpu].append(served)
     return [_several(context, gpu, mine) for gpu, mine in sorted(by_gpu.items()) if _overlap(mine)]

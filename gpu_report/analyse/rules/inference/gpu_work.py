@@ -7,7 +7,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference import thresholds as calls_th
 from gpu_report.analyse.inference.call_time import MS, seconds_of
-from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, rate, severity
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
@@ -27,7 +27,7 @@ def small_calls(context: Context) -> list[Finding]:
     shared = {other.gpu for other in context.used_by_others}
     found = []
     for series in context.series:
-        mine = [each for each in context.cached(served_models) if each.calls.gpu == series.gpu]
+        mine = [each for each in context.cached(judged_models) if each.calls.gpu == series.gpu]
         if mine and series.gpu not in shared and len(series.t_s):
             found += _small(context, series, mine)
     return found
@@ -116,7 +116,7 @@ def _faster_launch(mine: list[ServedModel]) -> tuple[Advice, ...]:
 
 def full_precision(context: Context) -> list[Finding]:
     """Report models whose inference is the GPU's own work of GPU_BOUND or more, in 32 bits."""
-    return [_full(context, served) for served in context.cached(served_models) if _is_full(served)]
+    return [_full(context, served) for served in context.cached(judged_models) if _is_full(served)]
 
 
 def _is_full(served: ServedModel) -> bool:

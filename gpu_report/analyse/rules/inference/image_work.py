@@ -7,7 +7,7 @@ from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
-from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, severity
 from gpu_report.model import Advice, Cause, Finding, ServedModel
@@ -36,7 +36,7 @@ def augmented_calls(context: Context) -> list[Finding]:
             f"`augment=True` runs the model on three sizes of each image ({of_calls(served)})",
             _Change("augmented-calls", "augment", "True", "False", 1 - 1 / AUGMENTED_PIXELS),
         )
-        for served in context.cached(served_models)
+        for served in context.cached(judged_models)
         if _is_augmented(served) and _is_large(served)
     ]
 
@@ -49,7 +49,7 @@ def _is_augmented(served: ServedModel) -> bool:
 
 def enlarged_images(context: Context) -> list[Finding]:
     """Report models whose `imgsz` is ENLARGED_FROM times the largest image or more: each is enlarged to it."""
-    return [found for served in context.cached(served_models) if (found := _enlarged(context, served)) is not None]
+    return [found for served in context.cached(judged_models) if (found := _enlarged(context, served)) is not None]
 
 
 def _enlarged(context: Context, served: ServedModel) -> Finding | None:

@@ -8,7 +8,7 @@ import numpy as np
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
-from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.growth_fit import fit_growth
@@ -37,7 +37,7 @@ def growing_memory_of_calls(context: Context) -> list[Finding]:
 
     Of the host it is the memory of the processes that call; in recordings without it, that of all programs.
     """
-    served = context.cached(served_models)
+    served = context.cached(judged_models)
     if any(run.task == "train" for run in context.run.inside):
         return []  # growth over epochs is another rule's
     gpus = sorted({each.calls.gpu for each in served if each.calls.gpu is not None})

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
-from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import ms, of_calls
 from gpu_report.model import Advice, CallGroup, Finding, ServedModel
@@ -16,7 +16,7 @@ LOCK_CLOCKS = "An administrator may hold the clocks: `nvidia-smi --lock-gpu-cloc
 def slow_after_pauses(context: Context) -> list[Finding]:
     """Report each model whose median is SLOWER_AFTER_PAUSE times as long after its longest pauses as back to back."""
     found = []
-    for served in context.cached(served_models):
+    for served in context.cached(judged_models):
         groups = served.groups_by("gap")
         if groups and _is_slower(groups[-1], groups[0]):
             found.append(_finding(context, served, groups[-1], groups[0]))

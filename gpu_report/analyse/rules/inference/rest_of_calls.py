@@ -11,7 +11,7 @@ from gpu_report.analyse.inference.call_kinds import CallKind, lines_in_calls
 from gpu_report.analyse.inference.call_time import MS, call_spans, seconds_of
 from gpu_report.analyse.inference.gap_kinds import is_in_call
 from gpu_report.analyse.inference.gaps import noted_thread, seconds_by_stack
-from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, severity
 from gpu_report.model import Advice, Cause, CodeLocation, Finding, Frame, ServedModel
@@ -45,7 +45,7 @@ ROWS: Mapping[CallKind, _Row] = {
 
 def rest_of_calls(context: Context) -> list[Finding]:
     """Report what takes PART_SHARE of a model's time or more within its calls, as stack notes say."""
-    return [finding for served in context.cached(served_models) for finding in _of_model(context, served)]
+    return [finding for served in context.cached(judged_models) for finding in _of_model(context, served)]
 
 
 def _of_model(context: Context, served: ServedModel) -> list[Finding]:
@@ -66,7 +66,7 @@ def _of_model(context: Context, served: ServedModel) -> list[Finding]:
 
 def _is_alone(context: Context, served: ServedModel) -> bool:
     """Tell whether a model is the only one of its process: of several nobody can say whose calls a note is of."""
-    return sum(each.calls.pid == served.calls.pid for each in context.cached(served_models)) == 1
+    return sum(each.calls.pid == served.calls.pid for each in context.cached(judged_models)) == 1
 
 
 def _finding(

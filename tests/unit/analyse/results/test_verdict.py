@@ -57,6 +57,13 @@ def test_a_run_that_nothing_mars_is_called_healthy():
     assert analyse(trained()).verdict.text == FINE
 
 
+def test_a_warning_that_no_sentence_is_about_leads():
+    left = RecordedEvent(119.0, "left_behind", None, {"pids": [7], "gpus": [0]})
+    said = analyse(dataclasses.replace(trained(), events=(left,))).verdict.text
+    assert said.startswith("Stop what still runs on GPU 0 (`ps -p 7` shows it): 1 process (pid 7) kept running")
+    assert "Nothing to fix" not in said
+
+
 @pytest.mark.parametrize(
     ("run", "verdict"),
     [

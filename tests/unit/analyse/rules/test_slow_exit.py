@@ -3,11 +3,13 @@
 import dataclasses
 
 import pytest
+from support.calls import make_calls
 from support.runs import make_run
 from support.stacks import LOG, TRAINER, process
 
 from gpu_report.analyse import analyse
 from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, RecordedEvent, ThreadStacks
+from gpu_report.render.what_to_change import listed_changes
 
 SHUTDOWN = Frame("/usr/lib/python3.12/threading.py", 1622, "_shutdown", "acquire")
 MAIN = Frame("/home/me/train.py", 90, "summarise")
@@ -24,7 +26,8 @@ def finished(after_s, *, util_after=0.0, ended="finished", stacks=(), told=True)
     epochs = (InsideEpoch(1, 1, STARTUP_S, OVER_S, 4000, 100, 0.0, 0.0, 0.0),)
     events = [RecordedEvent(0.0, "command_started", None, {"pid": 1})]
     events += [RecordedEvent(OVER_S + after_s, "command_ended", None, {"code": 0})] if told else []
-    util = [0.0] * round(STARTUP_S) + [90.0] * round(TRAINED_S) + [util_after] * round(after_s + 2)
+    after = util_after if isinstance(util_after, list) else [util_after] * round(after_s + 2)
+    util = [0.0] * round(STARTUP_S) + [90.0] * round(TRAINED_S) + after
     inside = InsideRun(1, 0, 1, "train", {}, phases, epochs, ended)
     return dataclasses.replace(make_run(util, events=events), inside=(inside,), stacks=tuple(stacks))
 
@@ -66,10 +69,27 @@ def test_without_lines_it_is_found_all_the_same():
     assert analyse(run).verdict.sentences[0].text.startswith("Find what runs after the training")
 
 
+def test_calls_of_a_model_after_a_training_are_its_end_and_no_service():
+    calls = make_calls(12, gap_ms=900.0, start_s=OVER_S, pid=1)
+    pages = (Frame("/home/me/pages.py", 18, "write_pages"), TRAINER)
+    run = finished(12.0, util_after=1.0, stacks=(process((0, OVER_S, (TRAINER,)), (OVER_S, OVER_S + 11, pages)),))
+    predicts = InsideRun(1, 0, 1, "predict", {}, (Phase("predict", None, OVER_S, OVER_S + 11, "callbacks"),), ())
+    analysis = analyse(dataclasses.replace(run, inside=(*run.inside, predicts), calls=(calls,)))
+    assert [finding.rule for finding in analysis.findings] == ["slow-exit"]
+    assert analysis.verdict.sentences[0].text.startswith("Look at `write_pages` (pages.py:18): the command took 12 s")
+    assert listed_changes(analysis)[0].text.endswith("compress them less.")
+
+
+def test_what_a_gpu_worked_for_is_taken_off():
+    assert slow(finished(30.0, util_after=[40.0] * 24 + [0.0] * 8)) == []
+    (finding,) = slow(finished(30.0, util_after=[40.0] * 8 + [0.0] * 24))
+    assert finding.duration_s == 30.0
+
+
 @pytest.mark.parametrize(
     "run",
     [
-        finished(10.0),
+        finished(6.0),
         finished(30.0, util_after=40.0),
         finished(30.0, ended="exception"),
         finished(30.0, told=False),

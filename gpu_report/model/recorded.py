@@ -560,7 +560,8 @@ class InsideRun:
     it: of theirs, in a long run, `phases`, `epochs` and `progress` hold the beginning and the end only.
     `models` are the facts of each model that was called, by its number in this process; `calls` how many calls there
     were (calls, failed, dropped). `objects` is how many predictors the process had made of each model by then,
-    `image_px` the longer side of the largest image that each was given (the first one of each call).
+    `largest_px` the longer side of the largest image that each was given; `image_px` likewise, in recordings made
+    before 2026-11-28, which looked at the first image of each call alone.
     `setting_locations` are lines of the user's code that switched on what the settings say is on (3 of each at most).
     `memory_holders` are what held the tensors by which GPU memory grew, in order: the last look knows most.
     """
@@ -581,6 +582,7 @@ class InsideRun:
     calls: Mapping[str, int] = field(default_factory=dict)
     objects: Mapping[int, int] = field(default_factory=dict)
     image_px: Mapping[int, int] = field(default_factory=dict)
+    largest_px: Mapping[int, int] = field(default_factory=dict)
     memory_holders: tuple[MemoryHolder, ...] = ()
     setting_locations: tuple[SettingLocation, ...] = ()
 

@@ -117,9 +117,20 @@ def _models(
             start_s=columns["start_s"][of],
             **{name: columns[name][of] for name in MEASURED},
             predictors=_most((run.objects for run in own), int(number)),
-            image_px=_most((run.image_px for run in own), int(number)),
+            image_px=_largest_px(own, int(number), columns["images"][of]),
             failed=_sum(run.calls.get("failed") for run in own) if len(numbers) == 1 else None,
         )
+
+
+def _largest_px(own: Sequence[InsideRun], number: int, images: Floats) -> int | None:
+    """Return the longer side of the largest image of a model.
+
+    Older recordings have it of the first image of each call: of calls with one image that is all.
+    """
+    of_all = _most((run.largest_px for run in own), number)
+    if of_all is not None or (images > 1).any():
+        return of_all
+    return _most((run.image_px for run in own), number)
 
 
 def _most(counts: Iterable[Mapping[int, int]], number: int) -> int | None:

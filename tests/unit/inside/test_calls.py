@@ -102,11 +102,11 @@ def test_the_largest_image_that_a_model_was_given_is_kept(folder):
     callbacks.on_predict_start(predictor)
     for shape in ((480, 640, 3), (1080, 1920, 3), (20, 30, 3)):
         callbacks.on_predict_batch_start(predictor)
-        predictor.preprocess([Some(shape=shape), Some(shape=(1, 1, 3))])
+        predictor.preprocess([Some(shape=(1, 1, 3)), Some(shape=shape), Some(shape=())])  # wherever it stands in a call
         callbacks.on_predict_batch_end(predictor)
     predictor.preprocess([])
     rows(folder)
-    assert told(folder, "ended")[-1]["image_px"] == {"1": 1920}
+    assert told(folder, "ended")[-1]["largest_px"] == {"1": 1920}
 
 
 def test_the_gap_is_the_time_between_calls(folder):

@@ -7,6 +7,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference import thresholds as calls_th
 from gpu_report.analyse.inference.call_time import MS, seconds_of
+from gpu_report.analyse.inference.in_calls import own_code_in_inference_s
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, rate, severity
@@ -36,14 +37,16 @@ def small_calls(context: Context) -> list[Finding]:
 def _small(context: Context, series: GpuSeries, mine: list[ServedModel]) -> list[Finding]:
     spans = _inference_spans(mine)
     start_s, end_s = min(each.start_s for each in mine), max(each.end_s for each in mine)
-    inference_s, length_s = seconds_of(spans), end_s - start_s
+    own_s, length_s = sum(own_code_in_inference_s(context, each) for each in mine), end_s - start_s
+    inference_s = seconds_of(spans) - own_s  # a hook of the user's keeps the CPU from launching: that is told of it
     busy_s = series.mean_util_pct(start_s, end_s) / 100 * length_s
     known = np.isfinite(busy_s) and inference_s >= calls_th.IN_CALLS_AT_LEAST * length_s
     if not known or busy_s >= th.GPU_OF_INFERENCE * inference_s:
         return []
     first, idle_s = mine[0], inference_s - busy_s
     calls = sum(each.latency.calls for each in mine)
-    works = f"During inference GPU {series.gpu} is busy {percent(busy_s / inference_s)} of the time"
+    besides = ", your own code left out," if own_s else ""
+    works = f"During inference{besides} GPU {series.gpu} is busy {percent(busy_s / inference_s)} of the time"
     return [
         context.finding(
             "small-calls",
@@ -58,7 +61,7 @@ def _small(context: Context, series: GpuSeries, mine: list[ServedModel]) -> list
                 ("models called side by side", len(mine) if len(mine) > 1 else None, ""),
             ),
             cause=Cause("small-calls", SUPPORTED, "the GPU idles while inference goes on, and nobody else used it"),
-            advice=(*_batch(first), *_faster_launch(mine)),
+            advice=(*_batch(first, MS * own_s / calls), *_faster_launch(mine)),
         )
     ]
 
@@ -79,19 +82,22 @@ def _sizes(mine: list[ServedModel]) -> str:
     return f"{batch} a call" if len(mine) == 1 else f"{len(mine)} models and {batch} a call"
 
 
-def _batch(served: ServedModel) -> tuple[Advice, ...]:
-    """Return what more images a call would make of it: the launching stays, and all else grows with the images."""
+def _batch(served: ServedModel, own_ms: float) -> tuple[Advice, ...]:
+    """Return what more images a call would make of it: the launching stays, and all else grows with the images.
+
+    So does the user's code (`own_ms`) that runs within inference.
+    """
     parts, batch = served.parts, max(round(served.batch), 1)
     source = served.calls.settings.get("source")
     if source in ONE_BY_ONE or served.gpu_ms is None or parts.inference_ms is None or parts.preprocess_ms is None:
         return ()
-    larger = batch
-    while larger * 2 <= th.LARGEST_BATCH and larger * 2 * served.gpu_ms / batch <= parts.inference_ms:
+    larger, launch_ms = batch, parts.inference_ms - own_ms
+    while larger * 2 <= th.LARGEST_BATCH and larger * 2 * served.gpu_ms / batch <= launch_ms:
         larger *= 2
     if larger == batch:
         return ()
     gap_ms = MS * active_s(served) / served.latency.calls - parts.total_ms
-    grown = larger / batch * (parts.total_ms - parts.inference_ms + max(gap_ms, 0.0)) + parts.inference_ms
+    grown = larger / batch * (parts.total_ms - launch_ms + max(gap_ms, 0.0)) + launch_ms
     now, then = served.images / active_s(served), MS * larger / grown
     wins, gain = f"{rate(now)} images/s become about {rate(then)}", 1 - now / then
     if source == "files":

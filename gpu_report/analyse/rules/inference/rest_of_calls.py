@@ -7,10 +7,9 @@ from gpu_report.analyse.causes.confidence import SUPPORTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference import thresholds as calls_th
-from gpu_report.analyse.inference.call_kinds import CallKind, lines_in_calls
-from gpu_report.analyse.inference.call_time import MS, call_spans, seconds_of
-from gpu_report.analyse.inference.gap_kinds import is_in_call
-from gpu_report.analyse.inference.gaps import noted_thread, seconds_by_stack
+from gpu_report.analyse.inference.call_kinds import CallKind
+from gpu_report.analyse.inference.call_time import MS
+from gpu_report.analyse.inference.in_calls import in_calls
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, severity
@@ -49,24 +48,9 @@ def rest_of_calls(context: Context) -> list[Finding]:
 
 
 def _of_model(context: Context, served: ServedModel) -> list[Finding]:
-    notes, alone = noted_thread(context, served.calls.pid), _is_alone(context, served)
-    if notes is None or not alone:
-        return []
-    process = notes.process
-    spent = seconds_by_stack(notes, (served.start_s, served.end_s))
-    noted = sum(s for number, s in spent.items() if is_in_call(process.stacks.get(number, ())))
-    called_s = seconds_of(call_spans(served.steady_calls))
-    if noted < max(calls_th.GAP_NOTES_S, calls_th.CALLS_IN_THREAD * called_s):
-        return []
-    kinds = lines_in_calls(process, spent)
-    scaled = {kind: sum(lines.values()) / noted * called_s for kind, lines in kinds.items()}
-    large = [kind for kind, seconds in scaled.items() if seconds >= th.PART_SHARE * active_s(served)]
-    return [_finding(context, served, kind, kinds[kind], scaled[kind]) for kind in large]
-
-
-def _is_alone(context: Context, served: ServedModel) -> bool:
-    """Tell whether a model is the only one of its process: of several nobody can say whose calls a note is of."""
-    return sum(each.calls.pid == served.calls.pid for each in context.cached(judged_models)) == 1
+    least_s = th.PART_SHARE * active_s(served)
+    found = in_calls(context, served).items()
+    return [_finding(context, served, kind, lines, seconds) for kind, (seconds, lines) in found if seconds >= least_s]
 
 
 def _finding(

@@ -28,24 +28,24 @@ MS = 1000.0
 class CallClock:
     """The call of one predictor that is going on: when it began (0: none is), and the shape of what the model gets."""
 
-    __slots__ = ("begun_s", "image_shape", "model", "shape", "size", "weak")
+    __slots__ = ("begun_s", "largest_px", "model", "shape", "size", "weak")
 
     def __init__(self, model: int) -> None:
         self.model = model
         self.begun_s = 0.0
-        self.image_shape: Any = None
+        self.largest_px = 0
         self.shape: Any = None
         self.size = NO_SHAPE
         self.weak: Any = None
 
     def given(self, images: Any) -> None:
-        """Take the first of the images that the model is given next, H x W x C, as ultralytics has read it."""
-        shape: Any = getattr(images[0], "shape", None) if images.__class__ is list and images else None
-        if shape is None or shape == self.image_shape:
+        """Take the images that the model is given next, H x W x C each, as ultralytics has read them."""
+        if images.__class__ is not list:
             return
-        self.image_shape = shape
-        if len(shape) >= 2:
-            KNOWN.saw(self.model, int(max(shape[:2])))
+        sides = [max(image.shape[:2]) for image in images if len(getattr(image, "shape", ())) >= 2]
+        if sides and max(sides) > self.largest_px:
+            self.largest_px = int(max(sides))
+            KNOWN.saw(self.model, self.largest_px)
 
     def seen(self, tensor: Any) -> None:
         """Take what the model gets next: N x C x H x W."""
@@ -101,14 +101,14 @@ class Known:
         self.folder = ""
         self.models: dict[str, int] = {}  # the number of a model, by its facts
         self.objects: dict[int, int] = {}  # how many predictors there were of each model
-        self.image_px: dict[int, int] = {}  # the longer side of the largest image that each was given
+        self.largest_px: dict[int, int] = {}  # the longer side of the largest image that each was given
         self.rows = CallRows(row)
         self.beginning = threading.Lock()
         self._ends = False
 
     def saw(self, model: int, longer_side_px: int) -> None:
         """Take the size of an image that a model was given."""
-        self.image_px[model] = max(self.image_px.get(model, 0), longer_side_px)
+        self.largest_px[model] = max(self.largest_px.get(model, 0), longer_side_px)
 
     def goes_to(self, folder: str) -> None:
         """Take the run folder: a new one is told anew which models there are."""
@@ -116,7 +116,7 @@ class Known:
             self.folder = folder
             self.models.clear()
             self.objects.clear()
-            self.image_px.clear()
+            self.largest_px.clear()
             CLOCKS.clear()
         util = sys.modules.get("multiprocessing.util")
         if util is not None and not self._ends:  # a child that it made ends without what Python does at exit
@@ -185,7 +185,7 @@ class Prediction(ReportedRun):
             "calls": self.calls,
             "failed": self.failed,
             "objects": dict(KNOWN.objects),
-            "image_px": dict(KNOWN.image_px),
+            "largest_px": dict(KNOWN.largest_px),
         }
         return {**counts, "dropped": dropped} if dropped else counts
 

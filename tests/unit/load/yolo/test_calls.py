@@ -75,3 +75,17 @@ def test_calls_that_have_no_row_are_counted(load):
     (calls,), problems = load(HEAD + "1010,1,1,640,640,1,2,3,7,\n", inside=(run,))
     assert (len(calls.start_s), calls.failed) == (1, 1)
     assert problems == ("7.calls.csv: 4 calls have no rows and are left out",)
+
+
+@pytest.mark.parametrize(
+    ("said", "images", "largest_px"),
+    [
+        ({"largest_px": {1: 1920}, "image_px": {1: 480}}, 8, 1920),
+        ({"image_px": {1: 480}}, 8, None),  # of the first image of each call: the others may be larger
+        ({"image_px": {1: 480}}, 1, 480),
+        ({}, 1, None),
+    ],
+)
+def test_the_largest_image_is_known_where_all_images_of_calls_were_looked_at(load, said, images, largest_px):
+    (calls,), _ = load(f"{HEAD}1010,1,{images},640,640,1,2,3,7,\n", inside=(dataclasses.replace(RUN, **said),))
+    assert calls.image_px == largest_px

@@ -69,3 +69,24 @@ def test_what_takes_little_is_no_finding():
 
 def test_of_two_models_in_one_process_nobody_knows_whose_call_it_is():
     assert "slow-code-in-calls" not in found(HOOK, CALL, models=2)
+
+
+def small(util_pct, *stacks):
+    """Return what is said of the launching of calls whose GPU is busy for so much of the time."""
+    calls = make_calls(600)
+    spans = enumerate(zip(calls.start_s, calls.end_s, strict=True))
+    stays = [(start, end, stacks[at % len(stacks)]) for at, (start, end) in spans]
+    run = dataclasses.replace(make_served(calls, util_pct=util_pct), stacks=(process(*stays, pid=calls.pid),))
+    return next((finding for finding in analyse(run).findings if finding.rule == "small-calls"), None)
+
+
+def test_launching_is_not_blamed_for_what_a_hook_of_ones_own_takes():
+    """It runs for half of inference: in the other half, the GPU is busy for most of the time."""
+    assert small(30.0, CALL, CALL) is not None
+    assert small(30.0, HOOK, CALL) is None
+
+
+def test_what_launching_takes_besides_is_said_without_it_and_promises_less():
+    plain, hooked = small(5.0, CALL, CALL), small(5.0, HOOK, CALL)
+    assert "During inference, your own code left out, GPU 0 is busy" in hooked.summary
+    assert hooked.advice[0].gain_estimate < plain.advice[0].gain_estimate

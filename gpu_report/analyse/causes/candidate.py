@@ -59,9 +59,28 @@ def main_fills_one_core(signals: IntervalSignals) -> bool:
     Who waits for data leaves its core: a full one waits for nothing, whatever the time between batches is called.
     """
     main, util = signals.within("main_cpu_pct"), signals.gpu_within("gpu_util_pct")
-    if main is None or util is None or (util >= th.MAIN_BOUND_UTIL_PCT and not never_waits_for_data(signals)):
+    if main is None or util is None:
+        return False
+    if main_never_waits_more(signals, main, util):
+        return True
+    if util >= th.MAIN_BOUND_UTIL_PCT and not never_waits_for_data(signals):
         return False
     return main >= th.MAIN_FULL_PCT and (_workers_idle_more(signals) or never_waits_for_data(signals))
+
+
+def main_never_waits_more(signals: IntervalSignals, main: float, util: float) -> bool:
+    """Tell whether utilisation fell while the main process was as busy as ever, and its workers had less to do.
+
+    Who waits for data leaves its core for as long, whatever other threads of it take: that would show beside typical.
+    """
+    usual, level = signals.typical("main_cpu_pct"), signals.gpu_typical("gpu_util_pct")
+    workers, loaded = signals.within("workers_cpu_pct"), signals.typical("workers_cpu_pct")
+    if signals.is_lasting or not signals.is_alone or not usual or not level or main < th.MAIN_FULL_PCT:
+        return False
+    fell = 1 - util / level
+    if fell < th.FELL_SHARE or 1 - main / usual >= th.LITTLE_OF_IT * fell or workers is None or not loaded:
+        return False
+    return 1 - workers / loaded >= th.MUCH_OF_IT * fell and workers_have_spare_cpu(signals)
 
 
 def _workers_idle_more(signals: IntervalSignals) -> bool:

@@ -34,6 +34,9 @@ WORKERS_FULL_PCT = 60.0  # likewise on average over all workers
 WORKERS_REST_SHARE = 0.5  # of their typical CPU: workers whose queue is full have as little to do as the trainer takes
 SIZES_MET = 4  # steps for each image size: of 21 that are drawn at random, the last one comes after 77 on average
 MAIN_FULL_PCT = 90.0  # of one core; it also spins there while it waits for the GPU, so only where the GPU does not work
+# Of utilisation: with less of it gone, what the main process has less of its core is not seen. Of that share again: one
+# that waits uses about as much less of it, and images are loaded as much more slowly.
+FELL_SHARE, LITTLE_OF_IT, MUCH_OF_IT = 0.2, 0.33, 0.5
 MAIN_BOUND_UTIL_PCT = 50.0  # where it is known that data always came, a full main process leaves nothing else
 # Of a core each, under what workers that cannot keep up use: 0.3 and 0.5 in stalls-1 and -2 (rows of a second lie half
 # beside a wait), 1.0 in ab-workers-2.

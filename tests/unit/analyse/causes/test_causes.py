@@ -894,3 +894,17 @@ def test_a_pcie_link_that_fell_while_the_gpu_worked_is_a_cause(within, is_found)
     if is_found:
         assert found.cause.explanation == "its PCIe link ran at gen 1 x4 instead of gen 4 x16"
         assert found.advice[0].short == "Reseat GPU 0 and its riser"
+
+
+@pytest.mark.parametrize(
+    ("within", "name"),
+    [
+        ({"workers_cpu_pct": 240}, "main-process"),  # images are loaded as slowly as steps are taken
+        ({"workers_cpu_pct": 240, "main_cpu_pct": 92}, "unexplained"),  # it waits as much more, for whatever it is
+        ({"workers_cpu_pct": 350}, "unexplained"),  # as many images are loaded: the training is as fast
+    ],
+)
+def test_a_main_process_as_busy_as_ever_held_up_a_gpu_that_is_less_busy(within, name):
+    found = explain(signals(within, gpu={"gpu_util_pct": 62, "sm_active_pct": 53}), fell=True)
+    assert found.cause.name == name
+    assert found.cause.confidence < LIKELY

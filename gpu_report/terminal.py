@@ -61,7 +61,7 @@ def apart(text: str) -> list[tuple[str, bool]]:
     """Return the parts of a text, each with whether it is a command that stands on a line of its own, to be copied.
 
     Commands stand between backticks, or are all of the text. A single word stays in its sentence, for it cannot break;
-    a call in Python may be longer than a line.
+    a call in Python may be longer than a line. So does a command that the sentence only speaks of.
     """
     parts = text.split("`")
     if len(parts) == 1 and is_typed(text) and _may_break(text):
@@ -70,7 +70,7 @@ def apart(text: str) -> list[tuple[str, bool]]:
         return [(text, False)]
     found: list[tuple[str, bool]] = [("", False)]
     for place, part in enumerate(parts):
-        if place % 2 and is_typed(part) and _may_break(part):
+        if place % 2 and is_typed(part) and _may_break(part) and not _is_named(part, parts[place + 1]):
             before = found.pop()[0].rstrip(" ,;")
             found += [(before if before.endswith((":", ".")) or not before else f"{before}:", False), (part, True)]
             found.append(("", False))
@@ -79,6 +79,11 @@ def apart(text: str) -> list[tuple[str, bool]]:
             rest = part if said or not place else part.lstrip(" .,;")  # after a command its full stop goes
             found.append((said + (f"`{part}`" if place % 2 else rest), False))
     return [(said.strip(), command) for said, command in found if said.strip()]
+
+
+def _is_named(code: str, after: str) -> bool:
+    """Tell whether a sentence speaks of a command without arguments, and goes on: name one that `record` writes."""
+    return len(code.split()) <= 2 and after[:1] == " " and after[1:2].islower()
 
 
 def _may_break(code: str) -> bool:

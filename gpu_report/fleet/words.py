@@ -69,6 +69,8 @@ def headline(fleet: Fleet) -> str:
     if fleet.runs.empty:
         return "No run of this fleet could be read."
     total = fleet.total("gpu_hours")
+    if not total:
+        return f"No GPU was recorded in {counted(len(fleet.runs), 'run')}."
     if fleet.cause is not None:
         lost = fleet.total("lost_h")
         took = f"{cause_words(fleet.cause)} took {hours_words(lost)} GPU hours"

@@ -37,7 +37,14 @@ def test_a_sentence_that_ends_before_its_command_says_that_one_follows():
 
 @pytest.mark.parametrize(
     "text",
-    ["Set `workers=11` (now 2)", "look into `dmesg`, or reboot", "Ctrl-Z, `kill -STOP`: idle", "a`b yolo train", ""],
+    [
+        "Set `workers=11` (now 2)",
+        "name one that `gpu-report record` writes",
+        "look into `dmesg`, or reboot",
+        "Ctrl-Z, `kill -STOP`: idle",
+        "a`b yolo train",
+        "",
+    ],
 )
 def test_what_is_no_command_or_one_word_stays_in_its_sentence(text):
     assert "".join(part for part, _ in apart(text)) == text

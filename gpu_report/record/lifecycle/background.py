@@ -50,8 +50,14 @@ def start(options: RecordOptions, *, with_parent: int | None = None) -> Path:
     _, errors = process.communicate()
     with contextlib.suppress(OSError):
         folder.rmdir()  # it is empty unless somebody recorded into it
-    said = errors.decode("utf-8", "replace").strip().rpartition("gpu-report: ")[2]  # commands to copy follow it
+    said = _with_commands_marked(errors.decode("utf-8", "replace").strip().rpartition("gpu-report: ")[2])
     raise NotBegunError(said or "the recorder did not begin in time", process.returncode)
+
+
+def _with_commands_marked(printed: str) -> str:
+    """Return what a command line printed, as one line: commands, which have lines of their own, between backticks."""
+    lines = ((line, line.strip()) for line in printed.splitlines())
+    return " ".join(f"`{words}`" if line.startswith(" ") else words for line, words in lines)
 
 
 def stop(folder: Path) -> None:

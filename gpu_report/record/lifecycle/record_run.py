@@ -240,7 +240,8 @@ def _open_gpus(gpus: GpuWatch) -> Opened | int:
 
 
 def _nothing(why: Unavailable) -> NothingToRecordError:
-    return NothingToRecordError(f"nothing to record: {why.reason}; {why.advice}")
+    beside = "A training is recorded without a GPU, too: `gpu-report record -- COMMAND`"
+    return NothingToRecordError(f"nothing to record: {why.reason}; {why.advice}. {beside}")
 
 
 def _stopping() -> bool:

@@ -34,6 +34,11 @@ def test_the_headline_says_where_the_hours_went(fleet):
     assert sum(part for _, part in words._parts(fleet, hours)) == pytest.approx(hours)
 
 
+def test_a_fleet_without_a_gpu_says_so(fleet):
+    unread = replace(fleet, runs=fleet.runs.assign(gpu_hours=0.0))
+    assert words.headline(unread) == "No GPU was recorded in 2 runs."
+
+
 def test_what_lies_within_another_figure_says_so(fleet):
     notes = {name: note for name, _, note in words.tiles(fleet)}
     assert notes["Without a process"].endswith("within idle and start-up, 0.02\u00a0h of it on GPUs that never had one")

@@ -1,6 +1,6 @@
 """Trainings on an H200 and an H100 with faults that no rule was written for: what each report begins with.
 
-Designed and recorded by people who had not read a rule (2026-11-26 and 27). The truth was measured by training without
+Designed and recorded by people who had not read a rule (2026-11-26 to 28). The truth was measured by training without
 the fault: 12-megapixel photos 3.6 times, swapped sets 5.3, 32 bits without TF32 6, a tracking server across an ocean
 2.6; a NAS that hangs for 10 of every 25 s 1.5, gradients over sockets 1.4; a rank on two cores 2, another program on
 the GPU 1.7, .npy images on a mount of 12 MB/s 1.5 in a first epoch with its start.
@@ -15,8 +15,20 @@ from conftest import REPOSITORY
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 
-ARCHIVES = "unseen_h200", "unseen_h100", "unseen_more"
+ARCHIVES = "unseen_h200", "unseen_h100", "unseen_more", "unseen_h200_four"
 BEGINS = {
+    "bridge": "Look at `__call__` (backup.py:15)",
+    "castings": "Nothing to fix",
+    "forklift": "Look at `optimizer_step` (safe_trainer.py:15)",
+    "gears": "Look at `seen` (usage.py:13)",
+    "grasping": "Look at `slope` (drift.py:19): this background thread kept Python busy",
+    "harvest": "Start workers by `fork`, or keep them: `persistent_workers=True`",
+    "lanes": "Nothing to fix",
+    "leaflets": "Look at `write_pages` (pages.py:18)",
+    "parking": "Look at `tile` (sheet.py:11)",
+    "plankton": "ExampleBank.items kept 21.5 GiB (150 MiB a batch) on GPU 3, until memory ran out",
+    "retina": "Look at `free_memory` (memory.py:13)",
+    "shelf": "Look at `temperature` (thermal.py:15)",
     "bucket_fuse": "Move the data set to a faster disk: training waited 5 s for images on slow storage",
     "ddp_binding": "Give the rank that may use only 2 CPU cores more of them",
     "gpu_neighbour": "Keep python3 colleague.py (pid 684) off GPU 0: it was there for 1.7 min (up to 1.6",
@@ -102,3 +114,18 @@ def test_what_goes_with_a_function_of_ones_own_is_no_best_case(folder):
     analysis = analyse(load_run(folder / "mlflow_remote"))
     assert "Without that function an epoch takes about 8.4 s instead of 15.3 s." in analysis.verdict.text
     assert [limit.function for limit in analysis.speedup_limits] == ["log_metric (tracking.py:13)"]
+
+
+@pytest.mark.parametrize(("name", "without_s"), [("retina", 6.7), ("gears", 4.8)])
+def test_an_epoch_without_the_function_takes_as_long_as_was_measured(folder, name, without_s):
+    """One epoch of the same model, batch and images without it, on four H200s of one kind: 6.7 and 4.8 s."""
+    (limit, *_) = analyse(load_run(folder / name)).speedup_limits
+    at_best_s = limit.epoch_s_at_best + limit.rest_s
+    assert limit.function
+    assert at_best_s == pytest.approx(without_s, rel=0.15)
+
+
+def test_memory_that_a_list_filled_is_answered_by_no_other_batch(folder):
+    found = analyse(load_run(folder / "plankton"))
+    assert "batch" not in {one.argument for f in found.findings for each in f.advice for one in each.settings}
+    assert "`batch=" not in found.verdict.text

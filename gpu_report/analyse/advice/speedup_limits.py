@@ -11,6 +11,7 @@ import numpy as np
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.expected_epoch import epoch_as_it_went, expected_epoch
+from gpu_report.analyse.causes.garbage import garbage_collected
 from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.main_process import OF_A_CALL, main_process_bound, partly_in_call
 from gpu_report.analyse.causes.slow_modes import slowed_by_mode
@@ -37,6 +38,7 @@ from gpu_report.wording import where_it_is
 
 GAPS = "short gaps"
 OTHER_PROCESS = "other-process"  # a rule and its cause
+MAIN_PROCESS = "main-process"
 COST_KEYS = (GREW_COST_KEY, SLOW_COST_KEY)  # of evidence: what epochs took longer in all (s)
 # Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
 ALL, STEADY = "all epochs", "the steady-state epochs"
@@ -305,20 +307,29 @@ def _lasting(
 def _by_utilisation(
     cause: str, now_s: float, busy: Sequence[float], signals: IntervalSignals | None
 ) -> SpeedupLimit | None:
-    """Return the limit of a cause by what the GPUs were busy (0 to 1 each), or without the user's function that it is.
+    """Return the limit of a cause by what the GPUs were busy (0 to 1 each), or without what is known to be it.
 
     A debugging mode makes the GPU wait between kernels; how much of its gaps it makes, nothing tells. Nor does a GPU
     that is hardly busy say how fast it could be: launching, which no reading tells, takes more than its work then.
     """
+    taken = _taken_by(cause, signals)
+    if taken is not None and any(busy):
+        share, basis = taken
+        # a rank that waits for the one in that function shows as busy: the least busy GPU has waited for none
+        return _limit(cause, now_s, now_s * max(1 - share, min(busy)), basis)
+    if max(busy, default=0.0) < th.LEAST_BUSY_SHARE or (signals is not None and slowed_by_mode(signals) is not None):
+        return None
+    return _limit(cause, now_s, now_s * max(busy), "GPU never idle")
+
+
+def _taken_by(cause: str, signals: IntervalSignals | None) -> tuple[float, str] | None:
+    """Return the share (0 to 1) of training time that goes with what is known to be the cause, and without what."""
     in_call = _share_in_call(cause, signals)
-    if not any(busy) or (in_call is None and signals is not None and slowed_by_mode(signals) is not None):
+    if in_call is not None:
+        return in_call, "without that function"
+    if signals is None or signals.garbage is None or cause != MAIN_PROCESS or garbage_collected(signals) is None:
         return None
-    if in_call is None and max(busy) < th.LEAST_BUSY_SHARE:
-        return None
-    if in_call is None:
-        return _limit(cause, now_s, now_s * max(busy), "GPU never idle")
-    # a rank that waits for the one in that function shows as busy: the least busy GPU has waited for none
-    return _limit(cause, now_s, now_s * max(1 - in_call, min(busy)), "without that function")
+    return signals.garbage.share, "without Python's garbage collector"
 
 
 def _share_in_call(cause: str, signals: IntervalSignals | None) -> float | None:

@@ -32,6 +32,7 @@ from gpu_report.analyse.causes.file_waits import (
     wait_evidence,
     workers_wait_for_file,
 )
+from gpu_report.analyse.causes.garbage import garbage_collected
 from gpu_report.analyse.causes.gpu import gpu_fault, link_fell, other_process, power_cap, thermal
 from gpu_report.analyse.causes.host import (
     cores_full,
@@ -91,6 +92,7 @@ CAUSES: tuple[Scorer, ...] = (
     mapped_files,
     workers_wait_for_file,
     main_waits_for_file,
+    garbage_collected,
     lock_kept,
     *DATA,
     trainer_stopped,

@@ -94,3 +94,5 @@ LATE_START_S = 3.0  # an epoch's wait for its first batch: YOLO's own loader has
 LATE_STARTS_S = 0.3  # likewise, where it is all of the training that waits: what its epochs waited in sum decides
 LATE_EPOCHS = 3  # chance makes one or two of many late
 OF_THE_WAIT = 0.5  # of an interval or an epoch's wait for data: so much at the beginning, and that says it all
+# Of the time, in Python's garbage collector: less is not worth a change. A plain training has 0.1 to 1 % of it there.
+GARBAGE_LEAST_SHARE = 0.05

@@ -16,17 +16,18 @@ from gpu_report.model import LockHeld, Phase, ProcessStacks, Run
 SURE_LEAST = 3
 AGREE_SHARE = 0.9
 LONGER = 2.0  # than each of these: such a hold is of other work
-EDGE_S = 1e-6  # a hold begins with the note that says where: both are worked out from the same steps
 
 
 def with_hold_lines(run: Run, phases: Sequence[Phase]) -> Run:
     """Return a run in which each hold of Python's lock stands in its line, as far as that is known.
 
+    What the garbage collector said of itself comes first.
+
     The recorder leaves it open where another thread may have waited for the lock as well, as one that pins memory
     nearly always does: by the time that the recorder looks, the main thread may have gone on.
     """
     index = PhaseIndex(phases)
-    return replace(run, stacks=tuple(_placed(process, index) for process in run.stacks))
+    return replace(run, stacks=tuple(_placed(_with_collections(process), index) for process in run.stacks))
 
 
 Kind = tuple[int, bool]  # a phase, and whether the main thread computed
@@ -67,12 +68,16 @@ def _placed(process: ProcessStacks, phases: PhaseIndex) -> ProcessStacks:
 
 
 def _by_kind(process: ProcessStacks, phases: PhaseIndex) -> Iterable[list[_Hold]]:
-    starts = np.array([held.start_t_s for held in process.lock_held])
-    notes = np.maximum(np.searchsorted(process.start_s, starts + EDGE_S, side="right") - 1, 0).tolist()
+    starts, middles = (np.array(each) for each in zip(*(_moments(held) for held in process.lock_held), strict=True))
+    notes = np.maximum(np.searchsorted(process.start_s, middles, side="right") - 1, 0).tolist()
     by: dict[Kind, list[_Hold]] = {}
     for held, note, phase in zip(process.lock_held, notes, phases(starts).tolist(), strict=True):
         by.setdefault((phase, held.cpu_s >= STOOD_SHARE * held.duration_s), []).append(_Hold(held, note))
     return by.values()
+
+
+def _moments(held: LockHeld) -> tuple[float, float]:
+    return held.start_t_s, (held.start_t_s + held.end_t_s) / 2
 
 
 def _line(process: ProcessStacks, holds: Sequence[_Hold]) -> _Line | None:
@@ -98,3 +103,20 @@ def _others_computed(process: ProcessStacks, held: LockHeld) -> bool:
         return False
     beside = (busy.start_s < held.end_t_s) & (busy.end_s > held.start_t_s)
     return bool((busy.cpu_s[beside] >= STOOD_SHARE * held.duration_s).any())
+
+
+def _with_collections(process: ProcessStacks) -> ProcessStacks:
+    """Return a process whose main thread stands where each long run of the collector began, for as long as it took."""
+    long = () if process.collections is None else process.collections.long
+    mine = [each for each in long if each.in_main and each.number]
+    if not mine:
+        return process
+    begun, ended = (np.array([each.span[i] for each in mine]) for i in (0, 1))
+    cuts = np.unique(np.concatenate([process.start_s, process.end_s, begun, ended]))
+    middles = (cuts[:-1] + cuts[1:]) / 2
+    note, of = (np.searchsorted(each, middles, side="right") - 1 for each in (process.start_s, begun))
+    noted, collects = (note >= 0) & (middles < process.end_s[note]), (of >= 0) & (middles < ended[of])
+    numbers = np.array([each.number for each in mine], dtype=process.number.dtype)
+    number = np.where(collects, numbers[of], process.number[note])
+    kept = noted | collects
+    return replace(process, start_s=cuts[:-1][kept], end_s=cuts[1:][kept], number=number[kept])

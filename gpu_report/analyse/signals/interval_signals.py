@@ -8,6 +8,7 @@ from functools import cached_property
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.busy_thread import BusyThread
+from gpu_report.analyse.signals.garbage import Garbage
 from gpu_report.analyse.signals.loader_work import LoaderWork, WorkerCode
 from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.other_programs import Program
@@ -33,6 +34,7 @@ class IntervalSignals:
     `idle_location` is where the main process stood in its idle GPU time, None without its stacks.
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
     kept Python's lock.
+    `garbage` is what Python's garbage collector took of the main process.
     `busy_thread` is another thread of the main process that kept Python busy in most of it.
     `other_programs` are the looks at programs of others that touch it, `typical_programs` is the CPU of each (% of a
     core) in the steady state.
@@ -75,6 +77,7 @@ class IntervalSignals:
     main_file_wait: FileWait | None = None
     worker_file_wait: FileWait | None = None
     lock_kept: LockKept | None = None
+    garbage: Garbage | None = None
     loader: LoaderWork | None = None
     worker_code: WorkerCode | None = None
     workers_at_work: float | None = None

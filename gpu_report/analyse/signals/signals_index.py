@@ -12,6 +12,7 @@ from gpu_report import schema
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.busy_thread import BusyThread, ThreadHabits
 from gpu_report.analyse.signals.call_growth import CallGrowth, call_growth
+from gpu_report.analyse.signals.garbage import most_garbage
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, idle_stacks
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
@@ -159,6 +160,7 @@ class SignalsIndex:
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", interval),
             worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", interval),
             lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), interval),
+            garbage=most_garbage((each.stacks.process for each in self._habits_of(gpu)), within),
             other_programs=self._programs(start_t_s, end_t_s),
             typical_programs=self._typical_programs_in(training),
             loader=self._loader_work(gpu, within),

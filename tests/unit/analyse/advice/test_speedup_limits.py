@@ -22,6 +22,7 @@ from gpu_report.analyse.build_context import build_context
 from gpu_report.load import load_run
 from gpu_report.model import (
     Advice,
+    Collections,
     EpochRow,
     Frame,
     Gpu,
@@ -541,6 +542,19 @@ def test_the_line_of_a_few_holds_is_that_of_all_and_leads_the_verdict():
     assert number.value == 5
     limit = bound_of(held_run(seen=5), "main-process")
     assert (limit.basis, limit.epoch_s_at_best) == ("without that function", pytest.approx(0.3 * 20, rel=0.05))
+
+
+def test_without_pythons_garbage_collector_an_epoch_is_shorter_by_what_that_took():
+    run = launch_bound_run(util=10.0)
+    seconds = np.arange(float(LASTS_S))
+    collections = Collections(seconds, seconds + 1, np.full(LASTS_S, 50.0), np.full(LASTS_S, 0.6))
+    run = dataclasses.replace(
+        run, stacks=(dataclasses.replace(process((0, LASTS_S, TRAINS)), collections=collections),)
+    )
+    limit = bound_of(run, "main-process")
+    assert (limit.basis, limit.epoch_s_at_best) == ("without Python's garbage collector", pytest.approx(0.4 * 20))
+    assert analyse(run).verdict.text.startswith("Call `gc.freeze()` once your data are loaded.")
+    assert changes(run) == {}
 
 
 def test_what_a_moment_cost_is_held_against_epochs_that_nothing_disturbed():

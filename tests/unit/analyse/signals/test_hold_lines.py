@@ -8,7 +8,7 @@ from support.runs import make_run
 from support.stacks import LOG, TRAINER, TRAINS, process
 
 from gpu_report.analyse.signals.hold_lines import with_hold_lines
-from gpu_report.model import BusyThreads, LockHeld, Phase
+from gpu_report.model import BusyThreads, Collection, Collections, LockHeld, Phase
 
 DUMPS, SORTS = (LOG._replace(called="dumps"), TRAINER), (LOG._replace(line=50, called="sort"), TRAINER)
 HELD_S = 0.4
@@ -73,6 +73,45 @@ def test_each_phase_has_lines_of_its_own():
     phases = [Phase("train", 1, 0.0, 4.0, "callbacks"), Phase("validation", 1, 4.0, 9.0, "callbacks")]
     found = placed([DUMPS] * 3 + [None] + [SORTS] * 3 + [None], phases=phases)
     assert lines(found) == [DUMPS[0]] * 4 + [SORTS[0]] * 4
+
+
+CLEANS = (LOG._replace(called="collect"), TRAINER)
+
+
+def collecting(*runs):
+    """Return a process that trained for 10 s, with long runs of the garbage collector: (start_s, end_s, in_main)."""
+    made = process((0, 4, TRAINS), (4, 4.5, DUMPS), (4.5, 10, TRAINS), (10, 11, CLEANS))
+    number = next(number for number, stack in made.stacks.items() if stack == CLEANS)
+    long = tuple(Collection(start, end, number, in_main) for start, end, in_main in runs)
+    ends = [np.array([each]) for each in (0.0, 11.0, 9.0, 3.0)]
+    return dataclasses.replace(made, collections=Collections(*ends, long))
+
+
+def stood(run):
+    (found,) = run.stacks
+    rows = zip(found.start_s.tolist(), found.end_s.tolist(), found.number.tolist(), strict=True)
+    return [(start, end, found.stacks[number][0].called) for start, end, number in rows]
+
+
+def test_the_main_thread_is_where_the_garbage_collector_began_while_it_runs():
+    run = dataclasses.replace(make_run([90.0] * 10), stacks=(collecting((1, 2, True), (4.2, 4.7, True)),))
+    found = stood(with_hold_lines(run, ()))
+    assert [each for each in found if each[2] == "collect"] == [
+        (1, 2, "collect"),
+        (4.2, 4.5, "collect"),
+        (4.5, 4.7, "collect"),
+        (10, 11, "collect"),
+    ]
+    assert [each for each in found if each[2] == "dumps"] == [(4, 4.2, "dumps")]
+    assert sum(end - start for start, end, _ in found) == pytest.approx(11)
+    run = dataclasses.replace(run, stacks=(collecting((1, 2, False)),))
+    assert with_hold_lines(run, ()).stacks[0] is run.stacks[0]
+
+
+def test_a_hold_in_which_the_garbage_collector_ran_is_of_its_line():
+    made = dataclasses.replace(collecting((1.1, 2, True)), lock_held=(LockHeld(1.0, 2.0, 0.9),))
+    (found,) = with_hold_lines(dataclasses.replace(make_run([90.0] * 10), stacks=(made,)), ()).stacks
+    assert found.stacks[found.lock_held[0].number] == CLEANS
 
 
 def test_a_run_without_holds_is_as_it_was():

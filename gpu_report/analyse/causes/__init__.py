@@ -32,7 +32,7 @@ from gpu_report.analyse.causes.file_waits import (
     wait_evidence,
     workers_wait_for_file,
 )
-from gpu_report.analyse.causes.garbage import garbage_collected
+from gpu_report.analyse.causes.garbage import garbage_beside, garbage_collected
 from gpu_report.analyse.causes.gpu import gpu_fault, link_fell, other_process, power_cap, thermal
 from gpu_report.analyse.causes.host import (
     cores_full,
@@ -159,7 +159,8 @@ def explain(
         rival = None if best.confidence >= CERTAIN else rival
         numbers = (*best.evidence, *(wait_evidence(signals) if best.name in WAITING else ()))
         cause = Cause(best.name, best.confidence, best.explanation, rival)
-        return Explanation(cause, numbers, best.advice, best.is_launching)
+        more, do = garbage_beside(signals, best)
+        return Explanation(cause, (*numbers, *more), (*best.advice, *do), best.is_launching)
     if expected is not None:
         return Explanation(expected)
     unread = "" if kernel_was_read else "; the kernel log was not read"

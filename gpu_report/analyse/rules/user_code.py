@@ -1,22 +1,26 @@
 """Rule: a function of the user's own that takes a share of a training's time, beside what holds it back most."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse.causes import explain
+from gpu_report.analyse.causes import thresholds as causes_th
 from gpu_report.analyse.causes.candidate import is_in_unusual_place
-from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.causes.confidence import CERTAIN, LIKELY
+from gpu_report.analyse.causes.garbage import against_garbage, is_own_call, took_words
 from gpu_report.analyse.causes.main_process import OF_A_CALL, launches_too_much, of_growth
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.call_growth import CallGrowth
+from gpu_report.analyse.signals.garbage import Garbage
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.stack_habits import IdleLocation
 from gpu_report.analyse.signals.stack_notes import MAIN, kind_of
 from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT, OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.analyse.timeseries.intervals import length_s, union
-from gpu_report.catalogue import USER_CODE_IDLE_KEY, USER_CODE_KEY
+from gpu_report.analyse.timeseries.intervals import Span, length_s, union
+from gpu_report.catalogue import GARBAGE_KEY, USER_CODE_IDLE_KEY, USER_CODE_KEY
 from gpu_report.model import GPUS, HEALTHY_PCT, Cause, CodeLocation, Evidence, Finding, Frame
 from gpu_report.wording import brief_seconds, where_it_is
 
@@ -45,18 +49,50 @@ def user_code(context: Context) -> list[Finding]:
     on a GPU of which no utilisation is read, it is what takes most of its time.
     """
     if not any(len(series.t_s) for series in context.series):
-        return [found for found in [_without_utilisation(context)] if found is not None]
+        return list(_without_utilisation(context))
     pairs = [(training, gpu) for training in context.trainings for gpu in sorted(training.gpus)]
     return [found for training, gpu in pairs if (found := _of_gpu(context, training, gpu)) is not None]
 
 
-def _without_utilisation(context: Context) -> Finding | None:
-    """Return the function of the user's that took most of the time of trainings, None where that is little."""
+def _without_utilisation(context: Context) -> Iterator[Finding]:
+    """Yield the function of the user's that took most of the time of trainings, unless that is little.
+
+    Where Python's garbage collector took half of that time or more, it is what to change. It may have come by itself.
+    """
     spans = union(context.all_train_spans)
-    call, seconds = context.signals.longest_call(None, spans) if spans else (None, 0.0)
-    share = seconds / length_s(spans) if spans else 0.0
-    if call is None or share < th.USER_CODE_SHARE:
-        return None
+    if not spans:
+        return
+    call, seconds = context.signals.longest_call(None, spans)
+    share = seconds / length_s(spans)
+    collects = context.signals.garbage(None, spans)
+    if collects is not None and collects.share >= max(causes_th.GARBAGE_LEAST_SHARE, STOOD_SHARE * share):
+        yield _collecting(context, spans, collects)
+        if is_own_call(collects):
+            return
+    if call is not None and share >= th.USER_CODE_SHARE:
+        yield _calling(context, spans, call, seconds)
+
+
+def _collecting(context: Context, spans: Sequence[Span], collects: Garbage) -> Finding:
+    line = collects.line if is_own_call(collects) else None
+    at = () if line is None else (CodeLocation(MAIN, line.function, line.file, line.line, collects.share),)
+    share_pct = 100 * collects.share
+    return context.finding(
+        "user-code",
+        "warning",
+        (spans[0][0], spans[-1][1]),
+        f"{share_pct:.0f} % of training time went into Python's garbage collector",
+        epoch=None,
+        phase=None,
+        evidence=(Evidence("its share of training time", share_pct, "%", key=GARBAGE_KEY),),
+        cause=Cause("main-process", CERTAIN, took_words(collects)),
+        advice=(against_garbage(collects),),
+        where=at,
+    )
+
+
+def _calling(context: Context, spans: Sequence[Span], call: Frame, seconds: float) -> Finding:
+    share = seconds / length_s(spans)
     at = context.signals.place_in_call(None, call, spans)
     at = at or CodeLocation(MAIN, call.function, call.file, call.line, 0.0)
     cpu_pct = context.signals.cpu_in_call(None, call, spans)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,16 @@ def most_garbage(processes: Iterable[ProcessStacks], spans: Sequence[Span]) -> G
     """Return what the collector did in the process of some in which it took longest; None where no run is known."""
     found = [garbage_in(process, spans) for process in processes]
     return max((each for each in found if each is not None), key=lambda each: each.seconds, default=None)
+
+
+def garbage_of_all(processes: Sequence[ProcessStacks], spans: Sequence[Span]) -> Garbage | None:
+    """Return what the collector did in some processes together, with the line of the one in which it took most."""
+    found = [each for each in (garbage_in(process, spans) for process in processes) if each is not None]
+    if not found:
+        return None
+    most = max(found, key=lambda each: each.seconds)
+    seconds, of_s = sum(each.seconds for each in found), most.of_s * len(processes)
+    return replace(most, times=sum(each.times for each in found), seconds=seconds, of_s=of_s)
 
 
 def garbage_in(process: ProcessStacks, spans: Sequence[Span]) -> Garbage | None:

@@ -34,7 +34,8 @@ class IntervalSignals:
     `idle_location` is where the main process stood in its idle GPU time, None without its stacks.
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
     kept Python's lock.
-    `garbage` is what Python's garbage collector took of the main process.
+    `garbage` is what Python's garbage collector took of the main process, `workers_garbage` what it took of the workers
+    in all of its training.
     `busy_thread` is another thread of the main process that kept Python busy in most of it.
     `other_programs` are the looks at programs of others that touch it, `typical_programs` is the CPU of each (% of a
     core) in the steady state.
@@ -78,6 +79,7 @@ class IntervalSignals:
     worker_file_wait: FileWait | None = None
     lock_kept: LockKept | None = None
     garbage: Garbage | None = None
+    workers_garbage: Garbage | None = None
     loader: LoaderWork | None = None
     worker_code: WorkerCode | None = None
     workers_at_work: float | None = None

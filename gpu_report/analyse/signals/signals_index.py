@@ -12,7 +12,7 @@ from gpu_report import schema
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.busy_thread import BusyThread, ThreadHabits
 from gpu_report.analyse.signals.call_growth import CallGrowth, call_growth
-from gpu_report.analyse.signals.garbage import most_garbage
+from gpu_report.analyse.signals.garbage import Garbage, garbage_of_all, most_garbage
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, idle_stacks
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
@@ -120,6 +120,7 @@ class SignalsIndex:
                 kernel=(),
                 worker_code=code,
                 workers_at_work=at_work,
+                workers_garbage=garbage_of_all([each.process for each in feeding if each.process.is_worker], steady),
                 own_layer=layer,
                 synced_norms=synced,
                 is_lasting=True,
@@ -160,7 +161,7 @@ class SignalsIndex:
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", interval),
             worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", interval),
             lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), interval),
-            garbage=most_garbage((each.stacks.process for each in self._habits_of(gpu)), within),
+            garbage=self.garbage(gpu, within),
             other_programs=self._programs(start_t_s, end_t_s),
             typical_programs=self._typical_programs_in(training),
             loader=self._loader_work(gpu, within),
@@ -204,6 +205,10 @@ class SignalsIndex:
     def _feeding(self, gpu: int) -> list[IdleStacks]:
         """Return where the processes stood that feed a GPU, its loader's workers included."""
         return [each for each in self.idle_stacks if gpu in each.gpus]
+
+    def garbage(self, gpu: int | None, spans: Sequence[Span]) -> Garbage | None:
+        """Return what Python's garbage collector took of a GPU's main process, of that in which it took most."""
+        return most_garbage((each.stacks.process for each in self._habits_of(gpu)), spans)
 
     def busy_thread(self, gpu: int, spans: Sequence[Span]) -> BusyThread | None:
         """Return the thread beside the main one that kept Python busy in the process of a GPU, None without one."""

@@ -23,6 +23,7 @@ from gpu_report.analyse.signals.stack_notes import THREAD, WORKERS
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
 from gpu_report.catalogue import (
     CAUSES,
+    GARBAGE_KEY,
     GROWN_FROM_KEY,
     GROWN_TO_KEY,
     GROWS_ON_KEY,
@@ -97,7 +98,11 @@ def user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
     """
     told: dict[tuple[str, str], Lead] = {}
     for finding in findings:
-        if finding.rule == "user-code":
+        if finding.rule == "user-code" and (garbage_pct := finding.number(GARBAGE_KEY)) and finding.advice[0].short:
+            text = f"{finding.advice[0].short}: Python's garbage collector took {garbage_pct:.0f} % of training time"
+            saves_s = garbage_pct / 100 * seconds_trained(context)
+            told[GARBAGE_KEY, ""] = Lead(sentence_of(finding, LOOK, text, finding.advice[0]), saves_s)
+        elif finding.rule == "user-code":
             at = finding.where[0]
             share_pct = finding.number(USER_CODE_KEY) or 0.0
             validates = finding.phase == "validation"

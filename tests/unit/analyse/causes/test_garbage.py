@@ -1,5 +1,7 @@
 """Python's garbage collector as the cause, and what is advised against it."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from support.stacks import LOG, TRAINER
@@ -7,9 +9,11 @@ from support.stacks import LOG, TRAINER
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.signals.garbage import Garbage
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.process_waits import LockKept
+from gpu_report.analyse.signals.process_waits import LockKept, longest_file_wait
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
-from gpu_report.model import SettingLocation
+from gpu_report.analyse.signals.stack_habits import IdleLocation
+from gpu_report.catalogue import GARBAGE_KEY
+from gpu_report.model import ProcessWait, SettingLocation
 
 SPAN = (0.0, 60.0)
 
@@ -55,3 +59,32 @@ def test_what_is_advised_goes_by_who_asks_for_it():
     at = (SettingLocation("frequent_gc", "/home/me/train.py", 8),)
     (setting,) = explain(of(taking(0.6), slow_modes=frozenset({"frequent_gc"}), setting_locations=at)).advice
     assert "Raise `gc.set_threshold`" in setting.text
+
+
+def test_what_it_takes_beside_another_cause_stands_with_it_in_the_main_process():
+    signals = of(taking(0.1), lock_kept=LockKept(50.0, 0.9))
+    found = explain(signals)
+    assert "without releasing the GIL" in found.cause.explanation
+    assert [each.value for each in found.evidence if each.key == GARBAGE_KEY] == [pytest.approx(10.0)]
+    assert [(each.short, "gc.freeze()" in each.text) for each in found.advice] == [("", True)]
+    little = explain(dataclasses.replace(signals, garbage=taking(0.04)))
+    assert (little.cause, little.advice) == (found.cause, ())
+
+
+def test_what_it_takes_of_workers_stands_with_a_loader_that_is_too_slow():
+    wait = ProcessWait(2.0, 58.0, 7, "main", "D", "rpc_wait_bit_killable", "read", "/mnt/nfs/a.npy", "nfs4")
+    where = IdleLocation(1.0, None, 0.0, None)
+    signals = of(
+        None,
+        workers_garbage=taking(0.2),
+        main_file_wait=longest_file_wait([wait], "main", SPAN),
+        idle_location=where,
+    )
+    found = explain(signals)
+    assert found.cause.name == "input-storage"
+    (number,) = [each for each in found.evidence if each.key == GARBAGE_KEY]
+    assert (number.text, number.value) == (
+        "time of data-loader workers in Python's garbage collector",
+        pytest.approx(20.0),
+    )
+    assert "gc.freeze()" in found.advice[-1].text

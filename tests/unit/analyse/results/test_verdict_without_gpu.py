@@ -8,7 +8,7 @@ from support.runs import make_run
 from support.stacks import LOG, TRAINER, process
 
 from gpu_report.analyse import analyse
-from gpu_report.model import CodeLocation, Finding, Frame, InsideEpoch, InsideRun, Phase
+from gpu_report.model import CodeLocation, Collection, Collections, Finding, Frame, InsideEpoch, InsideRun, Phase
 from gpu_report.render.page.page import render_html
 from gpu_report.render.run.terminal import render_text
 
@@ -48,6 +48,35 @@ def test_the_function_that_took_time_and_the_cores_are_named():
     ]
     assert "The training waited for data 5 % of its time." in said
     assert not any("Other programs" in each for each in said)
+
+
+def collecting(run, share, called):
+    """Return the training with a run of the garbage collector in each call of its callback, for a share of a second."""
+    (made,) = run.stacks
+    calls = (LOG._replace(called=called), CALLS, TRAINER)
+    long = tuple(Collection(second, second + share, 9, in_main=True) for second in np.arange(0.0, OVER_S))
+    all_s = [np.array([each]) for each in (0.0, OVER_S, float(len(long)), share * len(long))]
+    made = dataclasses.replace(made, stacks={**made.stacks, 9: calls}, collections=Collections(*all_s, long))
+    return dataclasses.replace(run, stacks=(made,))
+
+
+def test_a_function_that_calls_the_garbage_collector_is_told_what_to_remove():
+    said = [each.text for each in analyse(collecting(on_cpu(logs_share=0.3), 0.2, "collect")).verdict.sentences]
+    remove = "Remove `gc.collect()` in `log_images` (callbacks.py:41), or call it once an epoch"
+    assert said[0] == f"{remove}: Python's garbage collector took 20 % of training time."
+    assert not any(each.startswith("Look at") for each in said)
+
+
+def test_a_garbage_collector_that_came_by_itself_leads_beside_the_function_that_it_met():
+    said = [each.text for each in analyse(collecting(on_cpu(logs_share=0.3), 0.2, "")).verdict.sentences]
+    assert said[0] == "Look at `log_images` (callbacks.py:41): it took 30 % of training time."
+    text = analyse(collecting(on_cpu(logs_share=0.3), 0.25, "")).verdict.text
+    assert "it took 30 % of training time" in text
+    said = analyse(collecting(on_cpu(logs_share=0.0), 0.2, "")).verdict.sentences
+    assert said[0].text.startswith("Call `gc.freeze()` once your data are loaded: Python's garbage collector took 20 %")
+    little = analyse(collecting(on_cpu(logs_share=0.3), 0.02, "collect")).verdict.text
+    assert little.startswith("Look at `log_images`")
+    assert "garbage" not in little
 
 
 def test_who_used_the_other_cores_is_said_where_it_is_felt():

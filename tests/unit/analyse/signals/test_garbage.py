@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.stacks import LOG, LOGS, TRAINER, TRAINS, process
 
-from gpu_report.analyse.signals.garbage import garbage_in, most_garbage
+from gpu_report.analyse.signals.garbage import garbage_in, garbage_of_all, most_garbage
 from gpu_report.model import Collection, Collections
 
 CLEANS = (LOG._replace(called="collect"), TRAINER)
@@ -59,3 +59,10 @@ def test_of_several_processes_it_is_the_one_that_it_held_up_longest():
     few, much = collecting((1.0, 0.5, LOGS)), collecting((1.0, 2.5, CLEANS))
     assert most_garbage([few, process((0, 5, TRAINS)), much], [(0.0, 10.0)]).seconds == 2.5
     assert most_garbage([], [(0.0, 10.0)]) is None
+
+
+def test_of_workers_it_is_what_it_takes_of_all_of_them():
+    workers = [collecting((1.0, 2.0, CLEANS)), collecting((1.0, 1.0, LOGS)), collecting()]
+    found = garbage_of_all(workers, [(0.0, 10.0)])
+    assert (found.times, found.seconds, found.of_s, found.share) == (2, 3.0, 30.0, pytest.approx(0.1))
+    assert garbage_of_all([], [(0.0, 10.0)]) is None

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeGuard
@@ -18,7 +17,16 @@ from gpu_report.load.process_files import process_files, read_head
 from gpu_report.load.run_clock import RunClock
 from gpu_report.load.stack_tables import MOST_NUMBER, StackTables, first_number, numbers, unpacked
 from gpu_report.load.yolo.callback_lines import text, whole
-from gpu_report.model import BusyThreads, Collection, Collections, LockHeld, Probes, ProcessStacks, Stack, ThreadStacks
+from gpu_report.model import (
+    BusyThreads,
+    Collections,
+    LockHeld,
+    LongCollections,
+    Probes,
+    ProcessStacks,
+    Stack,
+    ThreadStacks,
+)
 from gpu_report.run_folder import finite, parse_events
 
 KIND: Final = "stacks"
@@ -78,7 +86,7 @@ class _Process:
         self._probes: list[tuple[Floats, Bools]] = []
         self._threads: dict[str, _ThreadNotes] = {}
         self._held: list[LockHeld] = []
-        self._collected: list[Collection] = []
+        self._collected: list[_Collected] = []
         self._collections: list[_Collections] = []
         self._busy: list[_Busy] | None = None  # not known
         self._role = ""
@@ -108,7 +116,7 @@ class _Process:
             thread.take([at_s for at_s, _ in notes], [self._number(stack) for _, stack in notes], end_s)
         self._held += _held(content.get("held"), begin_s, step_s, end_s)
         for each in _collected(content.get("gc"), begin_s, step_s, end_s):
-            self._collected.append(replace(each, number=self._at(each.number)))
+            self._collected.append(each._replace(number=self._at(each.number)))
         self._collections += _collections(content.get("gc_all"), begin_s, end_s)
         if isinstance(content.get("cpu"), list):
             looks = _busy(content["cpu"], content.get("threads"), begin_s, step_s, end_s)
@@ -326,18 +334,24 @@ class _Collections(NamedTuple):
     seconds: float
 
 
-def _collected(told: object, begin_s: float, step_s: float, end_s: float) -> Iterator[Collection]:
-    """Yield the long runs of the garbage collector, each with its stack's number as it is written.
+class _Collected(NamedTuple):
+    """A long run of the garbage collector: a row of `LongCollections`."""
 
-    One that began before the block is of the block before, of which nothing is known then.
-    """
+    start_s: float
+    end_s: float
+    number: int
+    in_main: bool
+
+
+def _collected(told: object, begin_s: float, step_s: float, end_s: float) -> Iterator[_Collected]:
+    """Yield the long runs of the garbage collector, each with its stack's number as it is written."""
     for note in told if isinstance(told, list) else ():
         if not isinstance(note, list) or len(note) != COLLECTED or set(map(type, note)) != {int}:
             continue
         at, took_ms, number, in_main = note
         start_s = begin_s + at * step_s
         if 0 <= at <= MOST_NUMBER and 0 <= took_ms <= MOST_NUMBER and start_s < end_s:
-            yield Collection(start_s, min(start_s + took_ms / 1000, end_s), number, in_main == 1)
+            yield _Collected(start_s, min(start_s + took_ms / 1000, end_s), number, in_main == 1)
 
 
 def _collections(told: object, begin_s: float, end_s: float) -> Iterator[_Collections]:
@@ -346,10 +360,13 @@ def _collections(told: object, begin_s: float, end_s: float) -> Iterator[_Collec
             yield _Collections(begin_s, end_s, count, min(took_ms / 1000, end_s - begin_s))
 
 
-def _all_collections(rows: Sequence[_Collections], long: Sequence[Collection]) -> Collections:
+def _all_collections(rows: Sequence[_Collections], long: Sequence[_Collected]) -> Collections:
     """Return what the garbage collector did in order of time, as columns."""
-    start_s, end_s, count, seconds = np.array(sorted(rows), dtype=np.float64).T
-    return Collections(start_s, end_s, count, seconds, tuple(sorted(long, key=lambda each: each.start_t_s)))
+    begun_s, until_s, count, seconds = np.array(sorted(rows), dtype=np.float64).T
+    table = np.array(sorted(long), dtype=np.float64).reshape(-1, len(_Collected._fields))
+    start_s, end_s, number, in_main = table.T
+    each = LongCollections(start_s, end_s, number.astype(np.int32), in_main > 0)
+    return Collections(begun_s, until_s, count, seconds, each)
 
 
 class _Busy(NamedTuple):

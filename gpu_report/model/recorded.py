@@ -299,18 +299,18 @@ class LockHeld(TimeSpan):
     alike: int = 0
 
 
-@dataclass(frozen=True)
-class Collection(TimeSpan):
-    """A run of Python's garbage collector of 10 ms or longer, in which no thread of its process could run Python.
+@dataclass(frozen=True, eq=False)
+class LongCollections:
+    """Runs of Python's garbage collector of 10 ms or longer, in order of time: no thread can run Python meanwhile.
 
-    `number` is the process's stack that it began in, 0 where it is not known; `in_main` says that this is the main
+    `number` is the process's stack that one began in, 0 where it is not known; `in_main` says that this is the main
     thread's.
     """
 
-    start_t_s: float
-    end_t_s: float
-    number: int
-    in_main: bool
+    start_s: npt.NDArray[np.float64]
+    end_s: npt.NDArray[np.float64]
+    number: npt.NDArray[np.int32]
+    in_main: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +324,7 @@ class Collections:
     end_s: npt.NDArray[np.float64]
     count: npt.NDArray[np.float64]
     seconds: npt.NDArray[np.float64]
-    long: tuple[Collection, ...] = ()
+    long: LongCollections
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
-from gpu_report.model import Collection, Collections, Frame, ProcessStacks
+from gpu_report.model import Collections, Frame, LongCollections, ProcessStacks
 
 COLLECT = "collect"  # the function of C by which a program asks for it; what calls none made one object too many
 
@@ -59,7 +59,7 @@ def garbage_in(process: ProcessStacks, spans: Sequence[Span]) -> Garbage | None:
     if done is None or not done.seconds.any():
         return None
     cover = interval_cover(spans)
-    long_s = cover.seconds_in_each([each.span for each in done.long]) if done.long else np.zeros(0)
+    long_s = cover.seconds_in_each(np.column_stack([done.long.start_s, done.long.end_s]))
     short_times, short_s = _short(done, cover)
     by_line, called_s = _lines(process, done.long, long_s)
     line = max(by_line, key=lambda each: by_line[each], default=None)
@@ -73,24 +73,21 @@ def garbage_in(process: ProcessStacks, spans: Sequence[Span]) -> Garbage | None:
 
 def _short(done: Collections, cover: IntervalCover) -> tuple[float, float]:
     """Return how many short runs there were, and how long they took (s): within a block they are spread evenly."""
-    starts = np.array([each.start_t_s for each in done.long])
-    lengths = np.array([each.duration_s for each in done.long])
-    of = np.searchsorted(done.start_s, starts, side="right") - 1
-    known = of >= 0
-    blocks = len(done.start_s)
+    of = np.searchsorted(done.start_s, done.long.start_s, side="right") - 1
+    known, lengths, blocks = of >= 0, done.long.end_s - done.long.start_s, len(done.start_s)
     times = done.count - np.bincount(of[known], minlength=blocks)
     seconds = done.seconds - np.bincount(of[known], lengths[known], minlength=blocks)
     inside = cover.seconds_in_each(np.column_stack([done.start_s, done.end_s])) / (done.end_s - done.start_s)
     return float(np.maximum(times, 0.0) @ inside), float(np.maximum(seconds, 0.0) @ inside)
 
 
-def _lines(process: ProcessStacks, long: Sequence[Collection], seconds: Floats) -> tuple[dict[Frame, float], float]:
+def _lines(process: ProcessStacks, long: LongCollections, seconds: Floats) -> tuple[dict[Frame, float], float]:
     """Return the seconds of long runs by the line that they began in, and those that a program asked for."""
     by: dict[Frame, float] = {}
     called_s = 0.0
-    for each, spent in zip(long, seconds.tolist(), strict=True):
-        line, stack = line_of(process, each.number), process.stacks.get(each.number, ())
-        if line is not None:
+    for number, spent in enumerate(np.bincount(long.number, seconds).tolist()):
+        line, stack = line_of(process, number), process.stacks.get(number, ())
+        if line is not None and spent > 0:
             by[line] = by.get(line, 0.0) + spent
         called_s += spent if stack and stack[0].called == COLLECT else 0.0
     return by, called_s

@@ -107,16 +107,15 @@ def _others_computed(process: ProcessStacks, held: LockHeld) -> bool:
 
 def _with_collections(process: ProcessStacks) -> ProcessStacks:
     """Return a process whose main thread stands where each long run of the collector began, for as long as it took."""
-    long = () if process.collections is None else process.collections.long
-    mine = [each for each in long if each.in_main and each.number]
-    if not mine:
+    long = None if process.collections is None else process.collections.long
+    mine = np.zeros(0, dtype=np.int64) if long is None else np.flatnonzero(long.in_main & (long.number > 0))
+    if long is None or not len(mine):
         return process
-    begun, ended = (np.array([each.span[i] for each in mine]) for i in (0, 1))
+    begun, ended = long.start_s[mine], long.end_s[mine]
     cuts = np.unique(np.concatenate([process.start_s, process.end_s, begun, ended]))
     middles = (cuts[:-1] + cuts[1:]) / 2
     note, of = (np.searchsorted(each, middles, side="right") - 1 for each in (process.start_s, begun))
     noted, collects = (note >= 0) & (middles < process.end_s[note]), (of >= 0) & (middles < ended[of])
-    numbers = np.array([each.number for each in mine], dtype=process.number.dtype)
-    number = np.where(collects, numbers[of], process.number[note])
+    number = np.where(collects, long.number[mine][of], process.number[note])
     kept = noted | collects
     return replace(process, start_s=cuts[:-1][kept], end_s=cuts[1:][kept], number=number[kept])

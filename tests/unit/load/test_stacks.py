@@ -102,6 +102,10 @@ def test_what_is_no_block_is_left_out_and_said(load, line):
         {"stacks": "x"},
         {"threads": [[0, 0, 0, 1], [1, 0], [1, 0], [2**70, 0, 0, 1], ["x"], None, [0, 0, 2**70, 2**70], [3, 1, 0, -9]]},
         {"held": [[0, -1, 0], [0, 1], None, [2**70, 1, 1], [0, 2**70, 0]]},
+        {"gc": [[0, -1, 1, 0], [0, 1], None, [2**70, 1, 1, 1], [0, 2**70, 1, 1], [0, 20, 2**70, 1], [1, 20, -1, True]]},
+        {"gc": "x", "gc_all": [1, -1]},
+        {"gc": [[0, 20, 99, 1]], "gc_all": [2**70, 1]},
+        {"gc": [[0, 20, 99, 1], [0, 10**9, 1, 0]], "gc_all": [3, 10**9]},
         {"probes": [0, 5, "x"], "ran": "011"},
         {"probes": [0, 2**70], "ran": "0x1"},
         {"probes": "x", "ran": [0, 1]},
@@ -114,6 +118,10 @@ def test_odd_notes_are_left_out(load, odd):
     assert set(process.number.tolist()) <= {0, *process.stacks}
     assert all(set(thread.number.tolist()) <= {0, *process.stacks} for thread in process.threads)
     assert all(held.end_t_s <= 15 for held in process.lock_held)
+    if process.collections is not None:
+        assert process.collections.seconds.max() <= 5
+        assert set(process.collections.long.number.tolist()) <= {0, *process.stacks}
+        assert (process.collections.long.end_s <= 15).all()
 
 
 def written(numbers, block_s=20.0, step_s=0.05):

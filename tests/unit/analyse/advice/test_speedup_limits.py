@@ -29,6 +29,7 @@ from gpu_report.model import (
     InsideEpoch,
     InsideRun,
     LockHeld,
+    LongCollections,
     Options,
     Phase,
     Setting,
@@ -547,7 +548,8 @@ def test_the_line_of_a_few_holds_is_that_of_all_and_leads_the_verdict():
 def test_without_pythons_garbage_collector_an_epoch_is_shorter_by_what_that_took():
     run = launch_bound_run(util=10.0)
     seconds = np.arange(float(LASTS_S))
-    collections = Collections(seconds, seconds + 1, np.full(LASTS_S, 50.0), np.full(LASTS_S, 0.6))
+    long = LongCollections(*np.zeros((2, 0)), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=bool))
+    collections = Collections(seconds, seconds + 1, np.full(LASTS_S, 50.0), np.full(LASTS_S, 0.6), long)
     run = dataclasses.replace(
         run, stacks=(dataclasses.replace(process((0, LASTS_S, TRAINS)), collections=collections),)
     )

@@ -8,7 +8,16 @@ from support.runs import make_run
 from support.stacks import LOG, TRAINER, process
 
 from gpu_report.analyse import analyse
-from gpu_report.model import CodeLocation, Collection, Collections, Finding, Frame, InsideEpoch, InsideRun, Phase
+from gpu_report.model import (
+    CodeLocation,
+    Collections,
+    Finding,
+    Frame,
+    InsideEpoch,
+    InsideRun,
+    LongCollections,
+    Phase,
+)
 from gpu_report.render.page.page import render_html
 from gpu_report.render.run.terminal import render_text
 
@@ -54,8 +63,9 @@ def collecting(run, share, called):
     """Return the training with a run of the garbage collector in each call of its callback, for a share of a second."""
     (made,) = run.stacks
     calls = (LOG._replace(called=called), CALLS, TRAINER)
-    long = tuple(Collection(second, second + share, 9, in_main=True) for second in np.arange(0.0, OVER_S))
-    all_s = [np.array([each]) for each in (0.0, OVER_S, float(len(long)), share * len(long))]
+    seconds = np.arange(0.0, OVER_S)
+    long = LongCollections(seconds, seconds + share, np.full(len(seconds), 9), np.ones(len(seconds), dtype=bool))
+    all_s = [np.array([each]) for each in (0.0, OVER_S, float(len(seconds)), share * len(seconds))]
     made = dataclasses.replace(made, stacks={**made.stacks, 9: calls}, collections=Collections(*all_s, long))
     return dataclasses.replace(run, stacks=(made,))
 

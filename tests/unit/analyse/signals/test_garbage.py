@@ -7,7 +7,7 @@ import pytest
 from support.stacks import LOG, LOGS, TRAINER, TRAINS, process
 
 from gpu_report.analyse.signals.garbage import garbage_in, garbage_of_all, most_garbage
-from gpu_report.model import Collection, Collections
+from gpu_report.model import Collections, LongCollections
 
 CLEANS = (LOG._replace(called="collect"), TRAINER)
 BLOCK_S = 20.0
@@ -20,14 +20,14 @@ def collecting(*runs, blocks=((0, 0.0), (0, 0.0)), stacks=(TRAINS, LOGS, CLEANS)
     """
     made = process(*((at, at + 1, stack) for at, stack in enumerate(stacks)))
     number = {stack: number for number, stack in made.stacks.items()}
-    long = tuple(Collection(start, start + took, number.get(stack, 0), True) for start, took, stack in runs)
+    begun, took = (np.array([run[i] for run in runs], dtype=float) for i in (0, 1))
+    numbers = np.array([number.get(stack, 0) for _, _, stack in runs], dtype=np.int32)
+    long = LongCollections(begun, begun + took, numbers, np.ones(len(runs), dtype=bool))
     starts = BLOCK_S * np.arange(len(blocks))
-    inside = [[each for each in long if start <= each.start_t_s < start + BLOCK_S] for start in starts]
-    count = np.array([times + len(mine) for (times, _), mine in zip(blocks, inside, strict=True)], dtype=float)
-    seconds = np.array(
-        [took + sum(each.duration_s for each in mine) for (_, took), mine in zip(blocks, inside, strict=True)]
-    )
-    return dataclasses.replace(made, collections=Collections(starts, starts + BLOCK_S, count, seconds, long))
+    inside = [(begun >= start) & (begun < start + BLOCK_S) for start in starts]
+    short = zip(blocks, inside, strict=True)
+    all_ = np.array([(times + mine.sum(), short_s + took[mine].sum()) for (times, short_s), mine in short], dtype=float)
+    return dataclasses.replace(made, collections=Collections(starts, starts + BLOCK_S, *all_.T, long))
 
 
 def test_long_runs_count_where_they_are_and_their_line_is_the_one_that_asked_for_them():

@@ -8,7 +8,7 @@ from support.runs import make_run
 from support.stacks import LOG, TRAINER, TRAINS, process
 
 from gpu_report.analyse.signals.hold_lines import with_hold_lines
-from gpu_report.model import BusyThreads, Collection, Collections, LockHeld, Phase
+from gpu_report.model import BusyThreads, Collections, LockHeld, LongCollections, Phase
 
 DUMPS, SORTS = (LOG._replace(called="dumps"), TRAINER), (LOG._replace(line=50, called="sort"), TRAINER)
 HELD_S = 0.4
@@ -82,7 +82,8 @@ def collecting(*runs):
     """Return a process that trained for 10 s, with long runs of the garbage collector: (start_s, end_s, in_main)."""
     made = process((0, 4, TRAINS), (4, 4.5, DUMPS), (4.5, 10, TRAINS), (10, 11, CLEANS))
     number = next(number for number, stack in made.stacks.items() if stack == CLEANS)
-    long = tuple(Collection(start, end, number, in_main) for start, end, in_main in runs)
+    start_s, end_s, in_main = (np.array(column) for column in zip(*runs, strict=True))
+    long = LongCollections(start_s, end_s, np.full(len(runs), number), in_main)
     ends = [np.array([each]) for each in (0.0, 11.0, 9.0, 3.0)]
     return dataclasses.replace(made, collections=Collections(*ends, long))
 

@@ -56,9 +56,9 @@ def steady_leads(
         at_most_s = limit.saves_at_most_s * epochs if limit else _waited_s(context, finding)
         advice = next((each for each in finding.advice if each.short and not is_setting(each)), None)
         do = advice.short if advice is not None else ""
-        looks = own is not None and (
-            own.is_most or not do
-        )  # what is known to help comes before a line of some of the time
+        # what is known to help comes before a line of some of the time; against the garbage collector it says the line
+        is_known = bool(do) and finding.number(GARBAGE_KEY) is not None
+        looks = own is not None and not is_known and (own.is_most or not do)
         stood, then = _stood_in(cause.name, at, finding) if at else ("", "")
         if do and not looks:
             stood, then = do, ""

@@ -545,6 +545,21 @@ def test_the_line_of_a_few_holds_is_that_of_all_and_leads_the_verdict():
     assert (limit.basis, limit.epoch_s_at_best) == ("without that function", pytest.approx(0.3 * 20, rel=0.05))
 
 
+def test_a_call_of_the_garbage_collector_in_each_step_is_what_to_remove():
+    run = held_run(seen=LASTS_S)
+    (made,) = run.stacks
+    cleans = (LOGS[0]._replace(called="collect"), *LOGS[1:])
+    begun = np.arange(20.0, LASTS_S) + 0.2
+    long = LongCollections(begun, begun + 0.69, np.full(len(begun), 99), np.ones(len(begun), dtype=bool))
+    all_s = [np.array([each]) for each in (0.0, float(LASTS_S), 9.0 * len(begun), 0.7 * len(begun))]
+    made = dataclasses.replace(made, stacks={**made.stacks, 99: cleans}, collections=Collections(*all_s, long))
+    run = dataclasses.replace(run, stacks=(made,))
+    said = [each.text for each in analyse(run).verdict.sentences]
+    assert said[0] == "Remove `gc.collect()` in `log_images` (callbacks.py:41), or call it once an epoch."
+    assert said[2] == "Python's garbage collector ran 90 times, 1 min 3 s of 1 min 30 s."
+    assert any(each.startswith("Without that function an epoch takes about") for each in said)
+
+
 def test_without_pythons_garbage_collector_an_epoch_is_shorter_by_what_that_took():
     run = launch_bound_run(util=10.0)
     seconds = np.arange(float(LASTS_S))

@@ -1,15 +1,20 @@
-"""Rule: a GPU whose work is mostly not that of the model's layers: tensor cores have too small a part in it."""
+"""Rule: a GPU whose work is mostly not that of the model's layers, by its tensor cores or by who launches it."""
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.stack_habits import OwnFunction
+from gpu_report.analyse.signals.stack_notes import FORWARD
+from gpu_report.analyse.signals.thresholds import MUCH_SHARE
 from gpu_report.analyse.tensor_share import nearly_empty, straggler_gpu, tensor_share, without_tensor_cores
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import length_s
-from gpu_report.model import GPUS, Advice, CodeLocation, Finding, Frame
+from gpu_report.model import GPUS, HEALTHY_PCT, Advice, CodeLocation, Finding, Frame
 from gpu_report.wording import place_words
 
 PROFILE = "A recording with `--profile` names the kernels"
+KINDS = "augmentation, a loss over many boxes, a layer without tensor cores"
 
 
 def other_gpu_work(context: Context) -> list[Finding]:
@@ -25,7 +30,7 @@ def other_gpu_work(context: Context) -> list[Finding]:
         for training, gpu in pairs
         if gpu is not None
         and without_tensor_cores(context, training) is None
-        and (found := _hardly_filled(context, training, gpu) or _of_gpu(context, training, gpu))
+        and (found := next((found for rule in KINDS_OF_WORK if (found := rule(context, training, gpu))), None))
     ]
 
 
@@ -66,6 +71,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     extra_pct = known.extra_pct
     if extra_pct < 100 * th.STEP_WARNS_SHARE:
         return None
+    own = _own_code(context, training, gpu)
     return _finding(
         context,
         training,
@@ -78,7 +84,8 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
             ("of SM activity, tensor cores had", 100 * known.share, "%"),
             ("usual for a detection model of this size", 100 * known.usual, "%"),
         ),
-        advice=_advice(training, _own_code(context, training, gpu), extra_pct / 100),
+        advice=_advice(training, own, extra_pct / 100),
+        where=(own,) if isinstance(own, CodeLocation) else (),
     )
 
 
@@ -138,18 +145,61 @@ def _advice(training: Training, own: CodeLocation | Frame | None, gain: float) -
         found.append(Advice(f"{tile}: {why}. {PROFILE}", short=tile, gain_at_most=gain))
     if own or not found:
         first = f"Look at what {place_words(own)} computes on the GPU" if own else "Find what else the GPU computes"
-        kinds = "augmentation, a loss over many boxes, a layer without tensor cores"
-        found.append(Advice(f"{first}: {kinds}. {PROFILE}", short=first, gain_at_most=gain))
+        found.append(Advice(f"{first}: {KINDS}. {PROFILE}", short=first, gain_at_most=gain))
     return tuple(found)
 
 
 def _own_code(context: Context, training: Training, gpu: int) -> CodeLocation | Frame | None:
-    """Return the user's function that YOLO called for longest while it trained, else his own layer; None without both.
+    """Return the user's function that ran for longest while it trained, such as a callback, a hook or his own layer.
 
     What it launches runs later, so that its own time says little: that it is there does.
     """
     call, seconds = context.signals.longest_call(gpu, training.train_spans)
-    if call is not None and seconds >= th.OWN_CODE_SHARE * length_s(training.train_spans):
+    own = context.signals.longest_own(gpu, training.train_spans)
+    least = max(th.OWN_CODE_SHARE, own.share if own else 0.0)
+    if call is not None and seconds >= least * length_s(training.train_spans):
         return context.signals.place_in_call(gpu, call, training.train_spans)
+    if own is not None and own.share >= th.OWN_CODE_SHARE:
+        return CodeLocation("main", own.line.function, own.line.file, own.line.line, own.share)
     layer = context.signals.longest_layer(gpu, training.train_spans)
     return None if layer is None else layer.line
+
+
+def _in_own_function(context: Context, training: Training, gpu: int) -> Finding | None:
+    """Report a busy GPU whose main process spends much of its time in a function of the user's, such as a hook.
+
+    As long as the GPU has enough queued, the main process waits in what it launches next: where that is, more is
+    launched. A wait for a result of the GPU is in one call alone, and no fault of that line: that is none of it.
+    """
+    signals, steady = context.signals.of_training(gpu, training), context.signals.steady_of(training)
+    util_pct = signals.gpu_within("gpu_util_pct") if signals is not None else None
+    own = context.signals.longest_own(gpu, steady) if util_pct is not None and util_pct >= HEALTHY_PCT else None
+    if signals is None or util_pct is None or own is None or own.line.function == FORWARD:
+        return None
+    if own.share < MUCH_SHARE or own.in_one_call > th.IN_ONE_CALL or _leaves_idle(signals, own, util_pct):
+        return None
+    at = CodeLocation("main", own.line.function, own.line.file, own.line.line, own.share)
+    short = f"Look at {place_words(at)}"
+    why = "what it launches keeps the GPU busy, or what it computes holds up the next step"
+    return _finding(
+        context,
+        training,
+        gpu,
+        f"GPU {gpu} was busy, but {place_words(at)} took {100 * own.share:.0f} % of the main process's time",
+        (("utilisation", util_pct, "%"), ("the function's share of the main process's time", 100 * own.share, "%")),
+        advice=(Advice(f"{short}: {why}. {PROFILE}", short=short, gain_at_most=own.share),),
+        where=(at,),
+    )
+
+
+def _leaves_idle(signals: IntervalSignals, own: OwnFunction, util_pct: float) -> bool:
+    """Tell whether the GPU is idle because of it for long enough to be told for that (user_code.py)."""
+    at, mine = signals.idle_location, (own.line.file, own.line.function)
+    if at is None:
+        return False
+    line_share = at.share if at.line is not None and (at.line.file, at.line.function) == mine else 0.0
+    call_share = at.call_share if at.call is not None and at.call.file == own.line.file else 0.0
+    return max(line_share, call_share) * (1 - util_pct / 100) >= th.USER_CODE_SHARE
+
+
+KINDS_OF_WORK = (_hardly_filled, _of_gpu, _in_own_function)

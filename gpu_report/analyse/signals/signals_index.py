@@ -21,7 +21,7 @@ from gpu_report.analyse.signals.other_processes import OtherProcess
 from gpu_report.analyse.signals.other_programs import Program, typical_programs
 from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable, signal_table
-from gpu_report.analyse.signals.stack_habits import OwnLayer, StackHabits, idle_location_of
+from gpu_report.analyse.signals.stack_habits import OwnFunction, OwnLayer, StackHabits, idle_location_of
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.throughput import Throughput, throughput_by_gpu
@@ -251,6 +251,11 @@ class SignalsIndex:
         return max(
             (each.longest_line(spans) for each in self._habits_of(gpu)), key=lambda line: line[1], default=(None, 0.0)
         )
+
+    def longest_own(self, gpu: int, spans: Sequence[Span]) -> OwnFunction | None:
+        """Return the user's function that a GPU's main process was in for longest in some stretches, None without."""
+        found = (each.longest_own(spans) for each in self._habits_of(gpu))
+        return max((own for own in found if own is not None), key=lambda own: own.share, default=None)
 
     def longest_call(self, gpu: int | None, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, and its seconds there."""

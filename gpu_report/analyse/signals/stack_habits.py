@@ -12,7 +12,14 @@ from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.cpu_in_place import cpu_in_place
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.signal_table import SignalTable
-from gpu_report.analyse.signals.stack_notes import in_forward_pass, in_synced_norm, kind_of, own_layer
+from gpu_report.analyse.signals.stack_notes import (
+    in_forward_pass,
+    in_synced_norm,
+    kind_of,
+    location_of,
+    own_layer,
+    waits_for_gpu,
+)
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
 from gpu_report.analyse.timeseries.distinct import PlaceOf
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
@@ -78,6 +85,19 @@ class OwnLayer:
 
     line: Frame
     share: float
+
+
+@dataclass(frozen=True)
+class OwnFunction:
+    """A function of the user's: its worst line, and the share (0 to 1) of a main process's time that it took.
+
+    `in_one_call` is the share of that in one call of one line. A wait for the GPU is all in one; where the GPU has as
+    much work queued as it takes, what launches more waits in each of its calls.
+    """
+
+    line: Frame
+    share: float
+    in_one_call: float
 
 
 class StackHabits:
@@ -190,6 +210,30 @@ class StackHabits:
         by = self.stacks.by_line(rows, seconds)
         most = max(by, key=lambda line: by[line], default=None)
         return (None, 0.0) if most is None else (most, by[most] / float(seconds.sum()))
+
+    def longest_own(self, spans: Sequence[Span]) -> OwnFunction | None:
+        """Return the function of the user's that was noted for longest in some stretches, whoever calls it.
+
+        A line that waits for the GPU launches nothing: that counts for none.
+        """
+        rows, share = self.stacks.within(spans)
+        numbers, seconds = self.stacks.number[rows], self.stacks.seconds(rows) * share
+        by: dict[Frame, dict[tuple[Frame, str], float]] = {}
+        for number in np.unique(numbers).tolist():
+            stack = self.stacks.process.stacks.get(number, ())
+            line = None if waits_for_gpu(stack) else location_of(stack)
+            if line is not None and kind_of(line) == "own":
+                calls, call = by.setdefault(_function(line), {}), (line, stack[0].called)
+                calls[call] = calls.get(call, 0.0) + float(seconds[numbers == number].sum())
+        most = max(by.values(), key=lambda calls: sum(calls.values()), default=None)
+        mine_s = sum(most.values()) if most else 0.0
+        if not most or mine_s <= 0:
+            return None
+        lines: dict[Frame, float] = {}
+        for (line, _), spent in most.items():
+            lines[line] = lines.get(line, 0.0) + spent
+        worst = max(lines, key=lambda line: lines[line])
+        return OwnFunction(worst, mine_s / float(seconds.sum()), max(most.values()) / mine_s)
 
     def longest_call(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, idle or not, and for how long."""

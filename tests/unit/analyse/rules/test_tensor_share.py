@@ -199,3 +199,49 @@ def test_on_another_gpu_or_task_the_usual_share_is_not_known(healthy):
     assert found_in(other) == []
     masks = replace(run.yolo_runs[0], args={**run.yolo_runs[0].args, "task": "segment"})
     assert found_in(replace(run, yolo_runs=(masks, *run.yolo_runs[1:]))) == []
+
+
+MODULE = Frame("/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1846, "inner")
+HOOK = Frame("/home/me/activations.py", 22, "hook")
+
+
+def with_hook(run, called, *, every_s=1.0, function="hook"):
+    """Return a run whose main process is in a forward hook for half of the time, and whose calls it is in."""
+    stays = []
+    for at in range(int(run.duration_s / every_s)):
+        start_s, each_s = at * every_s, 0.5 * every_s / len(called)
+        for place, name in enumerate(called):
+            hook = HOOK._replace(called=name, function=function)
+            stays.append((start_s + place * each_s, start_s + (place + 1) * each_s, (hook, MODULE, TRAINER)))
+        stays.append((start_s + 0.5 * every_s, start_s + every_s, (TRAINER,)))
+    return replace(run, stacks=(process(*stays),))
+
+
+def test_a_hook_that_the_main_process_is_in_most_of_the_time_is_named_as_what_the_gpu_computes(healthy):
+    """Hooks that a callback added at each batch: 74 % of an H200 went into other kernels (2026-11-28)."""
+    run = with_tensor_activity(with_hook(healthy, ("mean", "amax", "abs")), 0.35)
+    (finding,) = found_in(run)
+    assert finding.advice[0].short == "Look at what `hook` (activations.py:22) computes on the GPU"
+    assert finding.where[0].share == pytest.approx(0.5, abs=0.02)
+    waits = with_tensor_activity(with_hook(healthy, ("item",)), 0.35)
+    assert "hook" not in found_in(waits)[0].advice[0].text
+
+
+@pytest.mark.parametrize(
+    ("called", "function", "is_told"),
+    [
+        (("mean", "amax", "abs"), "hook", True),
+        (("mean", "mean", "mean", "amax"), "hook", False),  # may be a wait for the GPU
+        (("item", "cpu", "int"), "hook", False),
+        (("mean", "amax", "abs"), "forward", False),  # a layer of the model
+    ],
+)
+def test_a_function_that_keeps_the_main_process_is_told_of_any_busy_gpu(healthy, called, function, is_told):
+    """Of another card or task nobody knows which share tensor cores have."""
+    runs = tuple(replace(each, args={**each.args, "task": "pose"}) for each in healthy.yolo_runs)
+    run = with_hook(replace(healthy, yolo_runs=runs), called, function=function)
+    found = found_in(run)
+    assert len(found) == is_told
+    if is_told:
+        assert found[0].summary.startswith("GPU 0 was busy, but `hook` (activations.py:22) took 5")
+        assert analyse(run).verdict.text.startswith("Look at `hook` (activations.py:22): up to 5")

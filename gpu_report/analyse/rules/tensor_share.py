@@ -1,5 +1,7 @@
 """Rule: a GPU whose work is mostly not that of the model's layers, by its tensor cores or by who launches it."""
 
+from dataclasses import replace
+
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -158,7 +160,8 @@ def _own_code(context: Context, training: Training, gpu: int) -> CodeLocation | 
     own = context.signals.longest_own(gpu, training.train_spans)
     least = max(th.OWN_CODE_SHARE, own.share if own else 0.0)
     if call is not None and seconds >= least * length_s(training.train_spans):
-        return context.signals.place_in_call(gpu, call, training.train_spans)
+        at = context.signals.place_in_call(gpu, call, training.train_spans)
+        return at and replace(at, share=at.share * seconds / length_s(training.train_spans))
     if own is not None and own.share >= th.OWN_CODE_SHARE:
         return CodeLocation("main", own.line.function, own.line.file, own.line.line, own.share)
     layer = context.signals.longest_layer(gpu, training.train_spans)

@@ -257,6 +257,10 @@ class SignalsIndex:
         found = (each.longest_own(spans) for each in self._habits_of(gpu))
         return max((own for own in found if own is not None), key=lambda own: own.share, default=None)
 
+    def own_functions(self, gpu: int | None, spans: Sequence[Span]) -> Mapping[Frame, OwnFunction]:
+        """Return the user's functions that a GPU's main process was in in some stretches, of ranks the first's."""
+        return next((each.own_functions(spans) for each in self._habits_of(gpu)), {})
+
     def longest_call(self, gpu: int | None, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, and its seconds there."""
         calls = (each.longest_call(spans) for each in self._habits_of(gpu))

@@ -92,12 +92,13 @@ class OwnFunction:
     """A function of the user's: its worst line, and the share (0 to 1) of a main process's time that it took.
 
     `in_one_call` is the share of that in one call of one line. A wait for the GPU is all in one; where the GPU has as
-    much work queued as it takes, what launches more waits in each of its calls.
+    much work queued as it takes, what launches more waits in each of its calls. `seconds` is its time.
     """
 
     line: Frame
     share: float
     in_one_call: float
+    seconds: float
 
 
 class StackHabits:
@@ -212,7 +213,12 @@ class StackHabits:
         return (None, 0.0) if most is None else (most, by[most] / float(seconds.sum()))
 
     def longest_own(self, spans: Sequence[Span]) -> OwnFunction | None:
-        """Return the function of the user's that was noted for longest in some stretches, whoever calls it.
+        """Return the function of the user's that was noted for longest in some stretches, whoever calls it."""
+        found = self.own_functions(spans)
+        return max(found.values(), key=lambda own: own.share, default=None)
+
+    def own_functions(self, spans: Sequence[Span]) -> dict[Frame, OwnFunction]:
+        """Return what was noted of the user's functions in some stretches, by function.
 
         A line that waits for the GPU launches nothing: that counts for none.
         """
@@ -225,15 +231,8 @@ class StackHabits:
             if line is not None and kind_of(line) == "own":
                 calls, call = by.setdefault(_function(line), {}), (line, stack[0].called)
                 calls[call] = calls.get(call, 0.0) + float(seconds[numbers == number].sum())
-        most = max(by.values(), key=lambda calls: sum(calls.values()), default=None)
-        mine_s = sum(most.values()) if most else 0.0
-        if not most or mine_s <= 0:
-            return None
-        lines: dict[Frame, float] = {}
-        for (line, _), spent in most.items():
-            lines[line] = lines.get(line, 0.0) + spent
-        worst = max(lines, key=lambda line: lines[line])
-        return OwnFunction(worst, mine_s / float(seconds.sum()), max(most.values()) / mine_s)
+        total_s = float(seconds.sum())
+        return {function: _own_function(calls, total_s) for function, calls in by.items() if sum(calls.values()) > 0}
 
     def longest_call(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, idle or not, and for how long."""
@@ -333,6 +332,15 @@ class _Sums:
 
     time: Floats
     work: Floats
+
+
+def _own_function(calls: Mapping[tuple[Frame, str], float], total_s: float) -> OwnFunction:
+    """Return what the seconds of a function's calls, by line and what that calls, come to."""
+    mine_s, lines = sum(calls.values()), dict.fromkeys((line for line, _ in calls), 0.0)
+    for (line, _), spent in calls.items():
+        lines[line] += spent
+    worst = max(lines, key=lambda line: lines[line])
+    return OwnFunction(worst, mine_s / total_s, max(calls.values()) / mine_s, mine_s)
 
 
 def _function(frame: Frame) -> Frame:

@@ -123,7 +123,7 @@ def growing(context: Context, findings: Sequence[Finding], epochs: int) -> Itera
     for finding in findings:
         more_s = finding.number(GROWTH_KEY)
         if more_s is not None:
-            text = f"{finding.advice[0].short}: {_it_cost(context, finding)}"
+            text = f"{finding.advice[0].short}: {_it_cost(context, finding)}{_grown(finding)}"
             yield Lead(sentence_of(finding, LOOK, text, finding.advice[0]), more_s * epochs)
 
 

@@ -9,6 +9,7 @@ from gpu_report.analyse.rules.epochs.long_epoch_ends import long_epoch_ends
 from gpu_report.analyse.rules.epochs.longer_ends import ends_slowing
 from gpu_report.analyse.rules.epochs.slow_epochs import epochs_slowing, slow_epochs, slow_first_epochs
 from gpu_report.analyse.rules.epochs.slow_parts import slow_parts
+from gpu_report.analyse.rules.epochs.slowing_steps import slowing_steps
 from gpu_report.analyse.rules.epochs.validation_code import validation_code
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.catalogue import RULES
@@ -32,6 +33,7 @@ def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:
 def _of_epochs(context: Context, epochs: Sequence[TrainedEpoch], found: Sequence[Finding]) -> list[Finding]:
     held_up = _held_up(context, found)
     told = [finding for rule in EPOCH_RULES for finding in rule(context, epochs, held_up)]
+    told += slowing_steps(context, held_up, found, told)
     lasting = {finding.cause for finding in found if finding.rule == "starved"}
     parts = slow_parts(context, epochs, held_up, told)
     return [*told, *(part for part in parts if not _is_of(part, lasting))]

@@ -297,7 +297,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         f"{brief_length(grown.first)} to {brief_length(grown.last)} an epoch",
         evidence=evidence_of_growth(context, epochs, grown, "training of an epoch", lost_s),
         cause=why.cause if why is not None else None,
-        advice=(on_gpu or advice_on_growth(context, epochs, grown, _look(context, epochs, grown), slowed),),
+        advice=(on_gpu or advice_on_growth(context, epochs, grown, where_to_look(context, epochs, grown), slowed),),
         kernel_events=() if since is epochs[0] else _kernel(context, since),
         epoch=None,
         phase=None,
@@ -305,7 +305,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
     )
 
 
-def _look(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> str:
+def where_to_look(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> str:
     """Return where to look for what grows: on the GPU where that was busy for longer, else in the main process.
 
     Where nothing reported how long epochs waited for data, it may be the data loader as well.

@@ -182,13 +182,14 @@ def _in_own_function(context: Context, training: Training, gpu: int) -> Finding 
     if own.share < MUCH_SHARE or own.in_one_call > th.IN_ONE_CALL or _leaves_idle(signals, own, util_pct):
         return None
     at = CodeLocation("main", own.line.function, own.line.file, own.line.line, own.share)
+    took = f"{place_words(at)} took {100 * own.share:.0f} % of the main process's time"
     short = f"Look at {place_words(at)}"
     why = "what it launches keeps the GPU busy, or what it computes holds up the next step"
     return _finding(
         context,
         training,
         gpu,
-        f"GPU {gpu} was busy, but {place_words(at)} took {100 * own.share:.0f} % of the main process's time",
+        (f"GPU {gpu} was busy, but {took}", f"{GPUS} were busy, but {took}"),
         (("utilisation", util_pct, "%"), ("the function's share of the main process's time", 100 * own.share, "%")),
         advice=(Advice(f"{short}: {why}. {PROFILE}", short=short, gain_at_most=own.share),),
         where=(at,),

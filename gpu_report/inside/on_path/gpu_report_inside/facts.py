@@ -333,7 +333,7 @@ def _gpu_uuid(device: Any) -> str | None:
 
 
 def _memory_fraction(device: Any) -> float | None:
-    """Return which share of a GPU's memory this process may have, 1 without a limit (torch from some 2.8 on)."""
+    """Return which share of a GPU's memory this process may have, 1 without a limit (newer versions of torch)."""
     if device.type != "cuda":
         return None
     return round(float(sys.modules["torch"].cuda.get_per_process_memory_fraction(device)), 4)

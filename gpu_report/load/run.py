@@ -13,6 +13,7 @@ from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.inside.on_path.gpu_report_inside.profiler.requests import is_recorded
 from gpu_report.load.dumps import load_dumps
+from gpu_report.load.installed import with_installed
 from gpu_report.load.job import load_job
 from gpu_report.load.kernel import MOST_EVENTS, RawLine, kernel_events
 from gpu_report.load.limits import SHORT, Limits, limits_of
@@ -180,7 +181,7 @@ def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much ma
     outside, inside_of = _outside(processes, events, clock), folder / schema.INSIDE_DIR
     inside = told.of(load_inside(inside_of, clock, duration_s, yolo_runs, outside, limits))
     calls = told.of(load_calls(inside_of, inside, devices, clock, duration_s))
-    stacks = told.of(load_stacks(folder / schema.STACKS_DIR, clock, duration_s, limits))
+    stacks = with_installed(told.of(load_stacks(folder / schema.STACKS_DIR, clock, duration_s, limits)))
     dumps = told.of(load_dumps(folder / schema.STACKS_DIR, clock, duration_s, limits))
     waits = told.of(load_waits(folder / schema.WAITS_CSV, clock, duration_s, limits))
     programs = told.of(load_other_programs(folder / schema.OTHERS_CSV, clock, duration_s, limits))

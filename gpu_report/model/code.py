@@ -17,12 +17,14 @@ class Frame(NamedTuple):
     """A line of Python that a thread stood in, and the function around it; a tuple, for stacks are keys all over.
 
     `called` is the function of C that the innermost frame of a stack calls, empty where it calls none, or not known.
+    `installed` says that its file belongs to a package which was installed into a folder of the user's.
     """
 
     file: str
     line: int
     function: str
     called: str = ""
+    installed: bool = False
 
 
 Stack = tuple[Frame, ...]  # innermost frame first

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_report.analyse.causes.confidence import CERTAIN
+from gpu_report.analyse.causes.slow_modes import TRIES, switch_off
 from gpu_report.analyse.causes.start_work import CACHES, COMPILES, SCANS, SEARCHES, StartWork, runs_backward, work_of
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
@@ -16,9 +17,10 @@ from gpu_report.analyse.signals.filesystems import mount_of
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.ranks import RankGroup
+from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Floats, Indices, Span, length_s, union
 from gpu_report.catalogue import LOADER, START_AGAIN_KEY, START_WORK_KEY
-from gpu_report.model import Advice, Cause, Evidence, Finding, Phase, Stack
+from gpu_report.model import Advice, Cause, Evidence, Finding, Phase, Setting, Stack
 
 FIRST_BATCH = "first batch"
 # What people call the parts of a start-up, as callbacks tell them.
@@ -120,9 +122,24 @@ def _finding(context: Context, part: str, spans: Sequence[Span], did: Did, state
 
 def _of_kind(context: Context, work: StartWork | None, span: Span) -> Iterator[Advice]:
     """Yield what to do about a kind of work, unless the run is set so already."""
-    if work is not None and not _keeps(context, span, work):
-        training = context.training_at(span[0])
+    training = context.training_at(span[0])
+    if work is SEARCHES and training is not None and training.args:
+        yield from _of_sizes(training)
+    elif work is not None and not _keeps(context, span, work):
         yield work.advice if training is None else _as_argument(work.advice, work, training.args)
+
+
+def _of_sizes(training: Training) -> Iterator[Advice]:
+    """Yield what keeps cuDNN from its search for each new image size; nothing of a size that never changes."""
+    again = SEARCHES.advice.text
+    if training.image_sizes > 1:
+        again = f"Each of {training.image_sizes} image sizes (`multi_scale`) takes that once. {again}"
+    if TRIES & training.slow_modes:
+        yield from (replace(switch_off(name, training.setting_locations), text=again) for name in TRIES)
+    elif training.image_sizes > 1:
+        yield replace(SEARCHES.advice, text=again, also=(Setting("multi_scale", None, "0.0"),))
+    elif training.args.get("rect") is True:
+        yield SEARCHES.advice
 
 
 def _as_argument(advice: Advice, work: StartWork, args: Mapping[str, object]) -> Advice:
@@ -179,8 +196,9 @@ def _did(context: Context, training: RankGroup, spans: Sequence[Span]) -> Did:
         work = work_of(stack)
         if work is not None:
             by_work[work] = by_work.get(work, 0.0) + stood_s
-    if COMPILES in by_work:  # what is compiled of the backward is so on a thread of autograd's
-        by_work[COMPILES] += sum(stood_s for stack, stood_s in seconds.items() if runs_backward(stack))
+    forward = next((work for work in (COMPILES, SEARCHES) if work in by_work), None)
+    if forward is not None:  # what is compiled of the backward, or looked for, is so on a thread of autograd's
+        by_work[forward] += sum(stood_s for stack, stood_s in seconds.items() if runs_backward(stack))
     in_loader = waited_s > noted_s / 2
     most = max(by_work, key=lambda work: by_work[work], default=None)
     if most is None or by_work[most] <= noted_s / 2:

@@ -59,10 +59,15 @@ def _of_files(pattern: re.Pattern[str]) -> Callable[[Frame], bool]:
     return lambda frame: is_of(frame.file)
 
 
-in_interpreter, in_package, in_yolo, in_torch = map(_of_files, (INTERPRETER, PACKAGE, YOLO, TORCH))
+in_interpreter, in_known_package, in_yolo, in_torch = map(_of_files, (INTERPRETER, PACKAGE, YOLO, TORCH))
 in_integration, in_loader, in_step, in_no_step = map(_of_files, (INTEGRATIONS, LOADER, STEP, NO_STEP))
 in_progress_bar = _of_files(PROGRESS_BAR)
 passes_on = _of_files(STEPS)  # is of torch's between YOLO and an optimizer that it steps
+
+
+def in_package(frame: Frame) -> bool:
+    """Tell whether a frame is an installed package's other than YOLO."""
+    return in_known_package(frame) or (frame.installed and not in_yolo(frame))
 
 
 def stacks_waiting_for_loader(process: ProcessStacks) -> list[int]:

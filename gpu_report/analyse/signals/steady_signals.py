@@ -12,7 +12,7 @@ from gpu_report.analyse.timeline.throughput import Throughput
 from gpu_report.analyse.timeline.timeline import Timeline
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.model import Phase, Run
+from gpu_report.model import AT_EPOCH_END, Phase, Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class SteadySignals:
         return SignalsIndex(
             self.run,
             self.series,
-            steady_spans(self._phases, self.timeline.activity, self.run.duration_s, self.disturbed),
+            steady_spans(self._phases, self.timeline.activity, self.run.duration_s, [*self.disturbed, *self._ends]),
             trainings=self.timeline.trainings,
             phases=self.timeline.phases,
             first_epochs=self.timeline.epoch_ends.first_epochs,
@@ -50,6 +50,12 @@ class SteadySignals:
             return tuple(index.steady)
         reading_s = max((each.interval_s for each in self.series), default=0.0)
         return undisturbed_epochs(self.timeline.phases, self.timeline.epoch_ends, self.disturbed, reading_s)
+
+    @property
+    def _ends(self) -> list[Span]:
+        """Return the validations, checkpoints and final evaluations of a run without any train phase."""
+        ends = [phase.span for phase in self.timeline.phases if phase.name in {*AT_EPOCH_END, "final evaluation"}]
+        return [] if self._phases else ends
 
     @property
     def _phases(self) -> list[Phase]:

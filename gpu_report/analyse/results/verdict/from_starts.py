@@ -14,8 +14,8 @@ def slow_starts(findings: Sequence[Finding], recorded_s: float, epochs: int) -> 
     """Yield where to look of a training that did not come to its first batch: nothing else can be said of it.
 
     Of one that did, the function of the user's in which most of its start-up lay: that is paid once, and comes after
-    what holds it back all the time. So is work of a known kind, which leads where it is most of the recording, or
-    comes again with each epoch.
+    what holds it back all the time. So is work of a known kind, which leads where it is most of the recording, comes
+    again with each epoch, or nothing was trained after it.
     """
     lasts = any(finding.rule == "starved" and finding.severity != "info" for finding in findings)
     for finding in findings:
@@ -32,7 +32,8 @@ def slow_starts(findings: Sequence[Finding], recorded_s: float, epochs: int) -> 
             text = f"Look at {place_words(at)}. {finding.summary}" if at else finding.summary
             yield Lead(sentence_of(finding, LOOK, text), URGENT_S)
         elif finding.advice and known_s:
-            if finding.number(START_AGAIN_KEY) or (known_s >= th.HALF * recorded_s and not lasts):
+            is_most = epochs == 0 or known_s >= th.HALF * recorded_s
+            if finding.number(START_AGAIN_KEY) or (is_most and not lasts):
                 yield _known_start(finding, known_s, epochs)
         elif at is not None and not at.is_yolo and not lasts:
             took_s = at.share * finding.duration_s

@@ -10,8 +10,19 @@ from support.stacks import LOG, LOGS, READ, READS, RESTS, TRAINER, TRAINS, WAITS
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
+from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.causes import start_work
-from gpu_report.model import Frame, InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, Setting, YoloRun
+from gpu_report.model import (
+    Frame,
+    InsideEpoch,
+    InsideRun,
+    Mount,
+    Phase,
+    RecordedEvent,
+    Setting,
+    SettingLocation,
+    YoloRun,
+)
 
 
 def started(parts, *, train_s=0.0, stacks=(), ended="interrupted"):
@@ -230,6 +241,38 @@ def test_a_model_that_is_compiled_leads_with_its_backward():
     assert slow(asked)[0].advice[0].settings == (Setting("compile", "True", "False"),)
     no_compiler = started([("first batch", 30.0)], train_s=2.0, stacks=(process((5, 35, BACKWARD)),))
     assert slow(no_compiler)[0].advice == ()
+
+
+SEARCHES = process((5, 15, CONVOLUTION), (15, 35, BACKWARD))
+
+
+def first_batch_with(args, settings=None):
+    """Return a training that did no more than its first batch, in convolutions and their backward."""
+    run = started([("first batch", 30.0)], train_s=0.0, stacks=(SEARCHES,))
+    (rank,) = run.inside
+    phases = (*rank.phases, Phase("validation", 1, 35.0, 39.0, "callbacks"))
+    places = (SettingLocation("cudnn_benchmark", "/home/me/train.py", 8),)
+    rank = dataclasses.replace(rank, run=1, phases=phases, settings=settings or {}, setting_locations=places)
+    return dataclasses.replace(run, inside=(rank,), yolo_runs=(YoloRun(1, None, args, "recorded", None),))
+
+
+def test_image_sizes_that_vary_are_named_where_the_first_batch_is_all_that_was_trained():
+    run = first_batch_with({"multi_scale": 0.25, "imgsz": 640})
+    (finding,) = slow(run)
+    assert finding.summary.endswith("for 30 s, 100 % of it in the first calls of convolutions")
+    assert finding.advice[0].text.startswith("Each of 11 image sizes (`multi_scale`) takes that once.")
+    assert finding.advice[0].settings == (Setting("multi_scale", None, "0.0"),)
+    assert first_sentence(run).startswith("Keep the image size fixed")
+    assert build_context(run, Options()).undisturbed == ()  # its validation is no training
+
+
+def test_a_search_that_code_of_the_users_switched_on_is_named_with_its_line():
+    run = first_batch_with({"multi_scale": 0.25, "imgsz": 640}, {"slow_modes": ["cudnn_benchmark"]})
+    assert first_sentence(run).endswith("remove `torch.backends.cudnn.benchmark = True` (train.py:8).")
+
+
+def test_of_a_size_that_never_changes_nothing_is_advised():
+    assert slow(first_batch_with({"imgsz": 640}))[0].advice == ()
 
 
 def test_a_known_start_up_of_a_long_training_is_a_note_that_leads_nothing():

@@ -1,32 +1,20 @@
 """How a training was set up and what its machine had: what advice is computed from."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.device_argument import visible_gpus
+from gpu_report.analyse.timeline.scaled_down import ScaledDown, scaled_down
 from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.model import Recording
 
-ABSURD_PX = 1_000_000  # of a side: no image format of ultralytics has more
 BYTES_PER_PIXEL = 3  # an image in ultralytics' cache: 8 bits of each of three colours
-
-
-@dataclass(frozen=True)
-class ScaledDown:
-    """The images that are larger than imgsz: their share (0 to 1) and the median of their longer sides (px).
-
-    `pixels_used` is the share of all images' pixels, 0 to 1, that is left once these are scaled to imgsz.
-    """
-
-    share: float
-    px: int
-    pixels_used: float
 
 
 @dataclass(frozen=True)
@@ -87,7 +75,7 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         val_images=None if training.args.get("val") is False else whole(said.get("val_images")),
         imgsz=whole(said.get("imgsz")),
         image_px=whole(said.get("image_px")),
-        scaled_down=_scaled_down(said),
+        scaled_down=scaled_down(said),
         image_mib=_image_mib(training),
         cached=str(said.get("cache") or False) not in {"None", "False"},
         ranks=training.ranks,
@@ -99,16 +87,6 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         gpu_total_mib=None if fullest is None else _allowed_mib(context, training, fullest),
         ready_batches=whole(said.get("prefetch")) or th.READY_BATCHES,
     )
-
-
-def _scaled_down(said: Mapping[str, object]) -> ScaledDown | None:
-    """Return what is known of the images larger than imgsz; in older recordings, that most of them are of one size."""
-    told = said.get("scaled_down")
-    if isinstance(told, list):
-        known = [float(each) for each in told if isinstance(each, int | float) and 0 < each < ABSURD_PX]
-        return ScaledDown(known[0], int(known[1]), known[2]) if len(known) == len(fields(ScaledDown)) else None
-    imgsz, px = whole(said.get("imgsz")), whole(said.get("image_px"))
-    return ScaledDown(1.0, px, (imgsz / px) ** 2) if imgsz and px and px > imgsz else None
 
 
 def _image_mib(training: Training) -> float | None:

@@ -6,6 +6,7 @@ from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.run_settings import BYTES_PER_PIXEL, RunSettings
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.timeline.thresholds import OVERSIZED_FROM
 from gpu_report.catalogue import CAUSES
 from gpu_report.model import Advice, SpeedupLimit
 from gpu_report.wording import memory_words
@@ -23,7 +24,7 @@ def resize_images(
     imgsz, larger, loader = settings.imgsz, settings.scaled_down, signals.loader
     if settings.image_px is None:
         return _by_bytes(settings, cause, signals)
-    if not imgsz or larger is None or larger.pixels_used > th.OVERSIZED_FROM**-2 or settings.cached:
+    if not imgsz or larger is None or not larger.is_far_larger or settings.cached:
         return None
     if cause not in BY_READING if loader is None else not CAUSES[cause].is_input or loader.reading < th.READING_SHARE:
         return None
@@ -52,7 +53,7 @@ def _by_bytes(settings: RunSettings, cause: str, signals: IntervalSignals) -> Ad
     imgsz, mib, loader = settings.imgsz, settings.image_mib, signals.loader
     if not imgsz or not mib or settings.cached or not CAUSES[cause].is_input:
         return None
-    if sqrt(mib * 2**20 / BYTES_PER_PIXEL) < th.OVERSIZED_FROM * imgsz:
+    if sqrt(mib * 2**20 / BYTES_PER_PIXEL) < OVERSIZED_FROM * imgsz:
         return None
     if cause not in BY_READING if loader is None else loader.reading < th.READING_WITH_CROPS:
         return None

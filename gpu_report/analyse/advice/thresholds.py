@@ -45,9 +45,6 @@ WORTH_NEXT_S = 60.0  # of a training's time: nobody lists images eight times for
 # a quarter more. For 8 workers that decode images of 12 megapixels 14 are expected to win 1.8 times, a cache 2.6 times;
 # images of the training's size won 3.6 (H200).
 REACHES_MORE = 0.8
-# Times imgsz, by the longer side of the images on disk: of four times the pixels three quarters of decoding could go.
-# Under it some margin for a larger imgsz is worth having.
-OVERSIZED_FROM = 2.0
 ALIKE_SHARE = 0.95  # of images that are too large: of so many the others are not worth a word
 READING_SHARE = 0.5  # of what workers do while they are waited for: with less of it a cache takes little away
 READING_WITH_CROPS = 0.25  # likewise, where crops of classification take the rest: they work on all pixels, too

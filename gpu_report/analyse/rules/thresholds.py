@@ -25,6 +25,7 @@ HELD_SHARE = 0.05  # of the time of all epochs: to win less is not worth a chang
 HELD_OF_ENDS = 0.5  # of the ends of epochs, and two at least: what comes once is a slow validation or checkpoint
 HELD_AT_LEAST_S = 0.2  # of one epoch's end: four notes of where it stood
 HELD_APART_S = 0.5  # what is so far apart is held up twice; notes come 20 times a second
+MOSTLY_ONCE = 0.5  # of what a first validation takes longer than later ones: most of it explains it
 # Of a validation that waits for its loader: the first batch of any takes a second or two, of a short one most of it.
 LOADING_AT_LEAST_S = 3.0
 LOADING_SHARE = 0.5  # ... and of the end of an epoch: in less of it the validation itself is the larger part

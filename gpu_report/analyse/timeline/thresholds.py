@@ -86,3 +86,9 @@ SETTLES_SHARE = 0.2  # of a training of which no second epoch is known: an alloc
 ENDED_TOGETHER_S = 15.0  # the end of a command and that of its training: closing a big process takes seconds
 
 STRETCH_BATCHES = 5  # between two reports: the pace of fewer is that of one batch that was fast by chance
+
+# --- images ---
+
+# Times imgsz, by the longer side of the images on disk: of four times the pixels three quarters of decoding could go.
+# Under it some margin for a larger imgsz is worth having.
+OVERSIZED_FROM = 2.0

@@ -7,6 +7,7 @@ from gpu_report.analyse.advice.thresholds import WORTH_NEXT_S
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.lead import FIX, LOOK, Lead, now_words, sentence_of
 from gpu_report.analyse.rules.epochs.validation_advice import WRITE
+from gpu_report.analyse.rules.thresholds import LARGEST_PART
 from gpu_report.catalogue import ENDS_SHARE_KEY, SWAPPED_KEY
 from gpu_report.model import Advice, Finding
 from gpu_report.wording import lower_first
@@ -72,20 +73,24 @@ def _switched_on(finding: Finding) -> Iterator[Lead]:
 
 
 def _costly_validation(finding: Finding) -> Iterator[Lead]:
-    """Yield the argument that mends ends of epochs where no longer epochs do; not to validate at all comes last.
+    """Yield what mends ends of epochs where no longer epochs do: what wins most of what takes their time.
 
-    Where the arguments are unknown, as of a log alone, what takes so much of the time is said all the same.
+    Not to validate at all comes last. Where the arguments are unknown, as of a log alone, what takes so much of the
+    time is said all the same.
     """
-    arguments = sorted((each for each in finding.advice if each.argument), key=lambda each: each.argument == "val")
-    for advice in arguments[:1]:
+    share = (finding.number(ENDS_SHARE_KEY) or 0.0) / 100
+    known = [each for each in finding.advice if each.argument or each.short]
+    much = [each for each in known if (each.gain_at_most or 0.0) >= LARGEST_PART * share]
+    for advice in sorted(much or known, key=lambda each: each.argument == "val")[:1]:
         yield _of_argument(finding, advice, th.UNSURE)
     if not finding.advice and finding.cause and finding.cause.name == "validation":
         text = f"Validate on fewer images, or less often: {lower_first(finding.summary)}"
-        share = (finding.number(ENDS_SHARE_KEY) or 0.0) / 100
         yield Lead(sentence_of(finding, LOOK, text), th.UNSURE * share * finding.duration_s)
 
 
 def _of_argument(finding: Finding, advice: Advice, sure: float = 1.0) -> Lead:
-    """Return the argument to set about a finding, with the share (0 to 1) of its gain at most that is counted."""
-    text = f"Set `{advice.argument}={advice.to_value}`{now_words(advice)}: {lower_first(finding.summary)}"
-    return Lead(sentence_of(finding, FIX, text, advice), sure * (advice.gain_at_most or 0.0) * finding.duration_s)
+    """Return what to set or do about a finding, with the share (0 to 1) of its gain at most that is counted."""
+    do = f"Set `{advice.argument}={advice.to_value}`{now_words(advice)}" if advice.argument else advice.short
+    kind = FIX if advice.argument else LOOK
+    said = sentence_of(finding, kind, f"{do}: {lower_first(finding.summary)}", advice)
+    return Lead(said, sure * (advice.gain_at_most or 0.0) * finding.duration_s)

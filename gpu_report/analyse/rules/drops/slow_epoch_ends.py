@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse.causes import explain
+from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.thresholds import IDLE_CPU_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import reaches_into_training
+from gpu_report.analyse.rules.drops.first_validation import ONCE_WORDS, takes_longer_once
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.siblings import SiblingLength, SiblingLengths
@@ -20,9 +22,10 @@ from gpu_report.analyse.timeline.thresholds import FIRST_VALIDATION_EXTRA_S, LOW
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s, runs_of
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK
-from gpu_report.model import Finding
+from gpu_report.model import Cause, Finding
 from gpu_report.wording import length
 
+VALIDATION = "validation"
 ENDS_WITH_S = 1.0  # a training's last row may be stamped a moment after its end
 
 
@@ -53,14 +56,14 @@ def _seen_validations(context: Context, ends: Sequence[EpochEnd]) -> _Part:
     """Return validations as they were seen from outside, where somebody watched the trainer's processes."""
     by_end = {phase.end_t_s: phase.span for phase in context.phases if phase.name == "validation"}
     watched = context.cached(_host_idle) is not None
-    return _Part("slow-validation", "validation", tuple(by_end.get(e.row.row_t_s) if watched else None for e in ends))
+    return _Part("slow-validation", VALIDATION, tuple(by_end.get(e.row.row_t_s) if watched else None for e in ends))
 
 
 def _parts(ends: Sequence[EpochEnd]) -> tuple[_Part, _Part]:
     validations = tuple(None if e.pause is None or e.cut else (e.pause[0], e.row.row_t_s) for e in ends)
     checkpoints = tuple(None if e.pause is None or e.cut else (e.row.row_t_s, e.pause[1]) for e in ends)
     return (
-        _Part("slow-validation", "validation", tuple(map(_lasting, validations))),
+        _Part("slow-validation", VALIDATION, tuple(map(_lasting, validations))),
         _Part("slow-checkpoint", "checkpoint", tuple(map(_lasting, checkpoints))),
     )
 
@@ -151,11 +154,12 @@ def _finding(  # noqa: PLR0913, PLR0917 - what is slow, where, and by what
     explained = explain(context.signals.of(gpu, *held), kernel_was_read=context.run.kernel.status == "read")
     longer = f"The {part.name} of epoch {end.row.epoch} took {length(took_s)} (typical: {length(usual.typical_s)})"
     rested = "" if held == span else f", GPU idle for {length(length_s([held]))}"
+    once = end.first and held == span and part.name == VALIDATION and takes_longer_once(context, span)
     return context.finding(
         part.rule,
-        "warning",
+        "info" if once else "warning",
         held,
-        f"{longer}{rested}",
+        f"{longer}: {ONCE_WORDS}" if once else f"{longer}{rested}",
         gpu=gpu,
         epoch=end.row.epoch,
         phase=part.name,
@@ -168,7 +172,8 @@ def _finding(  # noqa: PLR0913, PLR0917 - what is slow, where, and by what
             ),
             *explained.evidence,
         ),
-        cause=explained.cause,
-        advice=explained.advice,
+        cause=Cause(VALIDATION, LIKELY, ONCE_WORDS) if once else explained.cause,
+        advice=() if once else explained.advice,
+        expected=once,
         lost_gpu_s=min(max(took_s - usual.typical_s, 0.0), held[1] - held[0]),
     )

@@ -11,6 +11,7 @@ from math import ceil
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.typical_validation import TypicalValidation
+from gpu_report.analyse.timeline.scaled_down import scaled_down
 from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.model import Advice
@@ -20,6 +21,7 @@ DEFAULT_CONF = 0.001  # of a validation whose `conf` is not set (engine/validato
 DEFAULT_BOXES = {"iou": 0.7, "max_det": 300}  # cfg/default.yaml: more of either keeps more boxes
 WRITE = ("save_txt", "save_json")  # arguments by which predictions are written as files; off unless asked for
 TWICE_LEAVES_ONE = 2  # batches of a validation: with a batch twice as large they are one
+COLOURS, MIB = 3, 2**20
 LOADERS = 2  # times as many workers as `workers` says load for a validation within a training
 
 
@@ -35,7 +37,8 @@ class ValidationAdvice:
     def on_validation(self) -> list[Advice]:
         """Return what is worth a change whatever else is advised, what wins most first."""
         never = last_epoch_only(self.training, self.typical.length_s, self.epoch_s)
-        return self._worth(*never, *self._no_files(), *self._fewer_boxes(), *self._no_plots())
+        loading = (*self._decoded_once(), *self._smaller_images()) if self._loads_most() else ()
+        return self._worth(*never, *self._no_files(), *self._fewer_boxes(), *self._no_plots(), *loading)
 
     def on_loading(self) -> list[Advice]:
         """Return what changes the training's own steps, too: none where more is advised on those."""
@@ -44,6 +47,28 @@ class ValidationAdvice:
     def _worth(self, *offers: Advice) -> list[Advice]:
         worth = [advice for advice in offers if (advice.gain_at_most or 0.0) >= th.HELD_SHARE]
         return sorted(worth, key=lambda advice: -(advice.gain_at_most or 0.0))
+
+    def _loads_most(self) -> bool:
+        """Tell whether to wait for data is what takes most of a validation."""
+        return self.typical.of("data") >= th.LARGEST_PART * self.typical.length_s
+
+    def _decoded_once(self) -> Iterator[Advice]:
+        """Offer to keep images in memory, of all that is few."""
+        seconds, imgsz = self.typical.of("data"), whole(self.training.args.get("imgsz"))
+        train, validate = (self.training.quantity(name) for name in ("images", "val_images"))
+        if imgsz and train and validate and self.training.args.get("cache") is False:
+            text = f"Decode each image once, and keep it in memory: a validation waits {amount(seconds, 's')} for data"
+            if (train + validate) * COLOURS * imgsz**2 <= th.CACHED_TIMES_MIB * MIB:
+                yield Advice(text, "cache", "False", "ram", gain_at_most=seconds / self.epoch_s)
+
+    def _smaller_images(self) -> Iterator[Advice]:
+        """Offer to resize images that are far larger than what is used of them."""
+        larger, imgsz = scaled_down(self.training.settings), whole(self.training.args.get("imgsz"))
+        if larger is not None and larger.is_far_larger and imgsz and not self.training.args.get("cache"):
+            seconds = (1 - larger.pixels_used) * self.typical.of("data")
+            short = f"Resize the images once to {imgsz} px (now {larger.px:,})"
+            text = f"{short}: one of {1 / larger.pixels_used:.0f} pixels is used. YOLO's labels are relative and stay"
+            yield Advice(text, gain_at_most=seconds / self.epoch_s, short=short, images_px=imgsz)
 
     def _fewer_boxes(self) -> Iterator[Advice]:
         """Offer fewer boxes: NMS and metrics take as long as there are many."""

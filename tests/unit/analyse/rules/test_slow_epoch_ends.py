@@ -7,7 +7,7 @@ import pytest
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideEpoch, InsideRun, Phase
+from gpu_report.model import InsideEpoch, InsideRun, Phase, Validation
 
 TRAIN_S, VALIDATION_S, SAVE_S, EPOCHS = 60.0, 40.0, 2.0, 6
 BUSY, VALIDATES = 90, 50
@@ -77,3 +77,32 @@ def test_a_slow_checkpoint_is_one():
 def test_a_validation_that_the_end_of_the_training_cut_short_is_no_sibling():
     run = run_with(-35.0, at_epoch=3, cut=True)
     assert slow(run) == []
+
+
+def first_takes(parts):
+    """Return a run whose first validation took 40 s longer, and had these parts."""
+    run = run_with(40.0, at_epoch=1)
+    usual = {"data": 1.0, "inference": 20.0, "metrics": 19.0}
+
+    def told(phase):
+        seconds = parts if phase.epoch == 1 else usual
+        validated = Validation(*phase.span, phase.epoch, 200, 10, seconds, 0.0, 20, 8)
+        return dataclasses.replace(phase, validated=validated) if phase.name == "validation" else phase
+
+    (inside,) = run.inside
+    return dataclasses.replace(run, inside=(dataclasses.replace(inside, phases=tuple(map(told, inside.phases))),))
+
+
+def test_a_first_validation_that_loads_and_starts_is_expected_and_says_so():
+    run = first_takes({"data": 25.0, "inference": 34.0, "metrics": 21.0})
+    (finding,) = slow(run)
+    assert (finding.expected, finding.epoch, finding.severity) == (True, 1, "info")
+    assert finding.summary.endswith(
+        ": the first one starts its workers, reads its images for the first time and loads kernels"
+    )
+    assert "slow validation" not in analyse(run).verdict.text.lower()
+
+
+def test_a_first_validation_that_is_slow_in_what_comes_each_time_is_a_warning():
+    (finding,) = slow(first_takes({"data": 2.0, "inference": 20.0, "metrics": 58.0}))
+    assert (finding.expected, finding.severity) == (False, "warning")

@@ -17,6 +17,7 @@ from gpu_report.model import (
     InsideEpoch,
     InsideRun,
     Mount,
+    Options,
     Phase,
     RecordedEvent,
     Setting,

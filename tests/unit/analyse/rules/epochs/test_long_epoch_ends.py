@@ -405,3 +405,31 @@ def test_saving_that_gets_longer_is_said_so():
     longer = dataclasses.replace(make_run([0.0] * 10 + [50.0] * round(t_s - 10)), inside=(inside,))
     (finding,) = slowing(longer)
     assert (finding.cause.name, finding.advice[0].short) == ("checkpoint", "Find what makes saving longer")
+
+
+LOADS = {"data": 3.4, "inference": 0.3, "metrics": 0.25, "other": 0.05}  # of 4 s
+LARGE = {"images": 300, "val_images": 40, "imgsz": 640, "image_px": 4000, "scaled_down": [1.0, 4000, 0.0256]}
+
+
+def test_what_waits_for_data_is_advised_what_loads_faster():
+    run = validated(LOADS, args={"imgsz": 640, "cache": False}, settings=LARGE)
+    advice = advised(run)
+    assert (advice["cache"].to_value, advice["cache"].gain_at_most) == ("ram", pytest.approx(0.34))
+    assert advice[None].short == "Resize the images once to 640 px (now 4,000)"
+    assert advice[None].images_px == 640
+    many = validated(LOADS, args={"imgsz": 640, "cache": False}, settings={**LARGE, "images": 100_000})
+    assert "cache" not in advised(many)
+    cached = validated(LOADS, args={"imgsz": 640, "cache": "ram"}, settings=LARGE)
+    assert not {"cache", None} & set(advised(cached))
+
+
+def test_what_takes_little_of_a_validation_leads_nothing():
+    parts = {"data": 7.2, "inference": 0.1, "metrics": 0.6, "postprocess": 0.1}
+    args = {"val": True, "conf": None, "imgsz": 640, "epochs": 100, "time": 1.0}
+    run = trained(1.0, 8.0, parts=parts, args=args)
+    assert "conf" in advised(run)
+    assert analyse(run).verdict.sentences[0].text.startswith("Set `val=False` (now True): validation takes 89 %")
+    large = trained(1.0, 8.0, parts=parts, args={**args, "cache": False}, settings=LARGE)
+    assert analyse(large).verdict.sentences[0].text.startswith("Set `cache=ram` (now False): validation takes 89 %")
+    unknown = trained(1.0, 8.0, parts=parts, args={**args, "cache": None}, settings=LARGE)
+    assert analyse(unknown).verdict.sentences[0].text.startswith("Resize the images once to 640 px (now 4,000)")

@@ -28,6 +28,7 @@ NO_COMPILING = frozenset({"run", "<module>"})  # what a compiled model runs in e
 _BACKWARD = "_engine_run_backward"
 # Of multiprocessing's ways to start a process those in which it begins with an empty interpreter.
 _SPAWNS = re.compile(r"[\\/]multiprocessing[\\/]popen_(?:spawn_\w+|forkserver)\.py$")
+_BUILD = re.compile(r"[\\/]data[\\/]build\.py$")
 _IMPORTS = re.compile(r"^<frozen importlib\._bootstrap")
 _CONVOLUTION = re.compile(r"[\\/]torch[\\/]nn[\\/]modules[\\/]conv\.py$")
 
@@ -39,6 +40,11 @@ def _compiles(stack: Stack) -> bool:
 def runs_backward(stack: Stack) -> bool:
     """Tell whether the main process waits for autograd, on whose thread a compiled model's backward is compiled."""
     return bool(stack) and stack[0].function == _BACKWARD
+
+
+def resets_loader(frame: Frame) -> bool:
+    """Tell whether a frame is YOLO's loader that ends its workers, to start them anew (`InfiniteDataLoader.reset`)."""
+    return frame.function == "reset" and in_yolo(frame) and bool(_BUILD.search(frame.file))
 
 
 def _spawns(stack: Stack) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -9,20 +10,33 @@ import numpy as np
 
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.causes.slow_modes import TRIES, switch_off
-from gpu_report.analyse.causes.start_work import CACHES, COMPILES, SCANS, SEARCHES, StartWork, runs_backward, work_of
+from gpu_report.analyse.causes.start_work import (
+    CACHES,
+    COMPILES,
+    SCANS,
+    SEARCHES,
+    SPAWNS,
+    StartWork,
+    resets_loader,
+    runs_backward,
+    work_of,
+)
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.filesystems import mount_of
 from gpu_report.analyse.signals.idle_stacks import IdleStacks
+from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Floats, Indices, Span, length_s, union
 from gpu_report.catalogue import LOADER, START_AGAIN_KEY, START_WORK_KEY
-from gpu_report.model import Advice, Cause, Evidence, Finding, Phase, Setting, Stack
+from gpu_report.model import Advice, Cause, Evidence, Finding, Frame, Phase, Setting, Stack
+from gpu_report.wording import place_words, setting_location_words
 
 FIRST_BATCH = "first batch"
+SPAWNING = "start_method"  # the name of the lines that set it
 # What people call the parts of a start-up, as callbacks tell them.
 BEFORE_YOLO = "before YOLO"
 WHAT = {
@@ -125,8 +139,25 @@ def _of_kind(context: Context, work: StartWork | None, span: Span) -> Iterator[A
     training = context.training_at(span[0])
     if work is SEARCHES and training is not None and training.args:
         yield from _of_sizes(training)
+    elif work is SPAWNS:
+        yield _of_spawning(context, training)
     elif work is not None and not _keeps(context, span, work):
         yield work.advice if training is None else _as_argument(work.advice, work, training.args)
+
+
+def _of_spawning(context: Context, training: Training | None) -> Advice:
+    """Return how to start workers, or to keep them, with the lines that set the method and that reset the loader."""
+    fork = f"Start workers by `fork`{setting_location_words(training.setting_locations if training else (), SPAWNING)}"
+    at = _resets_loader(context)
+    keep = "keep them: `persistent_workers=True`" if at is None else f"do not reset the loader in {place_words(at)}"
+    return replace(SPAWNS.advice, short=f"{fork}, or {keep}")
+
+
+def _resets_loader(context: Context) -> Frame | None:
+    """Return the line of the user's that makes YOLO's loader start its workers anew, None where none was noted."""
+    mains = (each.process for each in context.signals.idle_stacks if not each.process.is_worker)
+    calls = (pair for process in mains for stack in process.stacks.values() for pair in pairwise(stack))
+    return next((outer for inner, outer in calls if resets_loader(inner) and kind_of(outer) == "own"), None)
 
 
 def _of_sizes(training: Training) -> Iterator[Advice]:

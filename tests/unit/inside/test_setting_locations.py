@@ -52,6 +52,8 @@ def lines(source):
             [("affinity", 2)],
         ),
         ("import torch\ntorch.set_num_threads(1)", [("threads", 2)]),
+        ("import torch.multiprocessing as mp\nmp.set_start_method('spawn')", [("start_method", 2)]),
+        ("loader.multiprocessing_context = 'spawn'", [("start_method", 1)]),
         (
             "import gc, sys\ngc.set_threshold(20)\nsys.settrace(None)\nsys.settrace(f)",
             [("frequent_gc", 2), ("trace_function", 4)],
@@ -85,6 +87,8 @@ def test_only_what_is_on_is_looked_for_and_nothing_costs_nothing(monkeypatch):
         ({"amp": True, "tf32": False}, []),
         ({"nccl_disabled": ["p2p"], "torch_threads": 8}, ["p2p", "threads"]),
         ({"torch_threads": 1}, []),
+        ({"start_method": "spawn"}, ["start_method"]),
+        ({"start_method": "fork"}, []),
         ({"device": "cpu", "gpus_hidden": True}, ["no_gpu"]),
         ({"device": "cuda:0", "gpus_hidden": False}, []),
         ({"synced_norms": True}, ["sync_bn"]),

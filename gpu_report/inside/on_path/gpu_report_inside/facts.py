@@ -90,6 +90,7 @@ TRAINING: Mapping[str, Reader] = {
     "accumulate": lambda t: t.accumulate,
     "workers": lambda t: t.train_loader.num_workers,
     "prefetch": lambda t: t.train_loader.prefetch_factor,
+    "start_method": lambda t: _start_method(t.train_loader),
     "omp_num_threads": lambda _: int(os.environ["OMP_NUM_THREADS"].split(",")[0]),
     "nccl_disabled": lambda _: [way for way, variable in NCCL_WAYS.items() if _is_set(variable)],
     "torch_threads": lambda _: sys.modules["torch"].get_num_threads(),
@@ -349,3 +350,11 @@ def _capability(device: Any) -> float | None:
 
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
+
+
+def _start_method(loader: Any) -> str | None:
+    """Return how a loader starts its workers, None without any, or where nobody has said it yet."""
+    of_loader = loader.multiprocessing_context if loader.num_workers else None
+    return (
+        (of_loader or sys.modules["multiprocessing"]).get_start_method(allow_none=True) if loader.num_workers else None
+    )

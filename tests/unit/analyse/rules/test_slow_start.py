@@ -298,6 +298,28 @@ def test_what_each_epoch_starts_anew_is_a_warning_that_says_so():
     assert any(text.endswith("spawning data-loader workers, and each later epoch 10 s.") for text in says)
 
 
+RESETS = (
+    Frame("/site-packages/ultralytics/data/build.py", 106, "reset"),
+    Frame("/home/me/seasons.py", 10, "__call__"),
+    TRAINER,
+)
+
+
+def test_who_resets_the_loader_and_who_sets_the_method_are_named():
+    run = anew(SPAWNS)
+    (main,), (rank,) = run.stacks, run.inside
+    stacks = {**main.stacks, max(main.stacks) + 1: RESETS}
+    places = (SettingLocation("start_method", "/home/me/train.py", 12),)
+    run = dataclasses.replace(
+        run,
+        stacks=(dataclasses.replace(main, stacks=stacks),),
+        inside=(dataclasses.replace(rank, setting_locations=places),),
+    )
+    said = "Start workers by `fork` (train.py:12), or do not reset the loader in `__call__` (seasons.py:10)"
+    assert slow(run)[0].advice[0].short == said
+    assert slow(anew(SPAWNS))[0].advice[0].short == "Start workers by `fork`, or keep them: `persistent_workers=True`"
+
+
 def test_convolutions_of_later_epochs_are_their_steps():
     assert [finding.severity for finding in slow(anew(CONVOLUTION))] in ([], ["info"])
 

@@ -63,6 +63,7 @@ PATTERNS: Mapping[str, SettingPattern] = {
     ),
     "sync_bn": SettingPattern(calls=("SyncBatchNorm.convert_sync_batchnorm",)),
     "affinity": SettingPattern(calls=("os.sched_setaffinity", "Process.cpu_affinity")),
+    "start_method": SettingPattern(calls=("set_start_method",), assigned=("multiprocessing_context",)),
     "threads": SettingPattern(calls=("torch.set_num_threads",), variable="OMP_NUM_THREADS"),
 }
 
@@ -80,6 +81,7 @@ def switched_on(told: Mapping[str, Any]) -> list[str]:
         *(["sync_bn"] if told.get("synced_norms") else []),
         *(["threads"] if threads > 1 else []),
         *(["memory_fraction"] if (told.get("memory_fraction") or 1) < 1 else []),
+        *(["start_method"] if told.get("start_method") in {"spawn", "forkserver"} else []),
         *_affinity(),
     ]
 

@@ -301,8 +301,10 @@ INSIDE_KINDS = {
     "set_in": "name (a slow mode, tf32, p2p, shm, affinity, threads, start_method, memory_fraction), file, line: "
     "code that switched it on",
     "phase": "name, detail, epoch: a phase begins, and ends where the next one begins or the run ends",
-    "batches": "epoch, attempt, start_wall_s, start_mono_s, batches, data_wait_s, first_wait_s, longest_wait_s: so far",
-    "progress": "batches, data_wait_s: of the epoch so far, every 3 s at first and in a long training more seldom",
+    "batches": "epoch, attempt, start_wall_s, start_mono_s, batches, data_wait_s, first_wait_s, longest_wait_s: "
+    "so far; allocated_mib: now",
+    "progress": "batches, data_wait_s: of the epoch so far, every 3 s at first and in a long training more seldom; "
+    "allocated_mib: now",
     "epoch": "the same of a whole epoch, and images, images_per_s, loss (sum of the means), lr: its train part ended",
     "validation": "epoch, images, batch, workers, plots, batches, and the seconds of each part: a validation ended",
     "model": "number (in calls.csv), model, task, mode, format, half, compile, imgsz, batch, providers, device ...",

@@ -433,11 +433,15 @@ class InsideEpoch:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a process was in the epoch that it trained at a moment: batches done, and seconds waited for data."""
+    """How far a process was in the epoch that it trained at a moment: batches done, and seconds waited for data.
+
+    `allocated_mib` is the GPU memory that its tensors had then, None where that is not known.
+    """
 
     t_s: float
     batches: int
     data_wait_s: float
+    allocated_mib: float | None = None
 
 
 @dataclass(frozen=True)

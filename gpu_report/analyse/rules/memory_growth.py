@@ -10,6 +10,7 @@ from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, SUPPORTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.allocated_growth import AllocatedGrowth, allocated_growth
 from gpu_report.analyse.signals.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.memory_growth import Growth, Step, find_growth, mosaic_step
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
@@ -79,6 +80,16 @@ class _Case:
         is_much = most_mib > 0 and holder.mib >= th.KEPT_SHARE * most_mib
         return holder if is_much or _keeps_graphs(holder) else None
 
+    @property
+    def allocated(self) -> AllocatedGrowth | None:
+        """Return how tensors took ever more of this GPU until CUDA ran out of it, None where that is not known."""
+        culprit = self.training.rank_group.crashed if self.training.rank_group else None
+        if culprit is None or not self.training.ran_out_of_gpu_memory:
+            return None
+        gpu, found = self.context.run.gpu_of_uuid(culprit.settings.get("gpu_uuid")), allocated_growth(culprit.progress)
+        is_much = found is not None and found.grown_mib >= th.KEPT_SHARE * found.last_mib
+        return found if is_much and gpu in {None, self.memory.gpu} else None
+
     def batches_until(self, t_s: float) -> int | None:
         """Return how many batches had been begun by then, None where callbacks did not count them."""
         main = self.training.rank_group.main if self.training.rank_group else None
@@ -105,8 +116,8 @@ def growing_memory(context: Context) -> list[Finding]:
         closes_s = case.mosaic_closes_s
         if (growth := find_growth(case.memory, case.epochs, closes_s)) is not None:
             found.append(_finding(case, growth))
-        elif (holder := case.filled_by) is not None:
-            found.append(_filled(case, holder))
+        elif (filled := _filled(case)) is not None:
+            found.append(filled)
         if closes_s is not None and (step := mosaic_step(case.memory, case.epochs, closes_s)) is not None:
             found.append(_mosaic_finding(case, step))
     return found
@@ -139,30 +150,46 @@ def _finding(case: _Case, growth: Growth) -> Finding:
     )
 
 
-def _filled(case: _Case, holder: MemoryHolder) -> Finding:
+def _filled(case: _Case) -> Finding | None:
     """Return the finding of a training that ran out of memory too soon for its readings to show that it grew."""
-    batches = case.batches_until(holder.t_s)
-    each_mib = holder.mib / batches if batches and not _keeps_graphs(holder) else None
-    rate = "" if each_mib is None else f" ({memory_words(each_mib)} a batch)"
-    held = f"kept {memory_words(holder.mib)}" if each_mib else f"kept {holder.tensors:,} tensors"
+    holder, grown = case.filled_by, case.allocated
+    if holder is None and grown is None:
+        return None
+    end_s = case.epochs.end_s if holder is None else holder.t_s
+    batches = case.batches_until(end_s)
+    each_mib = grown.each_mib if grown else _each_mib(holder, batches)
+    rate = "" if each_mib is None else f"{memory_words(each_mib)} a batch"
     return case.context.finding(
         RULE,
         "critical",
-        (case.epochs.start_s, holder.t_s),
-        f"{_name(holder)} {held}{rate} on GPU {case.memory.gpu}, until memory ran out",
+        (case.epochs.start_s, end_s),
+        f"{_taken(case, holder, grown, rate)}, until memory ran out",
         gpu=case.memory.gpu,
         epoch=None,
         phase=None,
         evidence=evidence(
             *_evidence_of_holder(holder),
             ("batches trained by then", batches, ""),
-            ("memory of these tensors for each batch", each_mib, "MiB"),
+            ("growth for each batch", each_mib, "MiB"),
+            ("growth by PyTorch's counter, in all", gib(grown.grown_mib if grown else None), "GiB"),
             ("capacity of the GPU", gib(case.memory.capacity_mib), "GiB"),
         ),
         cause=Cause(RULE, SUPPORTED, WHY),
-        advice=(_release(holder),),
+        advice=() if holder is None else (_release(holder),),
         ran_out=True,
     )
+
+
+def _each_mib(holder: MemoryHolder | None, batches: int | None) -> float | None:
+    """Return what an object took for each batch, None where graphs took it, or nobody counted batches."""
+    return None if holder is None or not batches or _keeps_graphs(holder) else holder.mib / batches
+
+
+def _taken(case: _Case, holder: MemoryHolder | None, grown: AllocatedGrowth | None, rate: str) -> str:
+    if holder is not None:
+        held = f"{holder.tensors:,} tensors" if _keeps_graphs(holder) else memory_words(holder.mib)
+        return f"{_name(holder)} kept {held}{f' ({rate})' if rate else ''} on GPU {case.memory.gpu}"
+    return f"{case.whose()} grew by {rate} ({memory_words(grown.grown_mib if grown else 0.0)} in all)"
 
 
 def _release(holder: MemoryHolder) -> Advice:
@@ -196,11 +223,12 @@ def _at(holder: MemoryHolder) -> str:
 
 def _ran_out(case: _Case, growth: Growth) -> str:
     """Return in words that memory grew until there was no more, empty where it did not."""
+    capacity = case.memory.capacity_mib
     if growth.goes_on and case.training.ran_out_of_gpu_memory:
-        return "until none was left"
+        is_limited = capacity and growth.free_mib is not None and growth.free_mib >= th.ALLOWED_FREE * capacity
+        return "until memory ran out" if is_limited else "until none was left"
     if lowered := case.lowered_batch(growth):
         return f"until YOLO lowered `batch` from {lowered[0]} to {lowered[1]}"
-    capacity = case.memory.capacity_mib
     full = capacity and growth.free_mib is not None and growth.free_mib <= (1 - th.FULL_SHARE) * capacity
     return "until the card was full" if full else ""
 

@@ -19,7 +19,7 @@ from gpu_report.model import VALIDATION_PARTS, InsideEpoch, PhaseName, Progress,
 from gpu_report.run_folder import finite, parse_events
 
 PHASE_NAMES: Final = frozenset(get_args(PhaseName))
-LARGEST_NUMBER: Final = 1e9  # images, epochs, pids; what lies beyond is a garbled line
+LARGEST_NUMBER: Final = 1e9  # images, epochs, pids, MiB; what lies beyond is a garbled line
 LONGEST_TEXT: Final = 1000
 BLOCK_BYTES: Final = 1 << 20
 SUM_SLACK: Final = 0.01  # of a validation's length: its parts are rounded, and counted by two clocks
@@ -171,7 +171,15 @@ def _line(line: Mapping[str, Any], t_s: float) -> CallbackLine:
 
 def _progress(line: Mapping[str, Any], t_s: float) -> Progress | None:
     done, wait_s = whole(line.get("batches")), seconds(line.get("data_wait_s"))
-    return None if done is None or wait_s is None else Progress(t_s, done, wait_s)
+    if done is None or wait_s is None:
+        return None
+    return Progress(t_s, done, wait_s, mib(line.get("allocated_mib")))
+
+
+def mib(value: object) -> float | None:
+    """Return an amount of memory that may be one."""
+    number = finite(value)
+    return number if number is not None and 0 <= number <= LARGEST_NUMBER else None
 
 
 def _validation(line: Mapping[str, Any], t_s: float) -> Validation | None:

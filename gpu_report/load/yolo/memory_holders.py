@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from gpu_report.load.yolo.callback_lines import CallbackLine, text, whole
+from gpu_report.load.yolo.callback_lines import CallbackLine, mib, text, whole
 from gpu_report.load.yolo.exceptions import one_line
 from gpu_report.model import MemoryHolder
-from gpu_report.run_folder import finite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MOST: Final = 8  # of one training: our callbacks look four times
 LONGEST_NAME: Final = 120
-LARGEST_MIB: Final = 1e9
 PLACES: Final = {"class", "instance", "global", "local", "closure", "argument", "cache"}
 
 
@@ -28,8 +26,8 @@ def memory_holders(lines: Sequence[CallbackLine]) -> tuple[MemoryHolder, ...]:
 def _holder(t_s: float, said: Mapping[str, Any]) -> MemoryHolder | None:
     name, place = one_line(said.get("name"))[:LONGEST_NAME], text(said.get("place"))
     tensors, new_tensors, with_graph = (whole(said.get(key)) for key in ("tensors", "new_tensors", "with_graph"))
-    mib, new_mib = (_mib(said.get(key)) for key in ("mib", "new_mib"))
-    if not name or place not in PLACES or tensors is None or new_tensors is None or mib is None or new_mib is None:
+    all_mib, new_mib = (mib(said.get(key)) for key in ("mib", "new_mib"))
+    if not name or place not in PLACES or tensors is None or new_tensors is None or all_mib is None or new_mib is None:
         return None
     return MemoryHolder(
         t_s=t_s,
@@ -39,14 +37,9 @@ def _holder(t_s: float, said: Mapping[str, Any]) -> MemoryHolder | None:
         function=one_line(said.get("function")),
         line=whole(said.get("line")) or 0,
         tensors=tensors,
-        mib=mib,
+        mib=all_mib,
         new_tensors=new_tensors,
         new_mib=new_mib,
         with_graph=with_graph or 0,
-        grown_mib=_mib(said.get("grown_mib")),
+        grown_mib=mib(said.get("grown_mib")),
     )
-
-
-def _mib(value: object) -> float | None:
-    number = finite(value)
-    return number if number is not None and 0 <= number <= LARGEST_MIB else None

@@ -17,6 +17,7 @@ import pytest
 from gpu_report.inside import RUN_FOLDER_VARIABLE
 from gpu_report.inside.on_path.gpu_report_inside import DEFAULT_CALLBACKS, callbacks, facts, lines, training
 from gpu_report.inside.on_path.gpu_report_inside.callbacks import CALLBACKS
+from gpu_report.inside.on_path.gpu_report_inside.memory import watch
 from gpu_report.inside.on_path.gpu_report_inside.runs import CURRENT, at_exit
 
 pytestmark = pytest.mark.live  # waits are told by the clock
@@ -667,3 +668,23 @@ def test_how_much_of_its_gpu_a_process_may_have(folder, monkeypatch, kind, fract
     assert facts.read(facts.TRAINING, trainer)["memory_fraction"] == fraction
     monkeypatch.setitem(sys.modules, "torch", Some(cuda=Some()))
     assert facts.read(facts.TRAINING, trainer).get("memory_fraction") is None
+
+
+@pytest.mark.parametrize(("mib", "told"), [(1234.56, [1234.6] * 2), (None, [None] * 2)])
+def test_how_much_gpu_memory_tensors_have_is_told_with_the_batches(folder, monkeypatch, mib, told):
+    monkeypatch.setattr(watch, "allocated_mib", lambda: mib)
+    monkeypatch.setattr(training, "PROGRESS_EVERY_S", 0.0)
+    trainer = Trainer(folder)
+    start(trainer)
+    epoch(trainer, 1, batches=5)
+    said = written(folder, "batches", "progress")
+    assert [line.get("allocated_mib") for line in said[:2]] == told
+
+
+def test_memory_that_cannot_be_asked_for_is_left_out(folder, monkeypatch):
+    monkeypatch.setattr(watch, "allocated_mib", lambda: 1 / 0)
+    trainer = Trainer(folder)
+    start(trainer)
+    epoch(trainer, 1)
+    assert [line["batches"] for line in written(folder, "batches")] == [1]
+    assert "allocated_mib" not in written(folder, "batches")[0]

@@ -240,11 +240,12 @@ class ReportedTraining(ReportedRun):
 
     def _totals(self) -> None:
         begun = {"start_wall_s": round(self._begun[0], 6), "start_mono_s": round(self._begun[1], 6)}
-        LINES.write("batches", {**self._which(), **begun, **BATCHES.totals()})
+        LINES.write("batches", {**self._which(), **begun, **BATCHES.totals(), **self._memory.now()})
 
     def _progress(self) -> None:
         totals = BATCHES.totals()
-        LINES.write("progress", {name: totals[name] for name in ("batches", "data_wait_s")})
+        done = {name: totals[name] for name in ("batches", "data_wait_s")}
+        LINES.write("progress", {**done, **self._memory.now()})
 
     def _which(self) -> dict[str, int]:
         return {"epoch": self.epoch, "attempt": self.attempt}

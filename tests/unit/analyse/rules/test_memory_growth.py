@@ -15,7 +15,7 @@ from gpu_report.analyse.signals.thresholds import GROWTH_SHARE
 from gpu_report.analyse.timeline.training_epochs import TrainingEpoch, TrainingEpochs
 from gpu_report.analyse.timeseries.growth_fit import fit_growth, theil_sen
 from gpu_report.load import load_run
-from gpu_report.model import InsideEpoch, InsideRun, MemoryHolder, Phase, YoloRun
+from gpu_report.model import InsideEpoch, InsideRun, MemoryHolder, Phase, Progress, YoloRun
 
 NAN = float("nan")
 EPOCH_S, EPOCHS, STARTUP_S = 20, 10, 10
@@ -77,7 +77,10 @@ def test_it_is_critical_where_it_ran_out():
     run = training(leak_mib())
     (finding,) = grown(dataclasses.replace(run, inside=(dataclasses.replace(told, error="OutOfMemoryError"),)))
     assert finding.severity == "critical"
-    assert finding.summary.endswith("until none was left")
+    assert finding.summary.endswith("until memory ran out")  # most of the card was free
+    filled = dataclasses.replace(run, samples=run.samples.assign(memory_used_mib=leak_mib(each=20_500)))
+    (none_left,) = grown(dataclasses.replace(filled, inside=(dataclasses.replace(told, error="OutOfMemoryError"),)))
+    assert none_left.summary.endswith("until none was left")
     (other,) = grown(dataclasses.replace(run, inside=(dataclasses.replace(told, error="ValueError"),)))
     assert other.summary.endswith("more epochs")  # its epochs are over: no time of day
     (full,) = grown(training(leak_mib(each=20_500)))
@@ -358,4 +361,18 @@ def test_what_filled_the_memory_within_an_epoch_or_two_is_named_though_readings_
     said = [(each.kind, each.text) for each in analyse(filled(bank)).verdict.sentences[:3]]
     assert said[2] == ("prevent", "`Bank.items`, filled in `add` (bank.py:7), keeps 21.5 GiB of tensors: clear it.")
     assert grown(filled(dataclasses.replace(bank, mib=5_000.0))) == []
+
+    def reported(mib):
+        points = ((12.0 + 3 * n, 10 * n % 75, mib(10 * n)) for n in range(1, 10))
+        progress = tuple(Progress(t_s, batches, 0.0, allocated) for t_s, batches, allocated in points)
+        return dataclasses.replace(run, inside=(dataclasses.replace(told, progress=progress),))
+
+    (unnamed,) = grown(reported(lambda batches: 700.0 + 150 * batches))
+    assert " a batch (" in unnamed.summary
+    assert unnamed.summary.endswith(" in all), until memory ran out")
+    assert analyse(reported(lambda batches: 700.0 + 150 * batches)).verdict.sentences[2].text.startswith("Find what")
+    assert grown(reported(lambda _: 700.0)) == []
+    assert grown(reported(lambda batches: 7000.0 + 3 * batches)) == []  # a small part of what was in use
+    assert grown(reported(lambda batches: 700.0 if batches < 40 else 9000.0)) == []  # once
+    assert grown(reported(lambda _: None)) == []
     assert grown(dataclasses.replace(run, inside=(dataclasses.replace(told, error="ValueError"),))) == []

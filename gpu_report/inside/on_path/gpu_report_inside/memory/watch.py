@@ -66,6 +66,15 @@ class MemoryWatch:
         if allocated is not None and most:
             self._compare("batch", allocated, LEAST_SHARE_OF_CARD * most, epoch)
 
+    def now(self) -> dict[str, float]:
+        """Return what tensors have of GPU memory as a field of a line; nothing without CUDA."""
+        try:
+            mib = allocated_mib()
+        except Exception as error:  # noqa: BLE001 - what else is said must be said
+            report("memory_watch", error)
+            return {}
+        return {} if mib is None else {"allocated_mib": round(mib, 1)}
+
     @_kept_to_itself
     def ran_out(self, epoch: int) -> None:
         """Look once more where CUDA was out of memory, and what took it has no name yet."""

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse.advice.fixes import Fix, find_fix
+from gpu_report.analyse.advice.larger_batches import Batches
+from gpu_report.analyse.advice.next_limit import next_limit
 from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.advice.smaller_images import resize_images
 from gpu_report.analyse.advice.speedup_limits import lasting_causes, training_of_limits
@@ -59,6 +61,7 @@ def advise(
         cause: (
             *_resize(context, training, cause, of.get(cause)),
             *((_advice(of[cause], offered[cause]),) if cause in offered else ()),
+            *(_next_limit(context, training, of[cause], offered[cause]) if cause in offered else ()),
         )
         for cause in lasting
     }
@@ -119,6 +122,16 @@ def _resize(context: Context, training: Training, cause: str, limit: SpeedupLimi
     signals = _signals(context, training)
     found = None if signals is None else resize_images(run_settings_of(context, training), cause, limit, signals)
     return () if found is None else (found,)
+
+
+def _next_limit(context: Context, training: Training, limit: SpeedupLimit, found: Fix) -> tuple[Advice, ...]:
+    """Return what would hold steps back next where a larger batch makes them faster, without more workers for it."""
+    signals, settings = _signals(context, training), run_settings_of(context, training)
+    if signals is None or found.argument != "batch" or found.also or found.epoch_s is None or not settings.batch:
+        return ()
+    batches = Batches(settings, limit, signals, settings.batch, settings.batch)
+    advice = next_limit(context, training, batches, found.epoch_s)
+    return () if advice is None else (advice,)
 
 
 def _signals(context: Context, training: Training) -> IntervalSignals | None:

@@ -124,7 +124,12 @@ class Batches:
         By how many are at work, where stacks say it: their CPU says nothing of what they wait for.
         """
         images = self.settings.images
-        return max(self._computing, self._at_work) * self.limit.epoch_s_now / images if images else 0.0
+        return self.workers_at_work * self.limit.epoch_s_now / images if images else 0.0
+
+    @property
+    def workers_at_work(self) -> float:
+        """Return how many workers of all ranks are at work, by their CPU or their stacks; 0 where that is not known."""
+        return max(self._computing, self._at_work)
 
     @property
     def workers_compute(self) -> bool:

@@ -1,6 +1,6 @@
 """What the loader's workers did: what a setting can do against it, and which code of the user's takes their time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.idle_stacks import IdleStacks, WorkKind
 from gpu_report.analyse.signals.stack_habits import LEAST_IDLE_S
-from gpu_report.analyse.signals.stack_notes import kind_of
+from gpu_report.analyse.signals.stack_notes import kind_of, of_worker_alone
 from gpu_report.analyse.timeseries.intervals import Span, length_s
 from gpu_report.model import Frame
 
@@ -85,14 +85,41 @@ def worker_code(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> Worke
     """
     by_line = _worked_s(processes, spans)
     own = {line: seconds for line, seconds in by_line.items() if kind_of(line) == "own"}
+    return _worst(own, sum(by_line.values())) if own else None
+
+
+def worker_places(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> tuple[WorkerCode, ...]:
+    """Return the function of the user's within which workers were for most of their work, and YOLO's that took most.
+
+    Each at its worst line, and only where it took MUCH_SHARE at least. A function of the user's that calls YOLO's is
+    one: what it has YOLO do is in it.
+    """
+    own: dict[Frame, float] = {}
+    for each in processes:
+        if each.process.is_worker:
+            rows, share = each.within(spans)
+            seconds = np.bincount(each.number[rows], each.seconds(rows) * share)
+            for number in np.flatnonzero(seconds).tolist():
+                inner = of_worker_alone(each.process.stacks.get(number, ()))
+                line = next((frame for frame in inner if kind_of(frame) == "own"), None)
+                if line is not None:
+                    line = line._replace(called="")
+                    own[line] = own.get(line, 0.0) + float(seconds[number])
+    every = _worked_s(processes, spans)
+    whole_s = sum(every.values())
+    yolo = {line: s for line, s in every.items() if kind_of(line) != "own"}
+    found = [_worst(lines, whole_s) for lines in (own, yolo) if lines and whole_s > 0]
+    return tuple(code for code in found if code.share >= th.MUCH_SHARE)
+
+
+def _worst(by_line: Mapping[Frame, float], whole_s: float) -> WorkerCode:
+    """Return the function of most seconds, at the line of most of them, with its share of all."""
     of_function: dict[tuple[str, str], float] = {}
-    for line, seconds in own.items():
+    for line, seconds in by_line.items():
         of_function[line.file, line.function] = of_function.get((line.file, line.function), 0.0) + seconds
-    if not own:
-        return None
     function = max(of_function, key=lambda each: of_function[each])
-    worst = max((line for line in own if (line.file, line.function) == function), key=lambda line: own[line])
-    return WorkerCode(worst, of_function[function] / sum(by_line.values()))
+    worst = max((line for line in by_line if (line.file, line.function) == function), key=lambda line: by_line[line])
+    return WorkerCode(worst, of_function[function] / whole_s)
 
 
 def workers_at_work(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> float | None:

@@ -63,15 +63,24 @@ def _cut(throughput: Throughput, epoch: TrainedEpoch, count: int) -> Iterator[Tr
 
 
 def _slow(parts: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> Iterator[Sequence[TrainedEpoch]]:
-    """Yield stretches of parts that took PART_SHARE longer than the fastest quarter at least, and cost minutes."""
-    took_s = np.array([part.train_s for part in parts])
+    """Yield stretches of parts that took PART_SHARE longer than the fastest quarter at least, and cost minutes.
+
+    WAITED_PART_SHARE is enough where they waited for data as much longer: no clock that wanders makes that.
+    """
+    took_s, waited_s = (np.array(each, dtype=float) for each in zip(*map(_lengths, parts), strict=True))
     typical_s = _undisturbed_s(parts)
-    for stretch in in_a_row(parts, took_s >= (1 + th.PART_SHARE) * typical_s):
+    longer, waited = took_s - typical_s, waited_s - float(np.quantile(waited_s, th.UNDISTURBED_QUANTILE))
+    by_waiting = np.minimum(longer, waited) >= th.WAITED_PART_SHARE * typical_s
+    for stretch in in_a_row(parts, (longer >= th.PART_SHARE * typical_s) | by_waiting):
         longer_s = sum(part.train_s - typical_s for part in stretch)
         known_s = sum(held_up.seconds_in(part.span) for part in stretch)
         enough = len(stretch) >= th.LASTING_EPOCHS and longer_s >= th.PARTS_COST_S
         if enough and known_s < th.EXPLAINED_SHARE * longer_s:
             yield stretch
+
+
+def _lengths(part: TrainedEpoch) -> tuple[float, float]:
+    return part.train_s, part.data_wait_s or 0.0
 
 
 def _undisturbed_s(parts: Sequence[TrainedEpoch]) -> float:

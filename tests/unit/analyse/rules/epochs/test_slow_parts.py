@@ -13,15 +13,19 @@ from gpu_report.model import InsideEpoch, InsideRun, Phase, Progress, YoloRun
 EPOCH_S, VALIDATION_S, STEP_S = 3000, 40, 0.5
 
 
-def trained(*slow, times=2.0, epochs=3, clock_mhz=None):
-    """Return a training of a few long epochs, whose steps took `times` as long in the spans `slow` (s)."""
+def trained(*slow, times=2.0, epochs=3, clock_mhz=None, waits=False):
+    """Return a training of a few long epochs, whose steps took `times` as long in the spans `slow` (s).
+
+    By `waits` for data, or not.
+    """
     phases, told, progress, t_s = [Phase("startup", None, 0.0, 10.0, "inside")], [], [], 10.0
     for number in range(1, epochs + 1):
-        start_s, done = t_s, 0.0
+        start_s, done, waited_s = t_s, 0.0, 0.0
         while done < EPOCH_S / STEP_S:
-            done += 10 / STEP_S / (times if any(a <= t_s < b for a, b in slow) else 1.0)
+            longer = times if any(a <= t_s < b for a, b in slow) else 1.0
+            done, waited_s = done + 10 / STEP_S / longer, waited_s + 10 * (1 - 1 / longer) * waits
             t_s += 10
-            progress.append(Progress(t_s - 0.001, min(round(done), round(EPOCH_S / STEP_S)), 0.0))
+            progress.append(Progress(t_s - 0.001, min(round(done), round(EPOCH_S / STEP_S)), waited_s))
         phases += [Phase("train", number, start_s, t_s, "inside")]
         phases += [Phase("validation", number, t_s, t_s + VALIDATION_S, "inside")]
         told.append(InsideEpoch(number, 1, start_s, t_s, 96_000, round(EPOCH_S / STEP_S), 0.0, 0.0, 0.0))
@@ -74,3 +78,10 @@ def test_what_slows_most_of_a_training_is_held_against_what_it_can_do():
 )
 def test_what_is_short_little_or_the_beginning_is_no_event(slow, times):
     assert slow_in(trained(*slow, times=times)) == []
+
+
+@pytest.mark.parametrize(("waits", "told"), [(True, 1), (False, 0)])
+def test_less_is_told_where_it_was_waited_for_data(waits, told):
+    found = slow_in(trained((3500, 6000), times=1.18, epochs=3, waits=waits))
+    assert len(found) == told
+    assert all(each.number(SLOW_COST_KEY) == pytest.approx(2500 * 0.18 / 1.18, rel=0.1) for each in found)

@@ -59,6 +59,15 @@ def _took_s(findings: Sequence[Finding]) -> float:
     return length_s(union([one.span for finding in findings for one in finding.each]))
 
 
+def _lost_share(findings: Sequence[Finding]) -> float:
+    """Return which share of their time (0 to 1) findings took: a slowdown what utilisation fell by, others all."""
+    seconds = sum(finding.took_s for finding in findings)
+    lost_s = sum(
+        f.took_s * (1 - f.low_pct / f.level_pct if f.level_pct and f.low_pct is not None else 1.0) for f in findings
+    )
+    return lost_s / seconds if seconds else 1.0
+
+
 def _last(context: Context, findings: Sequence[Finding]) -> str:
     """Return that the only time was the last that was seen of training, in words: it may go on so."""
     of, *others = [one for finding in findings for one in finding.each]
@@ -101,8 +110,9 @@ def _look(
     elif cause == UNEXPLAINED or not row.once:
         text = f"{_times(worst, findings)} took {took}; the cause is unknown"
     else:
+        lost = took if rule.drop else about_length(_took_s(findings) * _lost_share(findings))
         text = row.once.format(
-            took=took, probably=sure, gpu=_gpus(findings), cost=about_length(cost_s) if cost_s else took
+            took=lost, probably=sure, gpu=_gpus(findings), cost=about_length(cost_s) if cost_s else took
         )
         then = _stood(at, row)
     return Sentence(LOOK, f"{text}.", ids, cause, advice, names_own), then

@@ -32,6 +32,7 @@ HALF = 0.5  # of training: a fall for its loader that came and went is less
 SCATTERS_OVER_S = 300.0  # of means before a fall: fewer do not say how far they scatter
 # Of a fall that is told though nothing explains it: as long as makes a drop a new state, and by a fifth, as epochs are.
 LASTED_S, LASTED_PERCENT = 300.0, 20.0
+SLIGHT_PERCENT = 10.0  # ... where epochs took longer by it as well, and a cause began with it
 LASTING = frozenset({"starved", "slow-epoch", "data-wait-growing"})
 ARRIVES_SLOWLY = frozenset({"input-latency", "input-stalled"})
 
@@ -44,7 +45,8 @@ def slowdowns(context: Context) -> list[Finding]:
     they are pieces of it (`without_parts`). So is one that came and went, for a change of work stays.
     """
     found: list[Finding] = []
-    for falls, least in ((_lasting, 0.0), (_falls, th.SLOWED_CONFIDENCE), (_around_drops, 0.0)):
+    kinds = (_lasting, 0.0), (_falls, th.SLOWED_CONFIDENCE), (_around_drops, 0.0), (_slight, th.SLOWED_CONFIDENCE)
+    for falls, least in kinds:
         apart = [fall for fall in context.cached(falls) if not any(_is_in(fall, each) for each in found)]
         each = [_finding(context, fall, least) for fall in apart]
         found += [finding for finding in each if finding is not None]
@@ -147,17 +149,27 @@ def _lasting(context: Context) -> list[Drop]:
 
     Where batches are counted, `slow_parts` tells of them; where training and validation look alike, nothing does.
     """
-    if context.throughput is not None or context.too_coarse:
-        return []
-    options = replace(context.options, drop_percent=LASTED_PERCENT)
-    seconds = max(_many_readings_s(context), LASTED_S / LOW_READINGS)
-    falls = to_their_ends(context, _falls_of_means(context, options, seconds), seconds)
-    falls = [fall for fall in falls if _is_beyond_scatter(context, fall, seconds)]
+    falls = _long_falls(context, LASTED_PERCENT)
     longer = [fall for fall in falls if made_epochs_longer(context, fall)]
     gone = [fall for fall in _unexplained(context, falls) if _came_and_went(context, fall)]
     gone = [fall for fall in gone if not any(_meet(fall, each) for each in longer)]
     found = [*longer, *(fall for fall in gone if not _is_of_epochs(context, fall))]
     return [fall for fall in found if fall.duration_s >= LASTED_S and not _is_of_drop(context, fall)]
+
+
+def _slight(context: Context) -> list[Drop]:
+    """Return the falls of SLIGHT_PERCENT or more that made epochs longer: told where their cause is beyond doubt."""
+    falls = [fall for fall in _long_falls(context, SLIGHT_PERCENT) if made_epochs_longer(context, fall)]
+    return [fall for fall in falls if fall.duration_s >= LASTED_S and not _is_of_drop(context, fall)]
+
+
+def _long_falls(context: Context, percent: float) -> list[Drop]:
+    """Return the falls of so much in a training without callbacks, each to its end."""
+    if context.throughput is not None or context.too_coarse:
+        return []
+    seconds = max(_many_readings_s(context), LASTED_S / LOW_READINGS)
+    falls = _falls_of_means(context, replace(context.options, drop_percent=percent), seconds)
+    return [fall for fall in to_their_ends(context, falls, seconds) if _is_beyond_scatter(context, fall, seconds)]
 
 
 def _is_beyond_scatter(context: Context, fall: Drop, seconds: float) -> bool:

@@ -487,17 +487,25 @@ def test_what_may_be_a_validation_is_short_small_or_a_drop_is_none(run):
     assert findings(run, "slowdown") == []
 
 
-def stayed(epoch_s):
+def stayed(epoch_s, percent=70, host=False):
     """Return six epochs without callbacks, in which the GPU is less busy from within the third on, to the end.
 
     The first ones take 30 min; so long do those that are all within.
     """
     lengths = [1800, 1800, (1800 + epoch_s) // 2, epoch_s, epoch_s, epoch_s]
     run = make_run(
-        readings((0, 10), (95, 4500), (70, sum(lengths) - 4500)),
+        readings((0, 10), (95, 4500), (percent, sum(lengths) - 4500)),
         rows=[(number, 10 + end) for number, end in enumerate(np.cumsum(lengths).tolist(), start=1)],
     )
-    return dataclasses.replace(run, yolo_runs=(YoloRun(1, None, {"val": False}, "recorded", None),))
+    seconds = np.arange(len(run.samples), dtype=float)
+    columns = {c.name: np.full(len(seconds), NAN) for c in schema.HOST_QUANTITIES}
+    for name in CROWDED if host else ():
+        columns[name] = np.where(seconds >= 4510, CROWDED[name], USUAL[name])
+    recording = dataclasses.replace(run.recording, cores=16)
+    yolo = YoloRun(1, None, {"val": False}, "recorded", None)
+    return dataclasses.replace(
+        run, yolo_runs=(yolo,), host=pd.DataFrame({"t_s": seconds, **columns}), recording=recording
+    )
 
 
 def test_a_fall_that_stays_is_told_where_whole_epochs_took_longer_by_it():
@@ -505,6 +513,16 @@ def test_a_fall_that_stays_is_told_where_whole_epochs_took_longer_by_it():
     (found,) = findings(run, "slowdown")
     assert (found.start_t_s, found.end_t_s) == (pytest.approx(4510, abs=50), pytest.approx(run.duration_s, abs=50))
     assert found.low_pct == pytest.approx(70, abs=1)
+
+
+def test_a_slight_fall_that_stays_is_told_where_a_cause_began_with_it():
+    """What it took is what utilisation fell by, not as long as it lasted."""
+    run = stayed(2100, percent=81, host=True)
+    (found,) = findings(run, "slowdown")
+    assert found.cause.name == "input-cpu"
+    assert found.duration_s == pytest.approx(7350, rel=0.02)
+    assert "the GPU waited 18 min for data" in analyse(run).verdict.text
+    assert findings(stayed(2100, percent=81), "slowdown") == []
 
 
 def test_a_change_of_work_that_stays_is_no_fall():

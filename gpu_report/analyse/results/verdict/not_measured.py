@@ -16,6 +16,8 @@ from gpu_report.model import (
 )
 from gpu_report.wording import length
 
+SLEPT_S = 60.0  # less is no loss that anybody would look for
+
 
 def unsampled_share(context: Context) -> float:
     """Return which share of all GPU time (0 to 1) no tick sampled, whatever the driver kept of it."""
@@ -39,6 +41,14 @@ def unmeasured(trained: Busy, unseen: float, unsampled: float) -> Iterator[Sente
     elif trained is not None and unsampled > 1 - WELL_COVERED:
         missing = f"{100 * unsampled:.0f} % of the samples are missing"
         yield Sentence("unmeasured", f"{missing}: there only the driver's own utilisation readings are known.")
+
+
+def machine_slept(context: Context) -> Iterator[Sentence]:
+    """Yield for how long the machine slept, from a minute on: nothing ran, and no clock of the recording went on."""
+    slept = [event.fields.get("seconds") for event in context.run.events if event.kind == "suspend"]
+    slept_s = sum(seconds for seconds in slept if isinstance(seconds, int | float))
+    if slept_s >= SLEPT_S:
+        yield Sentence("slept", f"The machine slept for {length(slept_s)}, and nothing ran: prevent its suspend.")
 
 
 def no_gpu(context: Context) -> Iterator[Sentence]:

@@ -26,6 +26,7 @@ from gpu_report.analyse.results.verdict.lead_details import (
 from gpu_report.analyse.results.verdict.leads import leads
 from gpu_report.analyse.results.verdict.losses import cost_of_run, gpus_of_others, largest_loss, unused_gpus
 from gpu_report.analyse.results.verdict.not_measured import (
+    machine_slept,
     no_gpu,
     recorder_killed,
     unmeasured,
@@ -218,6 +219,7 @@ def _what_happened(known: _Known, opening: _Opening) -> Iterator[Sentence]:
 
 def _not_measured(known: _Known) -> Iterator[Sentence]:
     yield from recorder_killed(known.context)
+    yield from machine_slept(known.context)
     yield from unmeasured(known.trained, known.unseen, known.unsampled)
     yield from no_gpu(known.context)
 

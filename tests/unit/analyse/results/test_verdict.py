@@ -379,3 +379,11 @@ def test_a_gpu_that_waits_beside_busy_ones_is_named_and_nothing_is_called_fine()
     ).verdict.text
     assert text.startswith("No clear fix found: 3 GPUs were busy 74 %")
     assert "GPU 2 was busy only 26 %." in text
+
+
+@pytest.mark.parametrize(("seconds", "said"), [((1800.0, 1800.0), "The machine slept for 1 h"), ((20.0, None), "")])
+def test_a_machine_that_slept_is_said_for_how_long(seconds, said):
+    events = tuple(RecordedEvent(60.0, "suspend", None, {"seconds": each}) for each in seconds)
+    text = analyse(dataclasses.replace(trained(), events=events)).verdict.text
+    assert said in text
+    assert ("slept" in text) == bool(said)

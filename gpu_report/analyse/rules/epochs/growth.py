@@ -18,6 +18,7 @@ Rise = Callable[[Sequence[TrainedEpoch]], Trend | None]
 SLOWS_TRAINING = "another program, a lower clock, slower storage or less free memory"
 SLOWS = {
     "the main process": "a callback, a logger or code of yours that runs since then",
+    "the GPU's work": "larger images, more work a step, another program on the GPU, or full GPU memory",
     "data loading": "larger images, slower storage, or another program on the CPU",
 }
 

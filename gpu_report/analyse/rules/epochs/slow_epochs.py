@@ -288,7 +288,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
     since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
     why = None if on_gpu else _held_up(context, last, first)
     is_main = why is not None and why.cause.name == "main-process"
-    slowed = "the main process" if is_main else "training"
+    slowed = "the main process" if is_main else "the GPU's work" if _is_on_gpu(context, epochs, grown) else "training"
     return context.finding(
         "epochs-slowing",
         "warning",
@@ -310,10 +310,13 @@ def where_to_look(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend
 
     Where nothing reported how long epochs waited for data, it may be the data loader as well.
     """
-    first_s, last_s = (busy_s(context, part) for part in thirds(epochs, grown))
-    least_s = th.EXPLAINED_SHARE * grown.grown
-    on_gpu = first_s is not None and last_s is not None and last_s - first_s >= least_s
-    if on_gpu:
+    if _is_on_gpu(context, epochs, grown):
         return "Find what makes the GPU's work longer"
     is_known = all(epoch.data_wait_s is not None for epoch in epochs)
     return f"Find what grows in {'the main process' if is_known else 'the data loader or the main process'}"
+
+
+def _is_on_gpu(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
+    """Tell whether the GPU was busy for as much longer an epoch as most of what that grew by."""
+    first_s, last_s = (busy_s(context, part) for part in thirds(epochs, grown))
+    return first_s is not None and last_s is not None and last_s - first_s >= th.EXPLAINED_SHARE * grown.grown

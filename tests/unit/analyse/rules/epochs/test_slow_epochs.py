@@ -542,7 +542,7 @@ def test_a_full_card_whose_busy_gpu_draws_less_is_paged_to_host_memory():
 @pytest.mark.parametrize("run", [paged(290.0), paged(110.0, memory_mib=20_500.0)])
 def test_a_card_that_is_full_or_draws_less_alone_is_not_paged(run):
     (finding,) = findings(run, "epochs-slowing")
-    assert finding.advice[0].short == "Find what slowed training from epoch 5 on"
+    assert finding.advice[0].short == "Find what slowed the GPU's work from epoch 5 on"
 
 
 def first_waits(lengths, later_s):

@@ -118,36 +118,46 @@ def throttles(series: GpuSeries, activity: Activity, gpu: Gpu, trained: Sequence
         for each in found
         if each is not None
     )
-    return held if fell is None else (*held, fell)
+    return _with_fall(held, fell)
+
+
+def _with_fall(held: tuple[Throttle, ...], fell: Throttle | None) -> tuple[Throttle, ...]:
+    """Return what held a clock down, with a fall of it; of one cause the one that tells of more."""
+    if fell is None or any(each.cause == fell.cause and each.lost_s >= fell.lost_s for each in held):
+        return held
+    return (*(each for each in held if each.cause != fell.cause), fell)
 
 
 def _fell(series: GpuSeries, rows: _Rows, steps: Bools, limit_w: float | None) -> Throttle | None:
-    """Return the clock that fell in training for minutes, though the GPU was as busy and the driver says nothing of it.
+    """Return the clock that fell in training for minutes, though the GPU was as busy, and what the driver says of it.
 
-    Levels are medians of a minute: clocks that wander from second to second have one. A GPU that waits lowers its
-    clock by itself, and one that draws its power limit, where no reasons were logged, is held by that.
+    Mostly that is nothing. It may say so at a tick now and then, where reasons come and go. Levels are medians of a
+    minute: clocks that wander from second to second have one. A GPU that waits lowers its clock by itself, and one that
+    draws its power limit, where no reasons were logged, is held by that.
     """
-    said = rows.says[POWER_CAP] | rows.says[THERMAL]
-    free = rows.work & steps & ~said & (rows.clock_mhz > 0)
-    level_mhz = _levels(rows, free)
-    full_mhz = _held_for(level_mhz[free], rows.weight_s[free], th.LOWER_AT_LEAST_S)
-    low = free & (level_mhz <= (1 - th.LOWER_SHARE) * full_mhz)
+    work = rows.work & steps & (rows.clock_mhz > 0)
+    level_mhz = _levels(rows, work)
+    full_mhz = _held_for(level_mhz[work], rows.weight_s[work], th.LOWER_AT_LEAST_S)
+    line_mhz = (1 - th.LOWER_SHARE) * full_mhz
+    low = work & (level_mhz <= line_mhz)
     long = [span for span in _spans(rows, low, series.tick_s) if span[1] - span[0] >= th.LOWER_AT_LEAST_S]
     near = mask_in_any(rows.t_s, [(start - th.LOWER_LEVEL_S, end + th.LOWER_LEVEL_S) for start, end in long])
-    down = free & near & (rows.clock_mhz <= (1 - th.LOWER_SHARE) * full_mhz)
-    full = free & (level_mhz > (1 - th.LOWER_SHARE) * full_mhz) & ~down
+    down = work & near & (rows.clock_mhz <= line_mhz)
+    full = work & (level_mhz > line_mhz) & ~down
     spans = _spans(rows, down, series.tick_s)
     if not spans or not _as_busy(rows, down, full) or _at_its_limit(rows, down, limit_w):
         return None
+    cause = _said_of(rows, down, full)
+    if cause is None or not _alike(rows, down, full_mhz, any_load=cause != POWER_CAP):
+        return None
     lost = np.where(down, 1 - rows.clock_mhz / full_mhz, 0.0)
-    heat = not rows.reported.any() and rows.seconds(down & rows.hot) >= rows.seconds(down) / 2
     return Throttle(
         gpu=series.gpu,
-        cause=THERMAL if heat and rows.seconds(full & rows.hot) < rows.seconds(full) / 2 else LOWER_CLOCK,
+        cause=cause,
         throttled_s=np.where(down, rows.weight_s, 0.0),
         lost=lost,
-        hard=np.zeros(len(down), dtype=np.bool_),
-        brake=False,
+        hard=rows.hard & down,
+        brake=rows.seconds(down & rows.brake) >= rows.seconds(down) / 2,
         spans=spans,
         typical_mhz=full_mhz,
         alike=True,
@@ -155,6 +165,19 @@ def _fell(series: GpuSeries, rows: _Rows, steps: Bools, limit_w: float | None) -
         lost_s=float((rows.weight_s * lost * rows.util_pct / 100).sum()),
         applied=rows.seconds(down & rows.applied) >= rows.seconds(down) / 2,
     )
+
+
+def _said_of(rows: _Rows, down: Bools, full: Bools) -> str | None:
+    """Return what lowered a clock, by what the driver says while it is down; None where it says as much at full clock.
+
+    Where nobody said anything, it is heat if the GPU was hot, and cool at full clock.
+    """
+    unsaid = ~rows.reported & rows.hot
+    for cause, says in ((THERMAL, rows.says[THERMAL] | unsaid), (POWER_CAP, rows.says[POWER_CAP])):
+        then, typical = (rows.seconds(mask & says) / rows.seconds(mask) for mask in (down, full))
+        if then >= th.SAID_SHARE:
+            return cause if typical < then / 2 else None
+    return LOWER_CLOCK
 
 
 def _levels(rows: _Rows, free: Bools) -> Floats:

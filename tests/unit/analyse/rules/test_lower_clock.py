@@ -1,5 +1,7 @@
 """A clock that fell in training though the driver gives no reason, and what is none."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from support.runs import make_run
@@ -8,7 +10,7 @@ from gpu_report.analyse import analyse
 
 FULL_MHZ, LOW_MHZ, LIMIT_W = 2700.0, 1500.0, 450.0
 SECONDS, FELL_S = 2400, 1230
-APPLICATION_CLOCKS, SW_POWER_CAP = 0x2, 0x4
+APPLICATION_CLOCKS, SW_POWER_CAP, SW_THERMAL = 0x2, 0x4, 0x20
 
 
 def trained(clock=LOW_MHZ, util=95.0, reasons=0.0, watts=(330.0, 180.0), celsius=(65.0, 60.0), fell_s=FELL_S):
@@ -49,8 +51,19 @@ def test_a_hot_gpu_whose_log_has_no_reasons_is_slowed_by_heat():
     assert finding.rule == "thermal"
 
 
-def test_what_the_driver_gives_a_reason_for_is_that_alone():
-    assert [f.rule for f in found(trained(reasons=SW_POWER_CAP))] == ["power-cap"]
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize(("reason", "rule"), [(SW_POWER_CAP, "power-cap"), (SW_THERMAL, "thermal")])
+def test_what_the_driver_gives_a_reason_for_is_that_alone(reason, rule, every):
+    """It is read at a tick: where it comes and goes, some ticks have none."""
+    (finding,) = found(trained(reasons=np.where(np.arange(SECONDS) % every == 0, reason, 0)))
+    assert finding.rule == rule
+    assert (finding.start_t_s, finding.end_t_s) == (pytest.approx(FELL_S, abs=3), pytest.approx(SECONDS, abs=3))
+
+
+def test_a_reason_that_is_given_at_full_clock_as_well_explains_no_fall():
+    run = trained()
+    always = run.samples.assign(clock_event_reasons=np.where(np.arange(SECONDS) % 3 == 0, SW_POWER_CAP, 0))
+    assert [f.rule for f in found(dataclasses.replace(run, samples=always)) if f.rule == "lower-clock"] == []
 
 
 @pytest.mark.parametrize(

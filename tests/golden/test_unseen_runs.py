@@ -39,7 +39,7 @@ BEGINS = {
     "fp32_repro": "Restart with `amp=True` (up to 7\u00d7 faster): the training computed in 32 bits",
     "hang_label_server": "The training hung in epoch 2 for 29 s, waiting for the data loader, until Ctrl-C. Look at",
     "healthy_small": "Nothing to fix: the GPU was busy 64 %",
-    "live_dashboard2": "Look at `smooth` (dashboard.py:23): this background thread kept Python busy 53 % of the time",
+    "live_dashboard2": "Look at `smooth` (dashboard.py:23): this background thread kept Python busy 53 % of",
     "mlflow_remote": "Look at `log_metric` (tracking.py:13)",
     "nfs_hiccup": "Check what blocks the data-loader workers again and again (network drive, lock)",
     "softnms_val": "Look at `postprocess` (train.py:16): it took 17 % of the time of epochs, in validation",

@@ -93,7 +93,7 @@ def lock_kept_busy(signals: IntervalSignals) -> Candidate | None:
     if thread.main_share is None and not launches_too_much(signals):
         return None
     numbers = evidence(
-        Evidence("another thread ran Python", 100 * thread.share, "% of the time", key=BUSY_THREAD_KEY),
+        Evidence("another thread ran Python", 100 * thread.share, "% of that time", key=BUSY_THREAD_KEY),
         (
             "CPU of the main thread meanwhile",
             None if thread.main_share is None else 100 * thread.main_share,

@@ -110,7 +110,7 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
     wait_pct = None if waited is None or is_said else 100 * waited
     numbers = evidence(
         Evidence(f"utilisation in steady state ({ORDINARY})", mean_pct, "%", key=STEADY_KEY),
-        ("share of time that the training waited for data", wait_pct, "%"),
+        ("of training in steady state, it waited for data", wait_pct, "%"),
     )
     severity = _severity(cause, mean_pct, training)
     by_nature = severity == "info" and cause.name == LAUNCH_BOUND

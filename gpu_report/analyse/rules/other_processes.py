@@ -153,7 +153,7 @@ def _evidence(
     return evidence(
         ("training speed meanwhile", throughput.images_per_s(spans) if throughput else None, "images/s"),
         usually(typical_per_s(context, other.gpu, spans[0][0]), "images/s"),
-        ("its share of the GPU time, at most", other.util_pct, "%"),
+        ("its share of the GPU time meanwhile, at most", other.util_pct, "%"),
         ("its memory", other.memory_mib, "MiB"),
         ("utilisation meanwhile", signals.gpu_within("gpu_util_pct"), "%"),
         usually(signals.gpu_typical("gpu_util_pct"), "%"),

@@ -25,7 +25,8 @@ from gpu_report.render.run_clock import WallClock
 from gpu_report.render.sentence_kinds import findings_in_lead
 from gpu_report.render.speedup_rows import speedup_rows
 from gpu_report.render.what_to_change import changes
-from gpu_report.wording import counted, upper_first, where_words
+from gpu_report.render.where_stood import lines_of
+from gpu_report.wording import counted, upper_first
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 
@@ -271,24 +272,9 @@ def _lost(finding: Finding) -> Fact:
     return Fact(label, duration(finding.lost_gpu_s), "" if part is None else f"{share(part)} of training")
 
 
-WHO = {
-    "workers": "Data-loader workers, while the GPU was idle",
-    "thread": "Another thread, of all time",
-    "main": "The main process, while the GPU was idle",
-}
-
-
-WHO_IN_CALLS = {"main": "The main thread, of that time", "thread": "Another thread, of that time"}
-WHO_WITHOUT_GPU = {"workers": "Data-loader workers, of that time", "main": "The main process, of that time"}
-
-
 def _where(finding: Finding, analysis: Analysis) -> Iterator[Fact]:
     """Yield the lines of code in which the main process and the loader's workers stood, and of what time that is."""
-    who = WHO_IN_CALLS if RULES[finding.rule].of_calls else WHO if analysis.gpus else WHO | WHO_WITHOUT_GPU
-    for process in dict.fromkeys(location.process for location in finding.where):
-        mine = [where_words(location) for location in finding.where if location.process == process]
-        rank = f"{upper_first(process)} (the process of a GPU), while that was idle"
-        yield Fact(who.get(process, rank), ", ".join(mine))
+    return (Fact(who, lines) for who, lines in lines_of(finding, analysis))
 
 
 def _gpus(finding: Finding) -> str:
@@ -351,7 +337,7 @@ def _gain(advice: Advice, analysis: Analysis) -> str:
     if likely is None and most is None:
         return ""
     training = "the time in training steps" if analysis.epoch_now is None else "each epoch"
-    whole = "the time" if analysis.is_inference else training
+    whole = "the time for all calls" if analysis.is_inference else training
     if likely is None:
         return f"saves at most {share(most)} of {whole}"
     row = next((row for row in speedup_rows(analysis) if row.limit.fix and row.limit.fix == advice.typed), None)

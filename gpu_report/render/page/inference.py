@@ -132,7 +132,11 @@ def _tiles(served: ServedModel) -> tuple[Fact, ...]:
     return (
         *((*quantiles, speed) if served.in_calls_share < MOSTLY_CALLED else (speed, *quantiles)),
         Fact("Worst call", milliseconds(served.latency.worst_ms), _worst_note(served)),
-        Fact("Time in calls", share(served.in_calls_share), f"{duration(served.gap_s)} between calls"),
+        Fact(
+            "Time in calls",
+            share(served.in_calls_share),
+            f"of that from the first to the last; {duration(served.gap_s)} between calls",
+        ),
         *_gpu_busy(served),
         *_energy(served),
     )

@@ -48,8 +48,9 @@ from gpu_report.render.sentence_kinds import own_text
 from gpu_report.render.served_words import calls_in_all, longest_part, milliseconds, speed_words
 from gpu_report.render.speedup_rows import SpeedupRow, not_listed, shown_rows
 from gpu_report.render.what_to_change import listed_changes
+from gpu_report.render.where_stood import line_of
 from gpu_report.terminal import apart, plain, without_commands
-from gpu_report.wording import MIB_PER_GIB, counted, ending_words, line_words, role_words, shown_ratio, where_words
+from gpu_report.wording import MIB_PER_GIB, counted, ending_words, line_words, role_words, shown_ratio
 
 # What limits the steps that PyTorch's profiler saw.
 LIMITED_BY = {
@@ -339,7 +340,7 @@ def _finding_row(analysis: Analysis, finding: Finding) -> tuple[str, ...]:
     epoch = "" if finding.epoch is None else f"{finding.epoch}{where}"
     cause = cause_words(finding.cause.name) if finding.cause and not RULES[finding.rule].ending else ""
     if finding.where and finding.rule != "user-code":  # whose line its summary names
-        cause = f"{cause}: {where_words(finding.where[0])}".removeprefix(": ")
+        cause = f"{cause}: {line_of(finding, analysis)}".removeprefix(": ")
     return (finding.id, at, plain(finding.summary), epoch, plain(cause), kernel)
 
 

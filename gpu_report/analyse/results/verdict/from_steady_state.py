@@ -188,7 +188,7 @@ def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> tuple[str, str]
     who = "data-loader workers were" if at.process == WORKERS else "the training was"
     share, always = f"{100 * at.share:.0f} % of the time that the GPU waited", CAUSES[cause].always
     if at.process == THREAD:
-        return f"Look at {place}: this background thread kept Python busy {100 * at.share:.0f} % of the time", ""
+        return f"Look at {place}: this background thread kept Python busy {100 * at.share:.0f} % of training time", ""
     if at.is_yolo:
         return (always, f"{upper_first(who)} in {place} {share}.") if always else ("", "")
     return f"Look at {place}: {f'{who} in it' if at.process == WORKERS else 'it took'} {share}", ""

@@ -14,8 +14,8 @@ FIX, LOOK = "fix", "look"
 CPU_INFERENCE = "cpu-inference"
 # What a program did between calls, with its share of the time and the line.
 BETWEEN = {
-    "own code": "Between calls {} of the time went into {}",
-    "waiting for calls": "Between calls it waited for {} of the time, in {}",
+    "own code": "Between calls {} of the time from the first to the last went into {}",
+    "waiting for calls": "Between calls it waited for {} of the time from the first to the last, in {}",
 }
 NAMED_MODELS = 2  # of several: the others stand in the report's table
 

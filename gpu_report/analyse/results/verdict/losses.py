@@ -44,7 +44,7 @@ def largest_loss(
     if trained is None or trained[0] >= HEALTHY_PCT or not lost:
         yield from _long_start(context, ledger)
         return
-    startup = f"Start-up took {100 * lost[0].share:.0f} % of the GPU time" if lost[0].name == "startup" else ""
+    startup = f"Start-up took {100 * lost[0].share:.0f} % of the recorded GPU time" if lost[0].name == "startup" else ""
     most = next((row for row in lost if not CAUSES[row.name].paid_once), None)
     is_healthy = healthy_steady_pct(context, findings) is not None and not has_problems(findings)
     is_idle_talk = most is not None and most.name == "short gaps" and lead is not None
@@ -66,7 +66,7 @@ def largest_loss(
     is_largest = most.gpu_seconds >= max(row.gpu_seconds for row in ledger if row.name != "work")
     is_largest = is_largest and not any(RULES[f.rule].drop and not f.expected for f in findings)
     first = "Largest loss" if is_largest else "Besides"
-    text = f"{first}: {what}, {length(most.gpu_seconds)} ({100 * most.share:.0f} % of the GPU time)."
+    text = f"{first}: {what}, {length(most.gpu_seconds)} ({100 * most.share:.0f} % of the recorded GPU time)."
     yield Sentence("largest loss", text, about=most.name)
 
 
@@ -75,7 +75,7 @@ def _long_start(context: Context, ledger: Sequence[LedgerRow]) -> Iterator[Sente
     share = sum(row.share for row in ledger if row.name == "startup")
     took_s = sum(end - start for start, end in context.activity.startups)
     if share >= th.LONG_START_SHARE and took_s >= th.LONG_START_S:
-        text = f"Start-up took {length(took_s)} ({100 * share:.0f} % of the GPU time)."
+        text = f"Start-up took {length(took_s)} ({100 * share:.0f} % of the recorded GPU time)."
         yield Sentence("largest loss", text, about="startup")
 
 

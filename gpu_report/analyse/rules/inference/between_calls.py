@@ -10,7 +10,16 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate, severity
+from gpu_report.analyse.rules.inference.words import (
+    OF_CALLS,
+    active_s,
+    model_name,
+    ms,
+    of_calls,
+    percent,
+    rate,
+    severity,
+)
 from gpu_report.model import Advice, Cause, Finding, GapPart, ServedModel
 from gpu_report.wording import where_it_is
 
@@ -54,10 +63,10 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
     line = "" if part.where is None else f": {where_it_is(part.where)}"
     now = served.images / active
     best = served.images / _least_s(active, part)
-    summary = f"Before each call {what} takes {ms(each_ms)}, {percent(share)} of the time{line}"
+    summary = f"Before each call {what} takes {ms(each_ms)}, {percent(share)} {OF_CALLS}{line}"
     if part.waited_for:
         what, fix = MORE_THREADS[part.kind]
-        summary = f"Calls wait for {what} in another thread, {percent(share)} of the time{line}"
+        summary = f"Calls wait for {what} in another thread, {percent(share)} {OF_CALLS}{line}"
     text = f"{fix.format(what=_named(part))}: {rate(now)} images/s become {rate(best)} at most"
     return context.finding(
         "slow-between-calls",
@@ -107,7 +116,7 @@ def _reloaded(context: Context, served: ServedModel, made: int, calls: int) -> F
     loading = next((part for part in served.gap_parts if part.kind == "loading the model"), None)
     active, seconds = active_s(served), 0.0 if loading is None else loading.seconds
     share = seconds / active if active else 0.0
-    took = f": {ms(MS * seconds / made)} each time, {percent(share)} of the time" if seconds else ""
+    took = f": {ms(MS * seconds / made)} each time, {percent(share)} {OF_CALLS}" if seconds else ""
     fix = "Make the model once, and call it for all images"
     return context.finding(
         "model-reloaded",
@@ -140,7 +149,7 @@ def _rare(context: Context, served: ServedModel, share: float) -> Finding:
         "rare-calls",
         "info",
         (served.start_s, served.end_s),
-        f"No call came for {percent(share)} of the time ({model_name(served)}){then}",
+        f"No call came for {percent(share)} of the time from the first to the last ({model_name(served)}){then}",
         gpu=served.calls.gpu,
         evidence=evidence(
             ("waiting for calls, in all", waits.seconds, "s"),

@@ -76,7 +76,7 @@ def _finding(context: Context, served: ServedModel, rule: str, function: str, ad
 
 
 def _with_gain(advice: Advice, share: float) -> Advice:
-    short = f"{advice.short}: at most {percent(share)} less time"
+    short = f"{advice.short}: at most {percent(share)} less time for all calls"
     return replace(advice, gain_at_most=share, short=short)
 
 

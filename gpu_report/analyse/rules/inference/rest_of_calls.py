@@ -12,7 +12,7 @@ from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.in_calls import in_calls
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, severity
+from gpu_report.analyse.rules.inference.words import OF_CALLS, active_s, ms, of_calls, percent, severity
 from gpu_report.model import Advice, Cause, CodeLocation, Finding, Frame, ServedModel
 from gpu_report.wording import where_it_is
 
@@ -70,11 +70,11 @@ def _finding(
         evidence=evidence(
             (f"{row.what} (mean of a call)", each_ms, "ms"),
             ("a call (mean)", served.latency.mean_ms, "ms"),
-            ("share of the time", 100 * share, "%"),
+            (f"share {OF_CALLS}, with what lies between them", 100 * share, "%"),
         ),
-        cause=Cause(row.cause, SUPPORTED, f"{percent(share)} of the notes of where the process stood"),
+        cause=Cause(row.cause, SUPPORTED, f"notes of where the process stood say so: {percent(share)} {OF_CALLS}"),
         where=where,
-        advice=(Advice(fix, gain_at_most=share, short=f"{fix}: at most {percent(share)} less time"),),
+        advice=(Advice(fix, gain_at_most=share, short=f"{fix}: at most {percent(share)} less time for all calls"),),
     )
 
 

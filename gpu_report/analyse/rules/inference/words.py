@@ -7,6 +7,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.model import ServedModel, Severity
 from gpu_report.wording import counted
 
+OF_CALLS = "of the time for all calls"  # and for what lies between them, but for waits until one comes (`active_s`)
 FEW_MS = 10.0  # below it tenths count
 
 

@@ -157,7 +157,9 @@ def test_the_one_gpu_of_several_that_trained_is_named():
     assert analyse(run).verdict.text.startswith("Nothing to fix: GPU 0 was busy 90 % of")
 
 
-@pytest.mark.parametrize(("start_s", "said"), [(600, "Start-up took 10 min (33 % of the GPU time)."), (200, "")])
+@pytest.mark.parametrize(
+    ("start_s", "said"), [(600, "Start-up took 10 min (33 % of the recorded GPU time)."), (200, "")]
+)
 def test_a_long_start_is_said_of_a_healthy_training(start_s, said):
     text = analyse(make_run(readings((0, start_s), (90, 1200)), rows=[(1, start_s + 1200)])).verdict.text
     assert text.startswith("Nothing to fix: ")
@@ -201,7 +203,7 @@ def test_a_gpu_that_only_waits_for_another_counts_as_idle_and_is_told_with_what_
 def test_startup_is_told_beside_the_largest_loss_of_training():
     said = analyse(make_run(readings((0, 60), (50, 60)), rows=[(1, 60), (2, 118)])).verdict.text
     assert "Start-up took " in said
-    assert " of the GPU time, short idle gaps in training 25 %." in said
+    assert " of the recorded GPU time, short idle gaps in training 25 %." in said
 
 
 def test_a_few_readings_are_no_proof_that_nothing_worked():

@@ -46,7 +46,7 @@ def test_a_guest_is_told_with_the_moments_at_which_memory_stepped():
     assert (finding.start_t_s, finding.end_t_s) == (50.0, pytest.approx(69.0))
     assert "python3 (pid 77)" in finding.summary
     assert finding.cause.name == "other-process"
-    assert ("its share of the GPU time, at most", 86.0) in {(e.text, e.value) for e in finding.evidence}
+    assert ("its share of the GPU time meanwhile, at most", 86.0) in {(e.text, e.value) for e in finding.evidence}
     assert finding.summary.startswith("python3 (pid 77) shared GPU 0 for 19 s")
     assert analyse(guest_run()).verdict.text.count("python3 (pid 77)") == 1  # the lead says all that is known
 

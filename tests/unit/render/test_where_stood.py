@@ -1,0 +1,50 @@
+"""Each share of a line of code says of what time it is."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpu_report.model import Analysis, CodeLocation, Finding
+from gpu_report.render.run.terminal import render_text
+from gpu_report.render.where_stood import line_of, lines_of
+
+AT = CodeLocation("main", "log_metric", "/home/me/tracking.py", 13, 0.4)
+PLACE = "log_metric (tracking.py:13)"
+
+
+def found(rule: str, *where: CodeLocation) -> Finding:
+    return Finding(f"{rule}-1", rule, "warning", 0, 50.0, 60.0, "It took long", where=where)
+
+
+@pytest.mark.parametrize(
+    ("rule", "shown", "who"),
+    [
+        ("starved", "40 % of the idle time", "The main process, while the GPU was idle"),
+        ("slow-exit", "40 % of that time", "The main process, of that time"),
+        ("gpu-syncs", "40 % of the waits for the GPU", "The main process, of the waits for the GPU"),
+        ("other-gpu-work", "40 % of training in steady state", "The main process, of training in steady state"),
+        ("missing-rank", "40 % of the ranks", "The main process, of the ranks"),
+        ("slow-tracking", "40 % of that time", "The main thread, of that time"),
+    ],
+)
+def test_a_share_says_of_what_it_is(analysis: Analysis, rule: str, shown: str, who: str) -> None:
+    assert line_of(found(rule, AT), analysis) == f"{PLACE} {shown}"
+    assert list(lines_of(found(rule, AT), analysis)) == [(who, f"{PLACE} 40 %")]
+
+
+def test_where_an_end_was_there_is_no_share(analysis: Analysis) -> None:
+    ended = found("run-ended", replace(AT, share=1.0))
+    assert line_of(ended, analysis) == PLACE
+    assert list(lines_of(ended, analysis)) == [("The main process", PLACE)]
+
+
+def test_of_a_rank_and_of_a_thread(analysis: Analysis) -> None:
+    both = found("starved", replace(AT, process="rank 1"), replace(AT, process="thread"))
+    said = [who for who, _ in lines_of(both, analysis)]
+    assert said == ["Rank 1 (the process of a GPU), while that was idle", "Another thread, of that time"]
+    assert line_of(found("starved", AT), replace(analysis, gpus=())) == f"{PLACE} 40 % of that time"
+
+
+def test_the_terminal_says_of_what_a_share_is(analysis: Analysis) -> None:
+    shown = render_text(replace(analysis, findings=(found("starved", AT),)))
+    assert f"{PLACE} 40 % of the idle time" in " ".join(shown.split())

@@ -74,8 +74,8 @@ class EpochSummary(TimeSpan):
     wait are of `train_s`, and known from inside only; `data_wait_share` is of it, 0 to 1. `stall_s` are seconds between
     its batches for which a finding has another cause (`stall_cause`) than the loader: reported as a wait for data, and
     not in it. `outliers` say in what it stands out from its siblings; `first` that its process had just begun,
-    `closing` that the mosaic was closed for it, `profiled` that PyTorch's profiler made it longer, `partial` that not
-    all its batches were trained.
+    `closing` that the mosaic was closed for it, `profiled` that PyTorch's profiler made it longer, `partial` that it
+    was cut short: not all its batches were trained, or its validation was broken off.
     """
 
     run: int

@@ -282,7 +282,8 @@ def _of_trainings(epochs: Sequence[EpochSummary], runs: Sequence[int], shown: Ca
 def epochs_in_words(epochs: Sequence[EpochSummary]) -> str:
     """Return how many epochs there were, and in how many trainings where there are several."""
     trainings = len({epoch.run for epoch in epochs})
-    return counted(len(epochs), "epoch") + (f" in {number(trainings)} trainings" if trainings > 1 else "")
+    whole = sum(not epoch.partial for epoch in epochs)
+    return counted(whole, "epoch") + (f" in {number(trainings)} trainings" if trainings > 1 else "")
 
 
 def training_words(epochs: Sequence[EpochSummary]) -> str:

@@ -206,7 +206,7 @@ def _summarise(  # noqa: PLR0913, PLR0917 - what is known of an epoch, from each
         first=epoch_end.first,
         closing=epoch_end.closing,
         profiled=epoch_end.profiled,
-        partial=epoch_end.partial,
+        partial=epoch_end.partial or epoch_end.cut,
     )
 
 

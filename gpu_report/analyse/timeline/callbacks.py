@@ -145,6 +145,11 @@ class _Ends:
     starts: Sequence[float]
     rows: Mapping[tuple[int, int], Sequence[EpochRow]]
 
+    @property
+    def saves(self) -> bool:
+        """Tell whether the process saves checkpoints: a node's own rank of a job that rank 0 saves for never does."""
+        return any(phase.name == "checkpoint" for phase in self.phases)
+
     def epoch_end(self, number: int, segment: int, epoch: InsideEpoch, trained_s: float, *, first: bool) -> EpochEnd:
         """Return the end of an epoch, as if results.csv had its row, with its numbers, before the checkpoint."""
         at = bisect_left(self.starts, trained_s - SLACK_S)
@@ -161,5 +166,5 @@ class _Ends:
         row = EpochRow(number, segment, epoch.epoch, row_s, epoch.start_t_s, metrics, saved_s)
         begin_s = validation.start_t_s if validation else row_s
         pause = begin_s, saved_s if saved_s is not None else row_s
-        cut = nearest is None and validation is not None and validation is self.phases[-1]
+        cut = nearest is None and self.saves and validation is not None and validation is self.phases[-1]
         return EpochEnd(row, first, pause, from_callbacks=True, cut=cut)

@@ -138,6 +138,27 @@ def test_a_validation_in_which_the_training_was_stopped_is_none_to_compare():
     assert next(each.value for each in finding.evidence if each.text == "validation of an epoch (median)") == 9.0
 
 
+def broken_off(run):
+    """Return a run that was stopped in its last validation: it saved nothing any more."""
+    phases = run.inside[0].phases
+    assert phases[-1].name == "checkpoint"
+    return dataclasses.replace(run, inside=(dataclasses.replace(run.inside[0], phases=phases[:-1]),))
+
+
+def test_an_epoch_whose_validation_was_broken_off_says_nothing_of_how_long_one_takes():
+    """In the third of three, 4 s of 20 had been validated."""
+    analysis = analyse(broken_off(trained(10.0, [20.0, 20.0, 4.0], 1.0, count=3)))
+    assert [each.partial for each in analysis.epochs] == [False, False, True]
+    assert analysis.epoch_now.seconds == pytest.approx(31.0)
+    assert "cut short" in analysis.epoch_now.now_is
+
+
+def test_where_nothing_is_ever_saved_the_last_validation_is_as_whole_as_others():
+    """So does each node of a job but the one that saves for all."""
+    analysis = analyse(trained(10.0, 20.0, count=3))
+    assert not any(each.partial for each in analysis.epochs)
+
+
 def test_more_images_to_validate_than_to_train_are_named_first():
     sets = {"images": 400, "val_images": 4400}
     run = trained(1.0, 14.0, count=3, parts={"inference": 9.0}, settings=sets)

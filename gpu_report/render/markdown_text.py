@@ -2,6 +2,7 @@
 
 import re
 
+from gpu_report.render.formatting import first_sentence
 from gpu_report.terminal import plain, without_commands
 
 LONGEST_CELL = 300  # characters
@@ -22,6 +23,12 @@ def prose(text: str) -> str:
     if len(parts) % 2 == 0 or any(not part.strip() or len(part) > LONGEST_CELL for part in parts[1::2]):
         return words(text)
     return "".join(code(part) if number % 2 else words(part) for number, part in enumerate(parts))
+
+
+def verdict(text: str) -> str:
+    """Return a verdict, as `prose`: its first sentence is bold, the rest is not, for a reader in a hurry."""
+    first, rest = first_sentence(text)
+    return f"**{prose(first)}** {prose(rest)}".strip()
 
 
 def code(text: str) -> str:

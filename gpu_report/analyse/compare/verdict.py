@@ -148,7 +148,7 @@ def _alone(metrics: Sequence[MetricComparison]) -> str:
     """Return a run's own figures, for gates without a baseline."""
     known = {metric.metric: metric for metric in metrics if metric.run is not None}
     if EPOCH_TIME not in known:
-        return "No training epoch is known."
+        return "No epoch after warm-up is known."
     others = [known[name] for name in (UTILISATION, WAIT_SHARE) if name in known]
     parts = [f"{METRICS[metric.metric].label} {amount(metric.run, metric.unit)}" for metric in others]
     return ", ".join([f"Training per epoch {brief_seconds(known[EPOCH_TIME].run)}", *parts]) + "."

@@ -21,7 +21,7 @@ from gpu_report.render.comparison.rows import (
     to_do,
 )
 from gpu_report.render.formatting import utc
-from gpu_report.render.markdown_text import code, prose, words
+from gpu_report.render.markdown_text import code, prose, verdict, words
 from gpu_report.wording import counted
 
 MOST_BYTES = 60_000  # GitHub drops a comment of 64 kB, and a step's summaries over 1 MiB, as a whole
@@ -35,7 +35,7 @@ Cell = Callable[[str], str]
 def render_comparison_markdown(comparison: Comparison) -> str:
     """Return a comparison as Markdown of at most MOST_BYTES; the least important is left out."""
     heading = f"GPU report: the gate {HEADINGS[comparison.outcome]}" if comparison.gates else "GPU report: comparison"
-    parts = [f"## {heading}", f"**{prose(comparison.verdict)}**"]
+    parts = [f"## {heading}", verdict(comparison.verdict)]
     parts += [prose(to_do(comparison)), prose(outcome_words(comparison))] if comparison.gates else []
     parts.append(_runs(comparison))
     for title, header, rows, is_open in _sections(comparison):

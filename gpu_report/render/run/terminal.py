@@ -43,7 +43,7 @@ from gpu_report.render.formatting import (
     training_words,
     with_amounts_unbroken,
 )
-from gpu_report.render.markdown_text import prose, words
+from gpu_report.render.markdown_text import prose, verdict, words
 from gpu_report.render.sentence_kinds import own_text
 from gpu_report.render.served_words import calls_in_all, longest_part, milliseconds, speed_words
 from gpu_report.render.speedup_rows import SpeedupRow, not_listed, shown_rows
@@ -103,7 +103,7 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
 
 def render_markdown(analysis: Analysis) -> str:
     """Return the summary as Markdown, for a pull request or a job summary."""
-    parts = [f"**{prose(analysis.verdict.text)}**", words(_head(analysis))]
+    parts = [verdict(analysis.verdict.text), words(_head(analysis))]
     if steps := _steps(analysis):
         items = "\n".join(f"- {prose(': '.join(part for part in step if part))}" for step in steps)
         parts.append(f"### What to change\n\n{items}")

@@ -3,7 +3,7 @@
 import pytest
 from markdown_it import MarkdownIt
 
-from gpu_report.render.markdown_text import prose
+from gpu_report.render.markdown_text import prose, verdict
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,10 @@ from gpu_report.render.markdown_text import prose
 )
 def test_what_stands_between_backticks_is_code_and_the_rest_is_text(sentence, html):
     assert MarkdownIt().render(prose(sentence)).strip() == html
+
+
+def test_of_a_verdict_the_first_sentence_is_bold():
+    assert verdict("Set `workers=11`: 4.2 s an epoch. The GPU waited.") == (
+        "**Set `workers=11`: 4.2 s an epoch.** The GPU waited."
+    )
+    assert verdict("All is well.") == "**All is well.**"

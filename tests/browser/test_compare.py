@@ -243,3 +243,14 @@ def test_texts_can_be_read_against_their_background(open_comparison, worse):
     for scheme in ("light", "dark"):
         found = replace(worse, code_lines=LINES)
         assert open_comparison(found, color_scheme=scheme).page.evaluate(script) == []
+
+
+@pytest.mark.parametrize("width", [1180, 920, 820, 390])
+def test_the_table_of_metrics_has_no_edge_to_scroll_to(
+    open_comparison: Callable[..., Opened], worse: Comparison, width: int
+) -> None:
+    page = open_comparison(worse, viewport={"width": width, "height": 900}).page
+    box = page.locator(".scroll:has(.metrics)")
+    assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 1
+    heads = page.locator(".metrics thead th:visible").count()
+    assert heads in {0, page.locator(".metrics tbody tr").first.locator("th:visible, td:visible").count()}

@@ -1,6 +1,7 @@
 """Import of TensorBoard's event files: the exact ends of YOLO's epochs, its losses, and readings of the GPU."""
 
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -75,6 +76,9 @@ def read(paths: Sequence[Path], _: Selection) -> Found:
 def _read(logs: Sequence[Path]) -> tuple[list[EventFile], list[str]]:
     """Return the files that hold something for us; InputError where none does."""
     nothing = f"{logs[0]} {NOTHING}"
+    if (logs[0] / schema.RUN_JSON).is_file():
+        folder = shlex.quote(str(logs[0]))
+        nothing = f"{logs[0]} is a run folder, which needs no import: run `gpu-report render report.html {folder}`"
     files, left_out = read_each(_named(logs), lambda path: read_event_file(path, _is_wanted), nothing)
     useful = [file for file in files if file.scalars]
     if not useful:

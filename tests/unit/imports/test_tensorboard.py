@@ -183,6 +183,14 @@ def test_what_holds_nothing_for_us_is_refused(tmp_path, output):
     assert not output.exists()
 
 
+def test_a_run_folder_of_our_own_is_to_be_rendered(tmp_path, output):
+    ours = tmp_path / "my run"
+    ours.mkdir()
+    (ours / schema.RUN_JSON).write_text("{}")
+    with pytest.raises(InputError, match=f"needs no import: run `gpu-report render report.html '{ours}'`"):
+        import_logs([ours], output)
+
+
 def test_an_output_that_is_taken_is_refused(yolo, output):
     import_logs([yolo], output)
     with pytest.raises(UsageError, match="holds a run already"):

@@ -6,7 +6,7 @@ import { learningText, ofEpoch } from "./learning.js";
 import { lineOf } from "./lines.js";
 import { epochAt, findingsAt, kernelNear, phaseAt, sampleAt, slack, valueAt } from "./moment.js";
 import { rangeInWindow } from "./window.js";
-import { elapsed, element, phaseWords, quantity } from "./words.js";
+import { elapsed, element, phaseWords, prose, quantity } from "./words.js";
 
 const STEPS_IN_PIXEL = 1.5; // from how many steps of a line on a pixel gives their range instead of one reading
 const FINE_MS = 50; // on a pixel: then its tenths of a second tell moments apart
@@ -122,14 +122,15 @@ function noteLines(run, time, pixelMs) {
     ),
     ...happeningsNear(run, time, within)
       .slice(0, 3)
-      .map(([, what, detail]) => element("p", { class: "readout-kernel" }, element("strong", {}, what), ` ${detail}`)),
+      .map(([, what, detail]) => element("p", { class: "readout-kernel" }, element("strong", {}, what), " ", ...prose(detail))),
     ...near.map((event) =>
       element(
         "p",
         { class: `readout-kernel ${event.severity}` },
         element("strong", {}, event.title),
-        ` ${event.meaning}`,
-        element("code", {}, event.text),
+        " ",
+        ...prose(event.meaning),
+        element("code", { class: "whole" }, event.text),
       ),
     ),
   ];

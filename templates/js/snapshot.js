@@ -12,7 +12,7 @@ import {
   slack,
   valueAt,
 } from "./moment.js";
-import { elapsed, element, phaseWords, quantity } from "./words.js";
+import { elapsed, element, phaseWords, prose, quantity } from "./words.js";
 
 const SMI_COLUMNS = {
   temperature_c: "Temp",
@@ -204,7 +204,8 @@ function kernelList(run, time, store, zone) {
       "li",
       { class: event.severity },
       element("strong", {}, `${zone.timeOfDay(store.startWall + event.t * 1000)} ${event.title}`),
-      ` ${event.meaning}`,
+      " ",
+      ...prose(event.meaning),
       element("code", { class: "raw" }, event.text),
     ),
   );

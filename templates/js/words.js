@@ -71,3 +71,10 @@ export function element(tag, attributes = {}, ...children) {
   made.append(...children.filter((child) => child !== null && child !== ""));
   return made;
 }
+
+/** Return text in whose sentences code stands between backticks, as text and code; one without a partner stays as it is. */
+export function prose(text) {
+  const parts = text.split("`");
+  if (parts.length % 2 === 0) return [text];
+  return parts.map((part, at) => (at % 2 ? element("code", {}, part) : part)).filter((part) => part !== "");
+}

@@ -1,11 +1,12 @@
 """What a reader relies on: times at both ends, numbers that agree, a box inside the window, and nothing that jumps."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from support.browser import cell, click_at, hover_at, show_timeline, show_window, wait_until
 
-from gpu_report.model import Analysis
+from gpu_report.model import Analysis, RecordedEvent
 
 pytestmark = pytest.mark.browser
 
@@ -83,3 +84,17 @@ def test_a_filter_that_finds_nothing_says_so_and_how_to_see_all(open_report: Cal
     page.keyboard.press("Escape")
     assert page.locator("#filter output").inner_text() == ""
     assert page.locator("#findings .finding").first.is_visible()
+
+
+def test_code_in_what_happened_is_shown_as_code(open_report: Callable, analysis: Analysis) -> None:
+    said = {"reason": "no driver", "advice": "start it with: `docker run --gpus all x`"}
+    event = RecordedEvent(300.0, "nvml_unavailable", None, said)
+    odd = RecordedEvent(400.0, "marker", None, {"text": "a`b"})
+    page = open_report(replace(analysis, run=replace(analysis.run, events=(event, odd)))).page
+    show_timeline(page)
+    hover_at(page, analysis.run.start_wall_s + 300.0)
+    note = page.locator("#readout .readout-kernel", has_text="No GPU could be read")
+    assert note.locator("code").inner_text() == "docker run --gpus all x"
+    assert "`" not in note.inner_text()
+    hover_at(page, analysis.run.start_wall_s + 400.0)
+    wait_until(page, "() => document.getElementById('readout').innerText.includes('a`b')")

@@ -49,7 +49,7 @@ def test_a_crash_fails_a_comparison_and_is_named(run_warm):
     done = run_warm("compare", SAMPLES / "s-healthy", SAMPLES / "s-killed", env={"COLUMNS": "400"})
     assert done.returncode == 1
     assert done.stdout.startswith(
-        "Failed: critical findings: 1 (Training cut short [ended-1]), limit: 0. The run was cut"
+        "Failed: critical findings: 1 (Training cut short [ended-1]), limit: at most 0. The run was cut"
     )
     assert done.stdout.splitlines()[-1] == "Failed: findings.critical:0."
 

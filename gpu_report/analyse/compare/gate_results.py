@@ -262,4 +262,4 @@ def _limit(gate: Gate, unit: str) -> str:
         return share_change(gate.limit) if gate.limit else "no change"
     if gate.kind == "amount":
         return change(gate.limit, unit) if gate.limit else "no change"
-    return f"{'' if gate.kind == 'most' else 'at least '}{amount(gate.limit, unit)}"
+    return f"at {gate.kind} {amount(gate.limit, unit)}"

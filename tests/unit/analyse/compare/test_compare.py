@@ -499,7 +499,7 @@ def test_what_failed_beside_the_metrics_comes_before_the_verdict():
     found = compare([analysed("s-storage")], analysed("s-loader-stall"), gates)
     assert found.verdict.startswith(
         "Failed: warnings and critical findings: 2 (Drop in GPU utilisation [drop-1], "
-        "Drop in GPU utilisation [drop-2]), limit: 0; steady-state GPU util"
+        "Drop in GPU utilisation [drop-2]), limit: at most 0; steady-state GPU util"
     )
     assert "No change: training per epoch" in found.verdict
 
@@ -518,7 +518,7 @@ def test_of_a_run_cut_short_what_failed_has_failed_and_what_passed_might_not_hav
     gates = parse_gates(["epoch_time:+5%", "xid.fatal:0"], ["data_wait_share:+5pp"])
     found = compare([analysed(HEALTHY)], killed(slower(analysed(HEALTHY), 1.5)), gates)
     assert [gate.outcome for gate in found.gates[:2]] == ["failed", "not measured"]
-    assert found.gates[1].summary == "fatal Xids: 0, limit: 0, but the run was cut short"
+    assert found.gates[1].summary == "fatal Xids: 0, limit: at most 0, but the run was cut short"
     assert (found.outcome, metric(found, "epoch_time").judgement) == ("failed", "worse")
     assert "(1.5\u00d7 slower)" in found.verdict
     assert "Not comparable" not in found.verdict

@@ -49,7 +49,7 @@ def fingerprint(training: RunSample) -> Fingerprint:
     is_on_cpu = not used and str(said.get("device", "")).startswith(CPU)
     return Fingerprint(
         hard={
-            "GPU model": "none (CPU)" if is_on_cpu else gpu_names(used),
+            "GPU model": "none" if is_on_cpu else gpu_names(used),
             "GPUs used": 0 if is_on_cpu else len(used) or None,
             "model": _model(args.get("model", settings.get("model"))),
             "imgsz": text_of(said.get("imgsz")),

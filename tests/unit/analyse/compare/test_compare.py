@@ -276,7 +276,7 @@ def test_two_trainings_on_the_cpu_have_the_same_gpu_none():
     cpu = on_cpu(analysed("s-healthy"))
     assert [each.name for each in compare([cpu], cpu).differences if "GPU" in each.name] == []
     found = compare([analysed("s-healthy")], cpu)
-    assert found.obstacles[0].text == "GPU model: NVIDIA H200 in the baseline, none (CPU) in the run"
+    assert found.obstacles[0].text == "GPU model: NVIDIA H200 in the baseline, none in the run"
 
 
 def test_weights_and_architecture_of_the_same_model_are_comparable():

@@ -21,8 +21,9 @@ OBJECTS = 400_000  # take 20 ms and more to look through
 
 
 @pytest.fixture
-def collections():
-    """Count collections, of which none comes by itself."""
+def collections(monkeypatch):
+    """Count collections, of which none comes by itself: so lines are safe in each version."""
+    monkeypatch.setattr(garbage, "LOCKS_ITSELF", False)
     gc.disable()
     made = garbage.Collections()
     made.start()
@@ -83,6 +84,7 @@ def test_one_in_another_thread_is_told_as_its(collections, much):
 
 def test_a_thread_without_a_line_of_python_is_told_without_a_line(monkeypatch, much):
     monkeypatch.setattr(sys, "_current_frames", dict)
+    monkeypatch.setattr(garbage, "LOCKS_ITSELF", False)
     collections = garbage.Collections()
     collections.start()
     cleans()
@@ -141,14 +143,39 @@ def test_it_begins_once_and_ends_without_a_trace():
     assert gc.callbacks == before
 
 
+LOOKS = """
+import gc, sys, threading
+sys.path.insert(0, sys.argv[1])
+from gpu_report_inside import garbage
+def works():
+    while True:
+        [[] for _ in range(100)]
+garbage.LONG_NS = 0
+collections = garbage.Collections()
+collections.start()
+for _ in range(3):
+    threading.Thread(target=works, daemon=True).start()
+gc.set_threshold(1)
+for _ in range(300):
+    sys._current_frames()
+gc.collect()
+assert collections.so_far[0]
+"""
+
+
+def test_one_that_a_look_at_all_threads_brings_about_ends():
+    subprocess.run([sys.executable, "-c", LOOKS, ON_PATH], check=True, timeout=60)
+
+
 SCRIPT = """
 import gc, os, sys, threading, time
 sys.path.insert(0, sys.argv[1])
-from gpu_report_inside import stacks
+from gpu_report_inside import garbage, stacks
+gc.disable()
+garbage.LOCKS_ITSELF = False
 def cleans():
     gc.collect()
 def runs():
-    gc.disable()
     cleans()
     for _ in range(100):
         gc.collect(0)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 LONG_NS = 10_000_000
 MOST_LONG = 64  # that wait for the next note, 0.1 s at most unless the lock is kept
 NS = 1e-9
+# Python 3.11 before 3.11.9 collects garbage while `sys._current_frames`, which our notes call, too, keeps a lock that the
+# same function would wait for here, for ever (cpython#106883). There collections have no line.
+LOCKS_ITSELF = (3, 11) <= sys.version_info < (3, 11, 9)
 
 
 class Long(NamedTuple):
@@ -90,7 +93,8 @@ class Collections:
         """
         now, began = _again(time.monotonic_ns), starmap(self._began.__getitem__, repeat((0,)))
         took, of_all = tee(map(operator.sub, now, began))
-        told = zip(now, began, _again(threading.get_ident), _places())  # noqa: B905 - `strict` is of 3.10
+        places: Iterator[tuple[tuple[CodeType, int], ...]] = repeat(()) if LOCKS_ITSELF else _places()
+        told = zip(now, began, _again(threading.get_ident), places)  # noqa: B905 - `strict` is of 3.10
         times = map(operator.ge, took, repeat(LONG_NS))  # of each: 0 or 1, so often it is told
         tells = map(self._long.extend, map(starmap, repeat(told.__next__), map(repeat, repeat(()), times)))
         stop = map(self._so_far.append, zip(count(1), accumulate(of_all), tells))

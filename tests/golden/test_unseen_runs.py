@@ -29,7 +29,7 @@ BEGINS = {
     "parking": "Look at `tile` (sheet.py:11)",
     "plankton": "ExampleBank.items kept 21.5 GiB (150 MiB a batch) on GPU 3, until memory ran out",
     "retina": "Look at `free_memory` (memory.py:13)",
-    "solder": "Look at `hook` (activations.py:22): it cost about 16 s of training. It grew from 34 ms to 0.3 s a batch.",
+    "solder": "Look at `hook` (activations.py:22): it cost about 16 s of training. It grew from 34 ms to",
     "shelf": "Look at `temperature` (thermal.py:15)",
     "bucket_fuse": "Move the data set to a faster disk: training waited 5 s for images on slow storage",
     "ddp_binding": "Give the rank that may use only 2 CPU cores more of them",

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 LONG_NS = 10_000_000
 MOST_LONG = 64  # that wait for the next note, 0.1 s at most unless the lock is kept
 NS = 1e-9
-# Python 3.11 before 3.11.9 collects garbage while `sys._current_frames`, which our notes call, too, keeps a lock that the
-# same function would wait for here, for ever (cpython#106883). There collections have no line.
+# Python 3.11 before 3.11.9 collects garbage while `sys._current_frames`, which our notes call, too, keeps a lock. The
+# same function would wait for it here, for ever (cpython#106883). There collections have no line.
 LOCKS_ITSELF = (3, 11) <= sys.version_info < (3, 11, 9)
 
 

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import accumulate, chain, count, islice, repeat, starmap, takewhile, tee
+from itertools import accumulate, chain, count, repeat, starmap, takewhile, tee
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .notes import DEEPEST, Place
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 LONG_NS = 10_000_000
 MOST_LONG = 64  # that wait for the next note, 0.1 s at most unless the lock is kept
 NS = 1e-9
-# Python 3.11 before 3.11.9 collects garbage while `sys._current_frames`, which our notes call, too, keeps a lock. The
-# same function would wait for it here, for ever (cpython#106883). There collections have no line.
-LOCKS_ITSELF = (3, 11) <= sys.version_info < (3, 11, 9)
 
 
 class Long(NamedTuple):
@@ -93,8 +90,7 @@ class Collections:
         """
         now, began = _again(time.monotonic_ns), starmap(self._began.__getitem__, repeat((0,)))
         took, of_all = tee(map(operator.sub, now, began))
-        places: Iterator[tuple[tuple[CodeType, int], ...]] = repeat(()) if LOCKS_ITSELF else _places()
-        told = zip(now, began, _again(threading.get_ident), places)  # noqa: B905 - `strict` is of 3.10
+        told = zip(now, began, _again(threading.get_ident), _places())  # noqa: B905 - `strict` is of 3.10
         times = map(operator.ge, took, repeat(LONG_NS))  # of each: 0 or 1, so often it is told
         tells = map(self._long.extend, map(starmap, repeat(told.__next__), map(repeat, repeat(()), times)))
         stop = map(self._so_far.append, zip(count(1), accumulate(of_all), tells))
@@ -109,13 +105,26 @@ def _again(function: Callable[[], Any]) -> Iterator[Any]:
 
 
 def _places() -> Iterator[tuple[tuple[CodeType, int], ...]]:
-    """Return the code and the instruction of each frame of this thread, innermost first, each time that it is asked."""
-    innermost = map(dict.get, _again(sys._current_frames), _again(threading.get_ident))  # None where C alone runs
-    steps = map(chain, map(repeat, innermost, repeat(1)), repeat(repeat("f_back")))
-    outwards = map(accumulate, steps, repeat(getattr))  # each frame's `f_back`; that of the last is None
-    frames = map(takewhile, repeat(operator.truth), outwards)
+    """Return the code and the instruction of each frame of this thread, innermost first, each time that it is asked.
+
+    Not by `sys._current_frames`: that takes a lock, with which Python 3.11.0 to 3.11.4 may collect garbage.
+    """
+    has_frames, goes_out = tee(_has_frames())
+    innermost = map(starmap, repeat(sys._getframe), map(repeat, repeat((0,)), has_frames))
+    outwards = map(repeat, repeat("f_back"), map(operator.mul, goes_out, repeat(DEEPEST)))
+    frames = map(accumulate, map(chain, innermost, outwards), repeat(getattr))
+    known = map(takewhile, repeat(operator.truth), frames)  # what lies outside of the last one is None
     of_each = operator.attrgetter("f_code", "f_lasti")
-    return map(tuple, map(map, repeat(of_each), map(islice, frames, repeat(DEEPEST))))
+    return map(tuple, map(map, repeat(of_each), known))
+
+
+def _has_frames() -> Iterator[bool]:
+    """Return whether this thread is one of Python's, each time that it is asked: of C's own one may have no frame."""
+    active = threading._active  # type: ignore[attr-defined]
+    is_known = map(operator.contains, repeat(active), _again(threading.get_ident))
+    kinds = map(type, map(active.get, _again(threading.get_ident)))
+    is_own = map(operator.is_not, kinds, repeat(threading._DummyThread))
+    return map(operator.and_, is_known, is_own)
 
 
 COLLECTIONS = Collections()

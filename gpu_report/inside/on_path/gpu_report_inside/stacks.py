@@ -160,6 +160,7 @@ class Sampler:
             return bool(folder) and self._notes.seconds(now_s) < BECOMES_S
         if self._folder not in {None, folder}:  # another recording: what was named in the one before is not known there
             self._begin()
+            COLLECTIONS.start()
             self._folder = folder
             return True
         self._folder = folder
@@ -181,6 +182,7 @@ class Sampler:
     def _at_exit(self) -> None:
         """Write what is left: the interpreter ends, and with it this thread."""
         try:
+            COLLECTIONS.end()
             folder, name, now_s = os.environ.get(RUN_FOLDER_VARIABLE), role(), time.monotonic()
             mine = self._pid == os.getpid() and folder == (self._folder or folder)
             if mine and folder and name is not None and self._writing.acquire(timeout=1):

@@ -16,6 +16,7 @@ from gpu_report.model import (
     InsideRun,
     KernelEvent,
     KernelLog,
+    MemoryHolder,
     OomReport,
     Options,
     OtherProgram,
@@ -27,6 +28,7 @@ from gpu_report.model import (
     RecordedEvent,
     Recording,
     Run,
+    SettingLocation,
     Validation,
     YoloRun,
 )
@@ -229,8 +231,43 @@ def _process(pick: Random, number: int, rank: int, begin_s: float, length_s: flo
     seen = tuple(phases[: pick.choice([0, len(phases), len(phases)])])
     settings = {name: None if isinstance(value, float) else value for name, value in _mixed(pick, SETTINGS).items()}
     of = pick.choice([number, None])
-    return InsideRun(
+    run = InsideRun(
         of, rank, 100 + rank, "train", settings, seen, tuple(epochs), ended, error, tuple(told), _raised(pick)
+    )
+    return _with_memory(Random(f"{begin_s} {rank} {ends}"), run)
+
+
+def _with_memory(pick: Random, run: InsideRun) -> InsideRun:
+    """Return a process that reports closely how far it is, and what its tensors take; seeds make the same runs."""
+    told = run.progress
+    if pick.random() < 0.5:
+        told = tuple(
+            Progress(e.start_t_s + (n / 12) ** 0.7 * 5, n, 0.0, pick.choice([None, 50.0, 900.0 * n * e.epoch]))
+            for e in run.epochs
+            for n in range(12)
+        )
+    held = MemoryHolder(
+        pick.choice([0.0, 30.0, 1e6]),
+        "Bank.items",
+        "instance",
+        pick.choice(["", "/a.py"]),
+        pick.choice(["", "add"]),
+        pick.choice([0, 7]),
+        pick.choice([0, 1, 147]),
+        pick.choice([0.0, 5.0, 30_000.0]),
+        pick.choice([0, 54]),
+        pick.choice([0.0, 9_000.0]),
+        pick.choice([0, 147]),
+        pick.choice([None, 0.0, 9_000.0]),
+    )
+    settings = {**run.settings, "memory_fraction": pick.choice([None, 0.0, 0.24, 1.0, 7, "x"]), "batches": 9}
+    places = (SettingLocation("memory_fraction", "/a.py", 13),)
+    return dataclasses.replace(
+        run,
+        progress=told,
+        settings=settings,
+        memory_holders=pick.choice([(), (held,), (held, held)]),
+        setting_locations=pick.choice([(), places]),
     )
 
 

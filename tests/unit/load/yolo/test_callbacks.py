@@ -101,6 +101,13 @@ def test_a_run_is_put_on_the_runs_clock(load):
     assert (run.pid, run.rank, run.task, run.ended) == (7, 0, "train", "finished")
 
 
+def test_what_tensors_have_of_gpu_memory_is_read_where_it_may_be_true(load):
+    said = [{"allocated_mib": value} for value in (1234.5, -1.0, "much", 1e12)] + [{}]
+    progress = "".join(line(12 + at, "progress", batches=at, data_wait_s=0.0, **each) for at, each in enumerate(said))
+    (run,), _ = load(run_line() + phase(11, "train", epoch=1) + progress + epoch_line(20) + ended(22))
+    assert [each.allocated_mib for each in run.progress] == [1234.5, None, None, None, None]
+
+
 def test_a_wall_clock_that_was_set_does_not_matter(load):
     lines = [json.loads(each) for each in WHOLE.splitlines()]
     for each in lines[2:]:
@@ -382,6 +389,7 @@ def test_a_part_that_is_no_length_of_time_is_not_known(load, value):
                 "data_wait_s": st.floats(),
                 "start_mono_s": st.floats(),
                 "batches": st.integers(),
+                "allocated_mib": st.floats() | st.text(max_size=3),
                 "data_s": st.floats(),
             },
         ),

@@ -302,7 +302,7 @@ INSIDE_KINDS = {
     "code",
     "phase": "name, detail, epoch: a phase begins, and ends where the next one begins or the run ends",
     "batches": "epoch, attempt, start_wall_s, start_mono_s, batches, data_wait_s, first_wait_s, longest_wait_s: "
-    "so far; allocated_mib: now",
+    "so far; allocated_mib, hooks, callbacks: now",
     "progress": "batches, data_wait_s: of the epoch so far, every 3 s at first and in a long training more seldom; "
     "allocated_mib: now",
     "epoch": "the same of a whole epoch, and images, images_per_s, loss (sum of the means), lr: its train part ended",

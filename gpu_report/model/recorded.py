@@ -435,13 +435,16 @@ class InsideEpoch:
 class Progress:
     """How far a process was in the epoch that it trained at a moment: batches done, and seconds waited for data.
 
-    `allocated_mib` is the GPU memory that its tensors had then, None where that is not known.
+    `allocated_mib` is the GPU memory that its tensors had then, `hooks` and `callbacks` are how many its model and its
+    trainer had; None where that is not known.
     """
 
     t_s: float
     batches: int
     data_wait_s: float
     allocated_mib: float | None = None
+    hooks: int | None = None
+    callbacks: int | None = None
 
 
 @dataclass(frozen=True)

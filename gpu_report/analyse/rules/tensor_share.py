@@ -147,7 +147,8 @@ def _advice(training: Training, own: CodeLocation | Frame | None, gain: float) -
         found.append(Advice(f"{tile}: {why}. {PROFILE}", short=tile, gain_at_most=gain))
     if own or not found:
         first = f"Look at what {place_words(own)} computes on the GPU" if own else "Find what else the GPU computes"
-        found.append(Advice(f"{first}: {KINDS}. {PROFILE}", short=first, gain_at_most=gain))
+        kinds = "kernels besides those of the model's layers" if own else KINDS
+        found.append(Advice(f"{first}: {kinds}. {PROFILE}", short=first, gain_at_most=gain))
     return tuple(found)
 
 

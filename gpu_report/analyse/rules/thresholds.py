@@ -183,6 +183,7 @@ RISEN_SHARE = 0.1  # of a rise: an epoch with less of it is as they were before
 # A training whose epochs are too few for a trend, in parts of as many batches: of 20 the test compares 190 pairs. Of
 # fewer than 8 chance or the odd last batch of an epoch makes too much.
 STEP_PARTS, STEP_PARTS_LEAST = 20, 8
+REGISTERED_EACH = 0.5  # hooks or callbacks more for each batch: what is registered in each epoch is far below one
 GROWN_IN_ONE_SHARE = 0.5  # of what an epoch takes longer, in one function: most of it
 PAGING_POWER_SHARE = 0.75  # of the power before: a GPU that waits for pages of the host draws less, though it is busy
 CHANGED_SHARE = 0.1  # a signal that moved less is not what changed

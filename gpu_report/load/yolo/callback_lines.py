@@ -173,7 +173,8 @@ def _progress(line: Mapping[str, Any], t_s: float) -> Progress | None:
     done, wait_s = whole(line.get("batches")), seconds(line.get("data_wait_s"))
     if done is None or wait_s is None:
         return None
-    return Progress(t_s, done, wait_s, mib(line.get("allocated_mib")))
+    counts = (whole(line.get(name)) for name in ("hooks", "callbacks"))
+    return Progress(t_s, done, wait_s, mib(line.get("allocated_mib")), *counts)
 
 
 def mib(value: object) -> float | None:

@@ -688,3 +688,24 @@ def test_memory_that_cannot_be_asked_for_is_left_out(folder, monkeypatch):
     epoch(trainer, 1)
     assert [line["batches"] for line in written(folder, "batches")] == [1]
     assert "allocated_mib" not in written(folder, "batches")[0]
+
+
+def test_hooks_and_callbacks_are_counted_with_the_batches(folder, monkeypatch):
+    monkeypatch.setattr(training, "PROGRESS_EVERY_S", 0.0)
+    monkeypatch.setattr(training, "TOTALS_EVERY_S", 0.0)
+    trainer = Trainer(folder)
+    layer = Some(_forward_hooks={}, _forward_pre_hooks={1: print}, _backward_hooks={})
+    trainer.model, trainer.callbacks = Some(modules=lambda: [layer, Some()]), {"on_train_start": [print, print]}
+    start(trainer)
+    trainer.epoch = 0
+    call(trainer, "on_train_epoch_start")
+    for number in range(4):
+        layer._forward_hooks[number] = print
+        call(trainer, "on_train_batch_start", "on_train_batch_end")
+    call(trainer, "on_train_epoch_end")
+    said = written(folder, "batches")
+    hooks = [line["hooks"] for line in said]
+    assert hooks == sorted(hooks)
+    assert hooks[-1] > hooks[0] >= 2
+    assert len({line["callbacks"] for line in said}) == 1
+    assert facts.registered(Some()) == {}

@@ -31,6 +31,38 @@ from gpu_report.wording import brief_seconds, place_words
 SAID = frozenset({"epochs-slowing", "data-wait-growing"})  # rules that say the same of whole epochs
 
 
+# What may be registered again at each batch: whose it is, and what to do instead.
+REGISTERED = {
+    "hooks": ("the model's hooks", "Register each hook once, or remove it (`handle.remove()`)"),
+    "callbacks": ("the trainer's callbacks", "Call `add_callback` once, not at each batch"),
+}
+
+
+@dataclass(frozen=True)
+class _More:
+    """Hooks or callbacks of which one more was registered at most batches: how many there were first and last."""
+
+    kind: str
+    first: int
+    last: int
+
+    @property
+    def words(self) -> str:
+        """Return how they grew."""
+        return f"{REGISTERED[self.kind][0]} grew from {self.first:,} to {self.last:,}"
+
+    @property
+    def do(self) -> str:
+        """Return what to do."""
+        return REGISTERED[self.kind][1]
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Return how many there were."""
+        name = REGISTERED[self.kind][0]
+        return Evidence(f"{name}, first", self.first, ""), Evidence(f"{name}, last", self.last, "")
+
+
 @dataclass(frozen=True)
 class _Steps:
     """A training in parts, as if each were an epoch at that speed; `batches` are in each, `per_epoch` in an epoch."""
@@ -117,20 +149,22 @@ def _epoch_at(training: Training, t_s: float) -> int:
 
 def _finding(context: Context, steps: _Steps, grown: Trend) -> Finding:
     first, last = thirds(steps.parts)
-    own = _grown_function(context, steps, grown)
+    own, more = _grown_function(context, steps, grown), _registered(steps)
     since = risen_since(steps.parts, [part.train_s for part in steps.parts], grown)
     from_s, to_s = (_step_words(pace_s / steps.per_epoch) for pace_s in (grown.first, grown.last))
     return context.finding(
         "epochs-slowing",
         "warning",
         (since.span[0], steps.parts[-1].span[1]),
-        f"Each step took longer than the ones before: from {from_s} to {to_s} over {sum(steps.batches):,.0f} steps",
+        f"Each step took longer than the ones before: from {from_s} to {to_s} over {sum(steps.batches):,.0f} steps"
+        f"{f', as {more.words}' if more else ''}",
         evidence=(
             *numbers_of_growth(grown, "training of an epoch", steps.lost_s),
             *(() if own is None else _of_function(own)),
+            *(() if more is None else more.evidence),
             *changed(context, first, last, ("at first", "at last"), reference="first of next"),
         ),
-        advice=(_advice(context, steps, grown, own),),
+        advice=(_advice(context, steps, grown, own, more),),
         epoch=None,
         phase=None,
         lost_gpu_s=lost_gpu_s(context, steps.parts, steps.lost_s),
@@ -138,13 +172,29 @@ def _finding(context: Context, steps: _Steps, grown: Trend) -> Finding:
     )
 
 
-def _advice(context: Context, steps: _Steps, grown: Trend, own: tuple[float, OwnFunction, float] | None) -> Advice:
+def _registered(steps: _Steps) -> _More | None:
+    """Return of what one more was registered at REGISTERED_EACH of the batches or more; None where nothing was."""
+    group, (start_s, end_s) = steps.training.rank_group, (steps.parts[0].span[0], steps.parts[-1].span[1])
+    told = [each for each in (group.main.progress if group else ()) if start_s <= each.t_s <= end_s]
+    for kind in REGISTERED:
+        known = [count for each in told if (count := getattr(each, kind)) is not None]
+        if known and known[-1] - known[0] >= th.REGISTERED_EACH * sum(steps.batches):
+            return _More(kind, known[0], known[-1])
+    return None
+
+
+def _advice(
+    context: Context, steps: _Steps, grown: Trend, own: tuple[float, OwnFunction, float] | None, more: _More | None
+) -> Advice:
     first, last = thirds(steps.parts)
     if own is not None:
         first_s, now, last_s = own
         short = f"Look at {place_words(now.line)}"
         took = f"it took {_step_words(first_s)} a step at first, {_step_words(last_s)} at last"
-        return Advice(f"{short}: {took}. How often it is called, or what it goes through, grows", short=short)
+        why = f"{more.do}: {more.words}" if more else "How often it is called, or what it goes through, grows"
+        return Advice(f"{short}: {took}. {why}", short=short)
+    if more is not None:
+        return Advice(f"{more.do}: {more.words}", short=more.do)
     on_gpu = advice_on_clock(context, first, last, slower=grown.first / grown.last)
     on_gpu = on_gpu or advice_on_full_memory(context, first, last)
     short = where_to_look(context, steps.parts, grown)

@@ -39,8 +39,8 @@ class MemoryAllowance:
     def advice(self) -> Advice:
         """Return to raise the limit, or to look for one."""
         if self.allowed_mib is not None:
-            return Advice(f"Or raise the limit of this process: {SETS_IT}{self.place}")
-        text = f"Or look for what limits this process, such as {SETS_IT}"
+            return Advice(f"Raise the limit of this process where the card is yours: {SETS_IT}{self.place}")
+        text = f"Look for what limits this process to a part of the card, such as {SETS_IT}"
         return Advice(f"{text}. One allocation that is larger than what is free fails, too")
 
 

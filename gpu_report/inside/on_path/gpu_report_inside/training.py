@@ -240,12 +240,17 @@ class ReportedTraining(ReportedRun):
 
     def _totals(self) -> None:
         begun = {"start_wall_s": round(self._begun[0], 6), "start_mono_s": round(self._begun[1], 6)}
-        LINES.write("batches", {**self._which(), **begun, **BATCHES.totals(), **self._memory.now()})
+        LINES.write("batches", {**self._which(), **begun, **BATCHES.totals(), **self._now()})
 
     def _progress(self) -> None:
         totals = BATCHES.totals()
         done = {name: totals[name] for name in ("batches", "data_wait_s")}
         LINES.write("progress", {**done, **self._memory.now()})
+
+    def _now(self) -> dict[str, Any]:
+        """Return what may grow from batch to batch: memory of tensors, hooks, callbacks; to count takes a ms or two."""
+        trainer = None if self._trainer is None else self._trainer()
+        return {**self._memory.now(), **(facts.registered(trainer) if trainer is not None else {})}
 
     def _which(self) -> dict[str, int]:
         return {"epoch": self.epoch, "attempt": self.attempt}

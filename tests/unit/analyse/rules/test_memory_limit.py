@@ -132,7 +132,7 @@ def test_out_of_memory_on_a_card_that_was_mostly_free_is_a_limit_of_the_process(
     run = ran_out([(34_000, 110)], OWN)
     (finding,) = found(run, "run-ended")
     assert finding.summary == "The training ran out of GPU memory with 106.6 GiB of 139.8 GiB free"
-    assert [each.text for each in finding.advice][1].startswith("Or look for what limits this process")
+    assert [each.text for each in finding.advice][1].startswith("Look for what limits this process")
     capped = dataclasses.replace(run.inside[0], settings={"memory_fraction": 0.24})
     capped = dataclasses.replace(capped, setting_locations=(SettingLocation("memory_fraction", "/a/plankton.py", 13),))
     (finding,) = found(dataclasses.replace(run, inside=(capped,)), "run-ended")

@@ -106,6 +106,9 @@ def test_what_tensors_have_of_gpu_memory_is_read_where_it_may_be_true(load):
     progress = "".join(line(12 + at, "progress", batches=at, data_wait_s=0.0, **each) for at, each in enumerate(said))
     (run,), _ = load(run_line() + phase(11, "train", epoch=1) + progress + epoch_line(20) + ended(22))
     assert [each.allocated_mib for each in run.progress] == [1234.5, None, None, None, None]
+    counted = line(12, "progress", batches=1, data_wait_s=0.0, hooks=41, callbacks=-3)
+    (run,), _ = load(run_line() + phase(11, "train", epoch=1) + counted + epoch_line(20) + ended(22))
+    assert [(each.hooks, each.callbacks) for each in run.progress] == [(41, None)]
 
 
 def test_a_wall_clock_that_was_set_does_not_matter(load):

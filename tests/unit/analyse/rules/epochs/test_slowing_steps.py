@@ -67,6 +67,28 @@ def test_what_grows_elsewhere_names_no_function_of_the_users():
     assert finding.advice[0].short == "Find what makes the GPU's work longer"
 
 
+def with_counts(run, **counts):
+    """Return a run that reports how many hooks or callbacks there are, by the batches done in all."""
+    told, before, done = [], 0, 0
+    for each in run.inside[0].progress:
+        done += each.batches - before if each.batches >= before else each.batches
+        before = each.batches
+        told.append(dataclasses.replace(each, **{name: count(done) for name, count in counts.items()}))
+    return dataclasses.replace(run, inside=(dataclasses.replace(run.inside[0], progress=tuple(told)),))
+
+
+def test_hooks_that_are_registered_at_each_batch_are_counted():
+    run = trained(lambda n: 0.1 + 0.001 * n, of_hook=lambda n: 0.02 + 0.0009 * n)
+    (finding,) = slowing(with_counts(run, hooks=lambda done: 40 + 8 * done, callbacks=lambda _: 30))
+    assert ", as the model's hooks grew from " in finding.summary
+    assert "Register each hook once, or remove it (`handle.remove()`): the model's hooks" in finding.advice[0].text
+    assert finding.advice[0].short == "Look at `hook` (activations.py:22)"
+    (finding,) = slowing(with_counts(trained(lambda n: 0.1 + 0.001 * n), callbacks=lambda done: 30 + done))
+    assert finding.advice[0].short == "Call `add_callback` once, not at each batch"
+    (finding,) = slowing(with_counts(run, hooks=lambda done: 40 + 8 * (done // 150), callbacks=lambda _: None))
+    assert "grew from" not in finding.summary  # a few in each epoch
+
+
 @pytest.mark.parametrize(
     "step_s",
     [

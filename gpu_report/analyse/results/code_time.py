@@ -87,7 +87,7 @@ def _of_role(role: str, processes: Sequence[IdleStacks], phases: PhaseIndex, buc
     return CodeTime(
         role,
         bucket_s,
-        tuple(map(_frames, stacks)),
+        tuple(_frames(stack, on_gpu=any(process.gpus for process in processes)) for stack in stacks),
         phases.names,
         *_parted(unique, shape),
         seconds=_sums(at, seconds, len(unique)),
@@ -105,12 +105,15 @@ def _parted(numbers: Counts, shape: tuple[int, int]) -> tuple[Counts, Counts, Co
     return numbers // (shape[0] * shape[1]), numbers // shape[1] % shape[0], numbers % shape[1]
 
 
-def _frames(stack: Stack) -> tuple[CodeFrame, ...]:
-    """Return a stack with whose code each frame is, and with what its last line calls in C."""
+def _frames(stack: Stack, *, on_gpu: bool) -> tuple[CodeFrame, ...]:
+    """Return a stack with whose code each frame is, and with what its last line calls in C.
+
+    Without a GPU nothing waits for one, whatever a call is named.
+    """
     frames = [CodeFrame(frame.function, frame.file, frame.line, kind_of(frame)) for frame in stack]
     if last := stack[-1].called if stack else "":
         waits = frames[-1].kind == "ranks"
-        kind: CodeKind = "ranks" if waits else "gpu" if last in WAIT_FOR_GPU else "library"
+        kind: CodeKind = "ranks" if waits else "gpu" if on_gpu and last in WAIT_FOR_GPU else "library"
         frames.append(CodeFrame(f"{last}()", stack[-1].file, stack[-1].line, kind))
     return tuple(frames)
 

@@ -90,6 +90,21 @@ def test_a_method_and_a_name_that_nobody_can_say():
     assert noted(by_a_local_name) == ""
 
 
+class Slow:
+    """Converts itself, slowly: a class of Python would have frames of its own."""
+
+    float = time.sleep
+
+
+def of_another_type():
+    Slow.float(SLEEPS_S)
+
+
+@pytest.mark.skipif(not NEW, reason="code knows its columns since Python 3.11")
+def test_a_tensor_of_another_type_is_no_number_that_is_waited_for():
+    assert noted(of_another_type) == ".float"
+
+
 def test_what_calls_nothing_or_is_no_instruction_has_no_name():
     code = noted.__code__
     assert called(code, -1) == called(code, 10**6) == ""

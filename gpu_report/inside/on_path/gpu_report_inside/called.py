@@ -26,6 +26,9 @@ SHIFTS = {
     "LOAD_ATTR": 1 if sys.version_info >= (3, 12) else 0,
 }
 _NAMING = {opcode.opmap[name]: shift for name, shift in SHIFTS.items() if name in opcode.opmap}
+# `x.float()` of a tensor is another type on the GPU, `float(x)` waits for its value: the former is noted as `.float`.
+CONVERSIONS = frozenset(("int", "float", "bool"))
+_OF_OBJECT = {opcode.opmap[name] for name in ("LOAD_METHOD", "LOAD_ATTR") if name in opcode.opmap}
 _EXTENDED = opcode.opmap["EXTENDED_ARG"]
 # In Python 3.11 a call that has been specialised happens in the instruction before it.
 _CALLS = {
@@ -66,4 +69,5 @@ def _name(code: CodeType, raw: bytes, number: int) -> str:
         return ""
     if number and raw[(number - 1) * BYTES] == _EXTENDED:
         argument |= raw[(number - 1) * BYTES + 1] << 8
-    return code.co_names[argument >> _NAMING[operation]]
+    name = code.co_names[argument >> _NAMING[operation]]
+    return f".{name}" if name in CONVERSIONS and operation in _OF_OBJECT else name

@@ -31,6 +31,7 @@ STACKS = {
     3: (SELECT, STEP, MAIN),
     4: (BARRIER, WRAPPER, OWN, STEP, MAIN),
     5: (PICKLE, WRAPPER, OWN, STEP, MAIN),
+    6: (STEP._replace(called="item"), MAIN),
 }
 
 
@@ -136,3 +137,9 @@ def test_a_piece_takes_50_bytes_of_memory_while_the_time_of_a_day_is_summed_up()
     assert time.seconds.sum() == pytest.approx(count * 0.05)
     assert time.idle_gpu_s.sum() == pytest.approx(count * 0.01)
     assert most / count < 50
+
+
+def test_a_call_waits_for_a_gpu_only_where_there_is_one():
+    found = module._frames(STACKS[6], on_gpu=True), module._frames(STACKS[6], on_gpu=False)
+    assert [frames[-1].kind for frames in found] == ["gpu", "library"]
+    assert [line.waits_for for line in analysed((0.0, 6)).code_lines] == ["gpu"]

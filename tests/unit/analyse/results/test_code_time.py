@@ -140,6 +140,6 @@ def test_a_piece_takes_50_bytes_of_memory_while_the_time_of_a_day_is_summed_up()
 
 
 def test_a_call_waits_for_a_gpu_only_where_there_is_one():
-    found = module._frames(STACKS[6], on_gpu=True), module._frames(STACKS[6], on_gpu=False)
+    found = (module._frames(STACKS[6][::-1], on_gpu=on_gpu) for on_gpu in (True, False))
     assert [frames[-1].kind for frames in found] == ["gpu", "library"]
     assert [line.waits_for for line in analysed((0.0, 6)).code_lines] == ["gpu"]

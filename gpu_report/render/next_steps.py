@@ -11,7 +11,8 @@ _RECORD = "record the next training with `gpu-report record -- COMMAND`: it show
 # What helps against a function of the user's that is called in each step, for each image or after the training, by what
 # the GPU waits for.
 _OWN_STEPS = {
-    "main-process": "Call {it} less often, or let another process do it.",
+    "main-process": "Make {it} cheaper (no loops in Python, no `.item()`), call it less often, or let another "
+    "process do it.",
     "trainer-blocked": "Call {it} less often, or let a background thread wait instead.",
     "input-cpu": "Do the work of {it} once before the training, and store the results.",
     "idle": "Do the work of {it} in a command of its own once this one has freed the GPU, or in several processes. "

@@ -11,6 +11,7 @@ from gpu_report.analyse.advice.smaller_images import resize_images
 from gpu_report.analyse.advice.speedup_limits import lasting_causes, training_of_limits
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.catalogue import LAUNCH_BOUND, RULES
@@ -128,6 +129,8 @@ def _next_limit(context: Context, training: Training, limit: SpeedupLimit, found
     """Return what would hold steps back next where a larger batch makes them faster, without more workers for it."""
     signals, settings = _signals(context, training), run_settings_of(context, training)
     if signals is None or found.argument != "batch" or found.also or found.epoch_s is None or not settings.batch:
+        return ()
+    if signals.worker_code is not None and signals.worker_code.share >= STOOD_SHARE:  # the cause has said so
         return ()
     batches = Batches(settings, limit, signals, settings.batch, settings.batch)
     advice = next_limit(context, training, batches, found.epoch_s)

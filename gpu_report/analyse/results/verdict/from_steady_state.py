@@ -42,12 +42,14 @@ def steady_leads(
     context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], projection: Projection | None
 ) -> Iterator[Lead]:
     """Yield what to look at where something holds training back all the time, and no argument is known against it."""
-    own_code = any(finding.rule == "user-code" for finding in findings)
+    own_code = {function_of(finding.where[0]) for finding in findings if finding.rule == "user-code"}
     for finding in findings:
         cause = finding.cause
         if finding.rule != "starved" or cause is None or (finding.severity == "info" and not finding.advice):
             continue
         at = worst_place(finding, _own_share(cause.name))
+        if at is not None and function_of(at) in own_code:  # which has a lead of its own
+            at = None
         own = at if at is not None and not at.is_yolo else None
         if projection is not None and cause.name == projection.cause and own is None:
             continue
@@ -67,7 +69,7 @@ def steady_leads(
             sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
             least_s = th.WORTH_LEADING_SHARE * seconds_trained(context)
             # a batch that no argument can be said for comes after a function that can be looked at
-            is_vague = cause.name == LAUNCH_BOUND and own is None and own_code
+            is_vague = cause.name == LAUNCH_BOUND and own is None and bool(own_code)
             saves_s = least_s if is_vague else max(sure * at_most_s, least_s)
             grown = _grown(finding) if looks else ""
             saves_s = OUTGROWS_S if grown and finding.number(GROWS_ON_KEY) else saves_s

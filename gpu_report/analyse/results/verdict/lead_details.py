@@ -141,9 +141,9 @@ def speedup_limit(
     now_s = epoch_now_s(limits) or 0.0
     now, best = (epoch_length(each_s) for each_s in (now_s, now_s - limit.saves_at_most_s))
     # what follows a function may take less time without it, too: that is no best case
-    without = "Without that function an epoch takes about" if limit.function else "In the best case an epoch takes"
     if limit.cause == "checkpoint":  # in which callbacks run, too
         return
+    without = f"Without {limit.function} an epoch takes about" if limit.function else "In the best case an epoch takes"
     without = "Without validation an epoch takes" if limit.cause == "validation" else without
     text = f"{without} {best} instead of {now}."
     yield Sentence("speed-up", text, about=limit.cause)

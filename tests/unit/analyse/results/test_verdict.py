@@ -11,9 +11,25 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict import sentences
 from gpu_report.analyse.results.verdict.from_drops import drop_leads
+from gpu_report.analyse.results.verdict.from_steady_state import steady_leads
 from gpu_report.analyse.results.verdict.lead import Lead
 from gpu_report.analyse.results.verdict.work import with_cause
-from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Options, Phase, RecordedEvent, Sentence, YoloRun
+from gpu_report.catalogue import USER_CODE_KEY
+from gpu_report.model import (
+    Advice,
+    Cause,
+    CodeLocation,
+    Evidence,
+    Finding,
+    InsideEpoch,
+    InsideRun,
+    KernelEvent,
+    Options,
+    Phase,
+    RecordedEvent,
+    Sentence,
+    YoloRun,
+)
 from gpu_report.render.formatting import ledger_words
 from gpu_report.render.run.terminal import render_text
 
@@ -55,6 +71,21 @@ KILLED = (
 
 def test_a_run_that_nothing_mars_is_called_healthy():
     assert analyse(trained()).verdict.text == FINE
+
+
+def test_a_function_of_the_users_is_to_be_looked_at_once_beside_what_switches_it_on():
+    at = CodeLocation("main", "seen", "/home/me/usage.py", 13, 0.77)
+    number = Evidence("its share of training time", 74.0, "%", key=USER_CODE_KEY)
+    said = Cause("main-process", 0.9, "a debugger followed each line of Python")
+    off = Advice("Train without a debugger", short="Train without a debugger")
+    own = Finding("user-code-1", "user-code", "warning", 0, 20.0, 90.0, "It.", evidence=(number,), where=(at,))
+    starved = Finding("starved-1", "starved", "warning", 0, 20.0, 90.0, "It.", cause=said, where=(at,), advice=(off,))
+    context = build_context(trained(util=10.0), Options())
+    assert [lead.sentence.text for lead in steady_leads(context, [starved, own], (), None)] == [
+        "Train without a debugger."
+    ]
+    (alone,) = steady_leads(context, [starved], (), None)
+    assert alone.sentence.text.startswith("Look at `seen` (usage.py:13)")
 
 
 def test_a_warning_that_no_sentence_is_about_leads():

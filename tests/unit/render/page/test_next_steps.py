@@ -36,6 +36,7 @@ def test_a_cache_in_memory_is_advised_against_only_where_there_may_be_one(
     assert ("cache=ram" in step) is is_named
 
 
+CHEAPER = "cheaper (no loops in Python, no `.item()`), call it less often, or let another process do it."
 GAPS = "The largest loss is short idle gaps in training: 23 s, 18 % of all GPU time."
 
 
@@ -60,9 +61,9 @@ def test_the_function_that_the_verdict_names_is_what_to_do_whatever_its_share(an
     look = "Look at `log_metric` (tracking.py:13): it took 40 % of the time that the GPU waited."
     lead = model.Sentence("look", look, ("drop-1",), "main-process", names_own=True)
     named = replace(analysis, verdict=model.Verdict((lead,)))
-    assert next_step(waits, named) == f"{look} Call it less often, or let another process do it."
+    assert next_step(waits, named) == f"{look} Make it {CHEAPER}"
     (first, *_) = first_advice((waits,), replace(named, findings=(waits,)))
-    assert first.text == "Call `log_metric` less often, or let another process do it."
+    assert first.text == f"Make `log_metric` {CHEAPER}"
     assert advice_title(replace(named, findings=(waits,))) == "What to do"
     assert next_step(replace(waits, advice=(model.Advice("profile it"),)), named) == look.removesuffix(".")
     assert "tracking.py" not in next_step(replace(waits, id="drop-2"), named)

@@ -23,13 +23,15 @@ OBJECTS = 400_000  # take 20 ms and more to look through
 
 @pytest.fixture
 def collections():
-    """Count collections, of which none comes by itself."""
+    """Count collections, of which none comes by itself, and nobody else is told: hypothesis is, in Python."""
+    others = gc.callbacks[:]
+    gc.callbacks.clear()
     gc.disable()
     made = garbage.Collections()
     made.start()
     yield made
-    made.end()
     gc.enable()
+    gc.callbacks[:] = others
 
 
 @pytest.fixture

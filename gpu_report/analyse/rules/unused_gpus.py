@@ -66,9 +66,13 @@ def _unused_in(context: Context, training: Training) -> _Unused | None:
 
 
 def idle_gpus(context: Context) -> list[GpuSeries]:
-    """Return the GPUs that were measured and did nothing in all of the recording, with others that did."""
+    """Return the GPUs that were measured and did nothing in all of the recording, with others that did.
+
+    One that others used for a moment is theirs.
+    """
     used = context.activity.used_gpus
-    return [series for series in _idle_series(context, (0.0, np.inf)) if used and series.gpu not in used]
+    taken = used | context.gpus_of_others
+    return [series for series in _idle_series(context, (0.0, np.inf)) if used and series.gpu not in taken]
 
 
 def held_by(context: Context, series: GpuSeries, span: Span = (0.0, np.inf)) -> str:

@@ -315,6 +315,20 @@ def test_drops_too_short_to_see_are_others_than_those_found(source, way_out):
     assert f"Drops under 45 s cannot be seen in readings 15 s apart; {way_out}." in said
 
 
+def test_a_gpu_that_others_used_for_a_moment_is_not_called_never_used():
+    rows = (
+        (1.0, 0, 41, "python3", 900.0, "appeared", "trainer", 86.0),
+        (1.0, 1, 77, "python3", 900.0, "appeared", "other", 50.0),
+        (3.0, 1, 77, "", NAN, "gone", "other", NAN),
+    )
+    table = pd.DataFrame([dict(zip(PROCESSES, row, strict=True)) for row in rows], columns=PROCESSES)
+    one = trained()
+    run = make_run([readings((0, 10), (90, 110)), readings((50, 1), (0, 119))])
+    said = analyse(dataclasses.replace(run, inside=one.inside, processes=table)).verdict.text
+    assert "GPU 1 was not part of this training: another process used it (0 % busy)." in said
+    assert "never used" not in said
+
+
 def test_a_gpu_that_only_another_process_used_is_said_once():
     said = [each.text for each in analysis_of("s-shared-gpu").verdict.sentences if "GPU 1" in each.text]
     assert said == ["GPU 1 was not part of this training: another process used it (58 % busy)."]

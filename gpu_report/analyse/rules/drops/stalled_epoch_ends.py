@@ -23,7 +23,8 @@ from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, length_s, union
 from gpu_report.catalogue import CAUSES, LOADER
-from gpu_report.model import Advice, Finding, Frame, ProcessWait
+from gpu_report.model import Advice, CodeLocation, Finding, Frame, ProcessWait
+from gpu_report.wording import place_words
 
 SEVERAL = 2
 ROWS = 2  # of the host: one of them lies within a span of this many, whenever it begins
@@ -169,15 +170,16 @@ def _with_a_row(context: Context, span: Span) -> Span:
     return span[0] - lacks_s / 2, span[1] + lacks_s / 2
 
 
-def _advice(held: _StalledEnd, cause: str) -> tuple[Advice, ...]:
+def _advice(held: _StalledEnd, call: Frame | CodeLocation | None, cause: str) -> tuple[Advice, ...]:
     """Return how a callback of the user's holds up no epoch, and where to write to, of YOLO's own files.
 
     A thread helps where the callback waits: one that computes keeps Python's lock (GIL).
     """
-    if held.call is not None:
-        name = held.call.function.replace("`", "'")
+    if call is not None:
         where = "a background thread or process" if cause == "trainer-blocked" else "another process, less often"
-        return (Advice(f"Run `{name}` in {where}, or once after the training: then no epoch waits for it"),)
+        what = place_words(call) if call.line else f"`{call.function.replace('`', chr(39))}`"
+        short = f"Run {what} in {where}, or once after the training"
+        return (Advice(f"{short}: then no epoch waits for it", short=short),)
     if held.wait is None or held.wait.call not in WRITES:
         return ()
     on = f" ({held.wait.filesystem})" if held.wait.filesystem else ""
@@ -201,6 +203,6 @@ def _finding(context: Context, gpu: int, held: _StalledEnd, explained: Explanati
         at_boundary=True,
         evidence=(*evidence((who, held.seconds, "s")), *explained.evidence),
         cause=explained.cause,
-        advice=explained.advice or _advice(held, explained.cause.name),
+        advice=explained.advice or _advice(held, call, explained.cause.name),
         waited_for=held.by,
     )

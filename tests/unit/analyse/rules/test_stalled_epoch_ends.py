@@ -12,6 +12,7 @@ from support.stacks import LOADER, LOGS, READS, SELECT, TRAINER, TRAINS, process
 from gpu_report.analyse import analyse
 from gpu_report.analyse.rules.drops.stalled_epoch_ends import _with_a_row
 from gpu_report.model import InsideEpoch, InsideRun, Phase, ProcessWait
+from gpu_report.render.what_to_change import listed_changes
 
 STARTUP_S, TRAIN_S, EPOCHS = 20.0, 60.0, 6
 FILE = "/mnt/x/last.pt"
@@ -59,6 +60,7 @@ def test_a_callback_at_the_end_of_every_epoch_is_one_finding_with_its_line(part,
     assert "Waiting at the ends of epochs took 20 % of the epochs' time" in analysis.verdict.text
     how = "a background thread or process" if cause == "trainer-blocked" else "another process, less often"
     assert how in finding.advice[0].text
+    assert listed_changes(analysis)[0].short.startswith("Run `log_images` (callbacks.py:41) in ")
     limit = next(each for each in analysis.speedup_limits if each.cause == cause)
     assert limit.epoch_s_now == pytest.approx(75, abs=1)
     assert limit.epoch_s_at_best == pytest.approx(60, abs=1.5)

@@ -113,7 +113,7 @@ def _of_training(
     if not mine:
         return
     parts = _parts(training, mine, told)
-    if not all(each.from_callbacks for each in mine) and not parts.is_plain:
+    if not all(each.from_callbacks for each in mine) and not parts.is_plain and not _is_steady(mine):
         return
     if mine is not alike and not parts.is_long_at_once:
         return
@@ -155,6 +155,12 @@ def _agree(alike: Sequence[TrainedEpoch], known: Sequence[TrainedEpoch]) -> bool
         long_s = max(th.LONG_END_S, min(alike[0].train_s, th.LONG_END_ALONE_S))
         return ends[0] >= long_s and first_s * th.ENDS_AGREE >= ends[0]
     return len(ends) > 1 and min(ends) >= th.LONG_END_S and max(ends) <= th.ENDS_AGREE * min(ends)
+
+
+def _is_steady(epochs: Sequence[TrainedEpoch]) -> bool:
+    """Tell whether each epoch ends with a long validation, about as long every time: what the GPU waits for is not."""
+    validations = [each.validation_s for each in epochs]
+    return min(validations) >= th.LONG_VALIDATION_S and max(validations) <= th.ENDS_AGREE * min(validations)
 
 
 def _lies_in(epoch: TrainedEpoch, training: Training) -> bool:

@@ -94,7 +94,9 @@ def test_saving_that_is_longer_than_the_first_epochs_training_tells_at_once(savi
 
 
 @pytest.mark.parametrize(
-    ("train_s", "end_s", "found"), [(60, 90, 1), (60, 30, 0), (8, 9, 0)], ids=["most of it", "a third", "too short"]
+    ("train_s", "end_s", "found"),
+    [(60, 90, 1), (60, 30, 0), (120, 60, 1), (8, 9, 0)],
+    ids=["most of it", "a third", "a third, a minute each time", "too short"],
 )
 def test_ends_seen_from_outside_count_where_they_are_long_and_most_of_an_epoch(train_s, end_s, found):
     each, epochs = train_s + end_s, 8

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from statistics import median
 
-from gpu_report.catalogue import cause_words, row_words
+from gpu_report.catalogue import RULES, cause_words, row_words
 from gpu_report.model import (
     WELL_COVERED,
     Analysis,
@@ -14,6 +14,7 @@ from gpu_report.model import (
     EpochNow,
     EpochSummary,
     Evidence,
+    Finding,
     KernelEvent,
     LedgerRow,
     Recording,
@@ -277,6 +278,12 @@ def _of_trainings(epochs: Sequence[EpochSummary], runs: Sequence[int], shown: Ca
     typical = [median(e.duration_s for e in each[1:] or each) for each in mine if each]
     named = [f"training {number}: {shown(seconds)} each" for number, seconds in enumerate(typical, 1)]
     return named if len(runs) <= TRAININGS_SHOWN else []
+
+
+def finding_title(finding: Finding) -> str:
+    """Return a finding's name; a note's is its own."""
+    rule = RULES[finding.rule]
+    return rule.note_title if rule.note_title and finding.severity == "info" else rule.title
 
 
 def epochs_in_words(epochs: Sequence[EpochSummary]) -> str:

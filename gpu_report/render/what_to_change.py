@@ -5,7 +5,7 @@ from functools import partial
 
 from gpu_report.catalogue import RULES, UNEXPLAINED
 from gpu_report.model import Advice, Analysis, Finding, Sentence
-from gpu_report.render.formatting import sentence
+from gpu_report.render.formatting import finding_title, sentence
 from gpu_report.render.next_steps import next_step, own_step
 
 UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
@@ -15,13 +15,29 @@ SAYS_WHAT = frozenset({"fix", "look", "prevent", "all nodes"})  # kinds of sente
 def listed_changes(analysis: Analysis) -> list[Advice]:
     """Return what to change in short: what the verdict says, an end's advice, and what is an argument or has a title.
 
-    How to read the kernel log is left out: it has a line of its own.
+    After it, where to look into warnings that have no advice. How to read the kernel log is left out: it has a line
+    of its own.
     """
     unexpected = [finding for finding in analysis.findings if not finding.expected]
     listed = {each for finding in unexpected if RULES[finding.rule].ending for each in finding.advice}
     listed.update(said_changes(unexpected, analysis))
     every = [each for each in changes(unexpected, analysis) if each.text != analysis.run.kernel.advice]
-    return [each for each in every if each in listed or _has_title(each, analysis)]
+    mine = [each for each in every if each in listed or _has_title(each, analysis)]
+    said = " ".join(each.text.lower() for each in mine)
+    steps = further_steps(unexpected, analysis).items()
+    looks = [Advice(f"{finding_title(of[0][1])}: {step}") for step, of in steps if step.rstrip(".") not in said]
+    return sorted([*mine, *looks], key=lambda each: bool(each.resume))
+
+
+def further_steps(findings: Iterable[Finding], analysis: Analysis) -> dict[str, list[tuple[int, Finding]]]:
+    """Return each next step of findings that the verdict does not say, with these and their numbers."""
+    of: dict[str, list[tuple[int, Finding]]] = {}
+    said = {each.about for each in analysis.verdict.sentences if each.kind in {"look", "prevent"} and each.about}
+    for number, finding in enumerate(findings, 1):
+        step = "" if finding.cause is not None and finding.cause.name in said else next_step(finding, analysis)
+        if step:
+            of.setdefault(step, []).append((number, finding))
+    return of
 
 
 def _has_title(advice: Advice, analysis: Analysis) -> bool:

@@ -46,3 +46,8 @@ def test_nothing_is_said_of_a_training(name):
     text = analysis.verdict.text.lower()
     assert "training" not in text
     assert "epoch" not in text
+
+
+@pytest.mark.parametrize(("name", "said"), [("serve-s-pauses", "98 %"), ("serve-m-batch-32", "Pre-processing takes")])
+def test_nothing_is_said_twice(name, said):
+    assert analysis_of(name).verdict.text.count(said) == 1

@@ -9,6 +9,7 @@ from gpu_report.render.formatting import (
     MISSING,
     SHOWN_SECONDS,
     duration,
+    finding_title,
     known,
     quantity,
     sentence,
@@ -24,7 +25,7 @@ from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.sentence_kinds import findings_in_lead
 from gpu_report.render.speedup_rows import speedup_rows
-from gpu_report.render.what_to_change import changes
+from gpu_report.render.what_to_change import changes, further_steps
 from gpu_report.render.where_stood import lines_of
 from gpu_report.wording import counted, upper_first
 
@@ -68,7 +69,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
     return FindingView(
         id=finding.id,
         number="" if number is None else str(number),
-        title=page_title(finding),
+        title=finding_title(finding),
         severity=finding.severity,
         severity_word=SEVERITY_WORDS[finding.severity],
         expected=finding.expected,
@@ -115,7 +116,7 @@ def is_brief(finding: Finding) -> bool:
 def _gist(finding: Finding, clock: WallClock, analysis: Analysis, *, is_told: bool) -> str:
     """Return the cause, where nothing beside it says that, and how long it took: behind a sentence, one itself."""
     cause = cause_words(finding.cause.name) if finding.cause else ""
-    says = page_title(finding) in cause or RULES[finding.rule].ending or (not is_told and cause in finding.summary)
+    says = finding_title(finding) in cause or RULES[finding.rule].ending or (not is_told and cause in finding.summary)
     when = _when(finding, clock, analysis)
     is_said = not is_told and bool(when) and when.replace(NO_BREAK, " ") in finding.summary  # as "for 2 h 7 min"
     gist = ", ".join(filter(None, ("" if says else cause, "" if is_said else when)))
@@ -140,12 +141,6 @@ def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
         return f"at {clock.moment(finding.start_t_s).elapsed}"
     is_one = rule.takes_time and finding.epoch is not None
     return f"{duration(finding.took_s)}" + (f" in epoch {finding.epoch}" if is_one else "")
-
-
-def page_title(finding: Finding) -> str:
-    """Return a finding's name; the page numbers all findings, whatever their kind."""
-    rule = RULES[finding.rule]
-    return rule.note_title if rule.note_title and finding.severity == "info" else rule.title
 
 
 def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[AdviceView, ...]:
@@ -196,14 +191,9 @@ def advice_title(analysis: Analysis) -> str:
 
 def _steps(unexpected: tuple[Finding, ...], analysis: Analysis) -> Iterator[AdviceView]:
     """Yield each next step once, with the findings that it is for."""
-    of: dict[str, list[str]] = {}
-    said = {each.about for each in analysis.verdict.sentences if each.kind in {"look", "prevent"} and each.about}
-    for number, finding in enumerate(unexpected, 1):
-        if finding.cause is None or finding.cause.name not in said:
-            of.setdefault(next_step(finding, analysis), []).append(f"{page_title(finding)} ({number})")
-    for step, titles in of.items():
-        if step:
-            yield AdviceView(f"{_several(titles)}: {step}", "", "", "")
+    for step, found in further_steps(unexpected, analysis).items():
+        titles = [f"{finding_title(finding)} ({number})" for number, finding in found]
+        yield AdviceView(f"{_several(titles)}: {step}", "", "", "")
 
 
 def _several(titles: list[str]) -> str:

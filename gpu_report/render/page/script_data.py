@@ -8,9 +8,9 @@ from typing import Any
 from gpu_report.catalogue import RULES
 from gpu_report.model import Analysis, Finding
 from gpu_report.render import recorder_events
-from gpu_report.render.formatting import clean, known, sentence
+from gpu_report.render.formatting import clean, finding_title, known, sentence
 from gpu_report.render.page.code_time import flame_data
-from gpu_report.render.page.findings import finding_numbers, page_title
+from gpu_report.render.page.findings import finding_numbers
 from gpu_report.render.page.inference import latencies
 from gpu_report.render.page.overview import has_floor
 from gpu_report.render.quantity_labels import (
@@ -137,7 +137,7 @@ def _finding(finding: Finding, gpu: int | None, drop_percent: float) -> Json:
     start, end = _span(*finding.span)
     return {
         "id": finding.id,
-        "title": page_title(finding),
+        "title": finding_title(finding),
         "severity": finding.severity,
         "drop": finding.level_pct is not None or RULES[finding.rule].at_epoch_ends,
         **({} if floor is None else {"floor": round(floor, 1)}),

@@ -27,8 +27,8 @@ def inference_sentences(context: Context, findings: Sequence[Finding]) -> tuple[
     return (
         *(_nothing_to_fix(served[0]) if lead is None else _led(lead)),
         *_speed(served),
-        *_parts(served[0]),
-        *_between_calls(served[0], lead),
+        *_parts(served[0], lead),
+        *_between_calls(served[0], lead, findings),
         *_gpu(served),
         *_pause(findings),
         *_money(served[0]),
@@ -84,8 +84,8 @@ def _speed(served: Sequence[ServedModel]) -> Iterator[Sentence]:
         yield Sentence("speed", f"p95 is unknown: it needs {needed} calls after warm-up, there were {had:,}.")
 
 
-def _parts(served: ServedModel) -> Iterator[Sentence]:
-    """Yield which part of a call takes longest."""
+def _parts(served: ServedModel, lead: Finding | None) -> Iterator[Sentence]:
+    """Yield which part of a call takes longest, unless the verdict leads with that."""
     parts = served.parts
     named = {
         "Inference": parts.inference_ms,
@@ -96,17 +96,23 @@ def _parts(served: ServedModel) -> Iterator[Sentence]:
     known = {name: value for name, value in named.items() if value is not None}
     if known and parts.total_ms > 0:
         name = max(known, key=lambda each: known[each])
+        if lead is not None and lead.summary.startswith(f"{name} takes"):
+            return
         yield Sentence("part", f"{name} takes {percent(known[name] / parts.total_ms)} of a call.")
 
 
-def _between_calls(served: ServedModel, lead: Finding | None) -> Iterator[Sentence]:
-    """Yield in which line of the user's code the program was between calls, where that took much and does not lead."""
+def _between_calls(served: ServedModel, lead: Finding | None, findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield in which line of the user's code the program was between calls, where that took much and does not lead.
+
+    That it waited for calls is not said twice.
+    """
     whole_s = served.end_s - served.start_s
     own = [part for part in served.gap_parts if part.kind in BETWEEN and part.where and not part.where.is_yolo]
     most = max(own, key=lambda part: part.seconds, default=None)
     if most is None or most.where is None or most.seconds < th.BETWEEN_CALLS_SHARE * whole_s:
         return
-    led = {(at.file, at.line) for at in lead.where} if lead is not None else set()
+    said = [each for each in findings if each.rule == "rare-calls" or each is lead]
+    led = {(at.file, at.line) for each in said for at in each.where}
     if (most.where.file, most.where.line) not in led:
         what = BETWEEN[most.kind].format(percent(most.seconds / whole_s), place_words(most.where))
         yield Sentence("between calls", f"{what}.")

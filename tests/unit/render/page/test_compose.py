@@ -8,9 +8,9 @@ import pytest
 from gpu_report import model
 from gpu_report.analyse.evidence import stopped_processes
 from gpu_report.catalogue import CAUSES
-from gpu_report.render.formatting import ledger_words
+from gpu_report.render.formatting import finding_title, ledger_words
 from gpu_report.render.page.compose import FINDINGS_IN_FULL, compose
-from gpu_report.render.page.findings import finding_view, first_advice, page_title, parted
+from gpu_report.render.page.findings import finding_view, first_advice, parted
 from gpu_report.render.page.gpu_tables import processes
 from gpu_report.render.page.recording import HAPPENINGS_SHOWN
 from gpu_report.render.page.script_data import chart_data
@@ -457,5 +457,5 @@ def test_what_the_verdict_says_is_known(analysis: model.Analysis, told: tuple[st
 
 
 def test_a_gpu_that_waits_now_and_then_is_not_called_starved() -> None:
-    assert page_title(replace(DROP, rule="starved")) == "Under-utilised GPU"
-    assert page_title(replace(DROP, rule="starved", severity="info")) == "Partly idle GPU"
+    assert finding_title(replace(DROP, rule="starved")) == "Under-utilised GPU"
+    assert finding_title(replace(DROP, rule="starved", severity="info")) == "Partly idle GPU"

@@ -162,9 +162,16 @@ def test_what_leads_is_said_where_it_has_neither_argument_nor_title():
     assert [each["text"].partition(":")[0] for each in summary["changes"]] == [
         "Find what the main process waited for",
         "Keep python3 (pid 2477) off GPU 0 while it trains",
+        "Drop in GPU utilisation",
     ]
     assert "What to change\nFind what the main process waited for" in render_text(analysed("m-mixed"), width=200)
     assert "- Try a larger `batch`" in render_markdown(analysed("n-healthy-disk"))
+
+
+def test_where_to_look_into_a_warning_without_advice_is_a_change_as_on_the_page():
+    look = "GPU memory keeps growing: look for what is kept from batch to batch"
+    assert any(each["text"].startswith(look) for each in build_summary(analysed("s-memory-steps"))["changes"])
+    assert look in render_text(analysed("m-other-process-leak"), width=300)
 
 
 def test_what_the_verdict_says_something_else_in_place_of_is_no_change():

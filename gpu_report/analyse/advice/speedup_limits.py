@@ -396,13 +396,17 @@ def _depth(finding: Finding) -> float:
 
 
 def _of_long_ends(epochs: Sequence[_Epoch], rest_s: float, findings: Sequence[Finding]) -> Iterator[SpeedupLimit]:
-    """Yield the limit of whole epochs without the validation, or the saving, that takes much of each."""
+    """Yield the limit of whole epochs without the validation, or the saving, that takes much of each.
+
+    Of a note without advice there is none: nothing is known to make them shorter.
+    """
     parts: dict[str, Callable[[EpochSummary], float | None]] = {
         "validation": lambda epoch: epoch.validation_s,
         "checkpoint": lambda epoch: epoch.checkpoint_s,
     }
     now_s = median(epoch.train_s for epoch in epochs) + rest_s
-    for cause in {f.cause.name: f for f in findings if f.rule == "long-epoch-ends" and f.cause}:
+    told = [f for f in findings if f.rule == "long-epoch-ends" and (f.advice or f.severity != "info")]
+    for cause in {f.cause.name: f for f in told if f.cause}:
         took = [part(epoch.summary) for part in [parts[cause]] for epoch in epochs] if cause in parts else []
         known = [seconds for seconds in took if seconds is not None]
         if known and 0 < median(known) < now_s:

@@ -48,3 +48,4 @@ BETWEEN_CALLS_SHARE = 0.1  # of a model's time, in one line of the user's betwee
 # A start-up that a healthy training has, too, is worth a sentence: minutes, and a fifth of what was recorded. It is
 # paid once, and of a short look at a long training it is most.
 LONG_START_SHARE, LONG_START_S = 0.2, 300.0
+OWN_IN_INFERENCE = 0.05  # of the time for all calls: less of the user's code in inference is passing by

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.inference.in_calls import own_code_in_inference_s
 from gpu_report.analyse.inference.served import served_models
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate
@@ -17,6 +18,7 @@ BETWEEN = {
     "own code": "Between calls {} of the time from the first to the last went into {}",
     "waiting for calls": "Between calls it waited for {} of the time from the first to the last, in {}",
 }
+INFERENCE = "Inference"
 NAMED_MODELS = 2  # of several: the others stand in the report's table
 
 
@@ -27,7 +29,7 @@ def inference_sentences(context: Context, findings: Sequence[Finding]) -> tuple[
     return (
         *(_nothing_to_fix(served[0]) if lead is None else _led(lead)),
         *_speed(served),
-        *_parts(served[0], lead),
+        *_parts(context, served[0], lead),
         *_between_calls(served[0], lead, findings),
         *_gpu(served),
         *_pause(findings),
@@ -84,11 +86,11 @@ def _speed(served: Sequence[ServedModel]) -> Iterator[Sentence]:
         yield Sentence("speed", f"p95 is unknown: it needs {needed} calls after warm-up, there were {had:,}.")
 
 
-def _parts(served: ServedModel, lead: Finding | None) -> Iterator[Sentence]:
+def _parts(context: Context, served: ServedModel, lead: Finding | None) -> Iterator[Sentence]:
     """Yield which part of a call takes longest, unless the verdict leads with that."""
     parts = served.parts
     named = {
-        "Inference": parts.inference_ms,
+        INFERENCE: parts.inference_ms,
         "Pre-processing": parts.preprocess_ms,
         "Post-processing": parts.postprocess_ms,
         "What ultralytics does not time (drawing, saving, warming up)": parts.other_ms,
@@ -98,7 +100,9 @@ def _parts(served: ServedModel, lead: Finding | None) -> Iterator[Sentence]:
         name = max(known, key=lambda each: known[each])
         if lead is not None and lead.summary.startswith(f"{name} takes"):
             return
-        yield Sentence("part", f"{name} takes {percent(known[name] / parts.total_ms)} of a call.")
+        own_s = own_code_in_inference_s(context, served) if name == INFERENCE else 0.0
+        hooked = ", your code in it included," if own_s >= th.OWN_IN_INFERENCE * active_s(served) else ""
+        yield Sentence("part", f"{name}{hooked} takes {percent(known[name] / parts.total_ms)} of a call.")
 
 
 def _between_calls(served: ServedModel, lead: Finding | None, findings: Sequence[Finding]) -> Iterator[Sentence]:

@@ -10,7 +10,7 @@ from gpu_report.analyse.inference.call_time import MS, seconds_of
 from gpu_report.analyse.inference.in_calls import own_code_in_inference_s
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, rate, severity
+from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, rate, severity, speed_now
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import union_of_rows
 from gpu_report.model import Advice, Cause, Finding, ServedModel
@@ -99,7 +99,7 @@ def _batch(served: ServedModel, own_ms: float) -> tuple[Advice, ...]:
     gap_ms = MS * active_s(served) / served.latency.calls - parts.total_ms
     grown = larger / batch * (parts.total_ms - launch_ms + max(gap_ms, 0.0)) + launch_ms
     now, then = served.images / active_s(served), MS * larger / grown
-    wins, gain = f"{rate(now)} images/s become about {rate(then)}", 1 - now / then
+    wins, gain = f"{speed_now(served)} become about {rate(then)}", 1 - now / then
     if source == "files":
         short = f"Set `batch={larger}`: {wins}"
         return (Advice(short, "batch", str(batch), str(larger), gain_estimate=gain, short=short),)

@@ -8,6 +8,7 @@ from gpu_report.model import ServedModel, Severity
 from gpu_report.wording import counted
 
 OF_CALLS = "of the time for all calls"  # and for what lies between them, but for waits until one comes (`active_s`)
+WAITS_SHARE = 0.03  # of that time: less does not show in images a second
 FEW_MS = 10.0  # below it tenths count
 
 
@@ -48,3 +49,10 @@ def active_s(served: ServedModel) -> float:
     """Return the seconds in which a model was called or its caller was busy: not those in which it waited for calls."""
     waits = sum(part.seconds for part in served.gap_parts if part.kind == "waiting for calls")
     return max(served.end_s - served.start_s - waits, 0.0)
+
+
+def speed_now(served: ServedModel) -> str:
+    """Return how many images a second there are now, and that waits for calls are left out where they are long."""
+    active = active_s(served)
+    waits = served.end_s - served.start_s - active >= WAITS_SHARE * active
+    return f"{rate(served.images / active)} images/s" + (" (without waits for calls)" if waits else "")

@@ -823,6 +823,13 @@ def test_what_validation_takes_of_each_epoch_has_a_limit_where_it_leads():
     assert not_listed(analysis) == ""
 
 
+def test_what_a_note_without_advice_takes_of_epochs_has_no_limit():
+    """No fault was found, and the validation of a few seconds has nothing that would make it shorter."""
+    analysis = analysis_of("ab-workers-8")
+    assert [finding.rule for finding in analysis.findings] == ["long-epoch-ends"]
+    assert shown_rows(analysis) == []
+
+
 def test_what_disturbs_each_epoch_has_a_limit_too():
     """Utilisation falls from 90 to 9 % for 12 of the 60 s of each: so the GPU works for 10.8 s less."""
     parts = [(90, 30), (9, 12), (90, 18)] * 6

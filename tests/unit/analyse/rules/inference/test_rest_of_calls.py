@@ -71,13 +71,21 @@ def test_of_two_models_in_one_process_nobody_knows_whose_call_it_is():
     assert "slow-code-in-calls" not in found(HOOK, CALL, models=2)
 
 
-def small(util_pct, *stacks):
-    """Return what is said of the launching of calls whose GPU is busy for so much of the time."""
+def hooked(util_pct, *stacks):
+    """Return what is said of calls in which the process stood in these stacks by turns, the GPU as busy as that."""
     calls = make_calls(600)
     spans = enumerate(zip(calls.start_s, calls.end_s, strict=True))
     stays = [(start, end, stacks[at % len(stacks)]) for at, (start, end) in spans]
-    run = dataclasses.replace(make_served(calls, util_pct=util_pct), stacks=(process(*stays, pid=calls.pid),))
-    return next((finding for finding in analyse(run).findings if finding.rule == "small-calls"), None)
+    return analyse(dataclasses.replace(make_served(calls, util_pct=util_pct), stacks=(process(*stays, pid=calls.pid),)))
+
+
+def small(util_pct, *stacks):
+    return next((finding for finding in hooked(util_pct, *stacks).findings if finding.rule == "small-calls"), None)
+
+
+def test_inference_with_code_of_ones_own_in_it_says_so():
+    assert " Inference, your code in it included, takes " in hooked(30.0, HOOK, CALL).verdict.text
+    assert " Inference takes " in hooked(30.0, CALL, CALL).verdict.text
 
 
 def test_launching_is_not_blamed_for_what_a_hook_of_ones_own_takes():

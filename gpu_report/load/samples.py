@@ -120,10 +120,9 @@ def _clocked(columns: Columns, path: Path, problems: list[str]) -> RunClock:
     given = bool(np.isfinite(columns[WALL]).any())
     wall, mono = (_stamps(columns.pop(name)) for name in (WALL, MONO))
     if not (np.isfinite(wall).any() or np.isfinite(mono).any()):
-        raise InputError(
-            f"{path} has not one valid row: nothing was recorded, or it is no samples CSV. "
-            "A log of another tool becomes a run by `gpu-report import LOG --output run`"
-        )
+        is_of_run = (path.parent / schema.RUN_JSON).is_file()
+        how = "" if is_of_run else ". A log of another tool becomes a run by `gpu-report import LOG --output run`"
+        raise InputError(f"{path} has not one valid row: nothing was recorded, or it is no samples CSV{how}")
     if given and not np.isfinite(wall).any():
         problems.append(f"{path.name}: wall_s is no time in seconds since 1970")
     wall = np.where(np.isnan(wall), mono, wall)

@@ -374,3 +374,16 @@ def test_a_temperature_a_power_and_a_clock_that_no_gpu_has_are_missing(tmp_path)
     run = load_run(tmp_path)
     assert run.samples[["temperature_c", "power_w", "sm_clock_mhz"]].isna().all(axis=None)
     assert any("5 readings of temperature_c are impossible" in problem for problem in run.problems)
+
+
+def test_of_a_log_of_another_tool_it_is_said_how_it_becomes_a_run(tmp_path):
+    log = tmp_path / "smi.csv"
+    log.write_text("timestamp, index, utilization.gpu [%]\n2026/11/28 05:30:11.000, 0, 45 %\n")
+    with pytest.raises(InputError, match="becomes a run by `gpu-report import LOG --output run`"):
+        load_run(log)
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "run.json").write_text("{}")
+    (run / "samples.csv").write_text(HEADER + "\n")
+    with pytest.raises(InputError, match="it is no samples CSV$"):
+        load_run(run)

@@ -385,5 +385,5 @@ def test_of_a_log_of_another_tool_it_is_said_how_it_becomes_a_run(tmp_path):
     run.mkdir()
     (run / "run.json").write_text("{}")
     (run / "samples.csv").write_text(HEADER + "\n")
-    with pytest.raises(InputError, match="it is no samples CSV$"):
+    with pytest.raises(InputError, match=r"it is no samples CSV$"):
         load_run(run)

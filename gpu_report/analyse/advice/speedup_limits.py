@@ -96,13 +96,13 @@ def find_speedup_limits(
         ),
         *(
             replace(limit, now_is=mean, rest_s=_rest_s(mine, fmean), is_mean=True)
-            for limit in (*_momentary(mine, steady, disturbing, took), *_of_slower_epochs(mine, slower))
+            for limit in (*_momentary(mine, steady, disturbing), *_of_slower_epochs(mine, slower))
         ),
         *(replace(limit, now_is=which) for limit in _of_long_ends(steady or mine, _rest_s(mine, median), findings)),
         *(replace(limit, now_is=mean, is_mean=True) for limit in _at_epoch_ends(mine, findings)),
         *(
             replace(limit, now_is=mean, rest_s=_rest_s(mine, fmean), is_mean=True)
-            for limit in ([] if steady else _in_all_epochs(context, training, mine, findings))
+            for limit in ([] if steady else _in_all_epochs(context, training, mine, findings, took))
         ),
     ]
     found += [
@@ -150,14 +150,35 @@ def _of_code(
 
 
 def _in_all_epochs(
+    context: Context,
+    training: Training | None,
+    epochs: Sequence[_Epoch],
+    findings: Sequence[Finding],
+    took: Sequence[Finding],
+) -> list[SpeedupLimit]:
+    """Return the limits of what held each epoch up for a while, so that none shows what it takes without.
+
+    What lowers the clock may let utilisation fall, too: of the limits of one cause the largest holds.
+    """
+    now_s = fmean(epoch.train_s for epoch in epochs)
+    found = [
+        *_taken(context, training, now_s, findings),
+        *_at_lower_clocks(context, training, epochs, findings),
+        *_fallen(epochs, took),
+    ]
+    largest = sorted(found, key=lambda limit: limit.saves_at_most_s)
+    return list({limit.cause: limit for limit in largest}.values())
+
+
+def _at_lower_clocks(
     context: Context, training: Training | None, epochs: Sequence[_Epoch], findings: Sequence[Finding]
 ) -> Iterator[SpeedupLimit]:
-    """Yield the limits of what held each epoch up for a while, so that none shows what it takes without."""
+    """Yield the limit of each cause that lowered a clock of training, by the GPU that lost most; notes have none."""
     now_s = fmean(epoch.train_s for epoch in epochs)
-    yield from _taken(context, training, now_s, findings)
     noted = {(finding.rule, finding.gpu) for finding in findings if finding.severity == "info"}
+    mine = [each for each in context.throttles if training is None or each.gpu in training.gpus]
     lost_s: dict[str, float] = {}
-    for each in context.throttles:
+    for each in mine:
         if (each.cause, each.gpu) not in noted:
             lost_s[each.cause] = max(lost_s.get(each.cause, 0.0), _clock_lost_s(context, each, epochs))
     for cause, seconds in lost_s.items():
@@ -360,14 +381,11 @@ def _busy_shares(context: Context, training: Training, epochs: Sequence[_Epoch])
 
 
 def _momentary(
-    epochs: Sequence[_Epoch], steady: Sequence[_Epoch], findings: IntervalIndex[Finding], took: Sequence[Finding]
+    epochs: Sequence[_Epoch], steady: Sequence[_Epoch], findings: IntervalIndex[Finding]
 ) -> list[SpeedupLimit]:
-    """Return a limit for each cause that disturbed some epochs, from what those took longer than undisturbed ones.
-
-    Where none is undisturbed, without the time that utilisation fell for.
-    """
+    """Return a limit for each cause that disturbed some epochs, from what those took longer than undisturbed ones."""
     if not steady:
-        return list(_fallen_in_all_epochs(epochs, took))
+        return []
     typical_s, now_s = median(epoch.train_s for epoch in steady), fmean(epoch.train_s for epoch in epochs)
     return [
         SpeedupLimit(cause, now_s, max(now_s - lost_s / len(epochs), typical_s), "without the time it took")
@@ -376,7 +394,7 @@ def _momentary(
     ]
 
 
-def _fallen_in_all_epochs(epochs: Sequence[_Epoch], took: Sequence[Finding]) -> Iterator[SpeedupLimit]:
+def _fallen(epochs: Sequence[_Epoch], took: Sequence[Finding]) -> Iterator[SpeedupLimit]:
     """Yield a limit for each cause that utilisation fell for in all epochs; another process has one by its own work."""
     now_s, of = fmean(epoch.train_s for epoch in epochs), dict[str, list[Finding]]()
     for finding in took:

@@ -839,6 +839,18 @@ def test_what_disturbs_each_epoch_has_a_limit_too():
     assert limit.saves_at_most_s == pytest.approx(12 * (1 - 9 / 90), rel=0.1)
 
 
+def test_heat_that_lowers_clock_and_utilisation_in_each_epoch_has_one_limit():
+    """For 12 of the 60 s of each: the clock falls to a fifth, utilisation from 90 to 45 %."""
+    parts, rows = [(90, 30), (45, 12), (90, 18)] * 6, [(n, 10 + 60 * n) for n in range(1, 7)]
+    clocks = readings((1980, 10), *[(1980 if util == 90 else 400, seconds) for util, seconds in parts])
+    reasons = [0x40 if clock == 400 else 0 for clock in clocks]
+    quantities = {"sm_clock_mhz": clocks, "clock_event_reasons": reasons}
+    found = analyse(make_run(readings((0, 10), *parts), rows=rows, quantities=quantities))
+    assert {f.rule for f in found.findings if f.cause and f.cause.name == "thermal"} == {"slowdown", "thermal"}
+    (limit,) = [each for each in found.speedup_limits if each.cause == "thermal"]
+    assert limit.saves_at_most_s == pytest.approx(12 * (1 - 45 / 90), rel=0.1)
+
+
 def test_what_leads_and_took_next_to_nothing_of_usual_epochs_is_said_beside_the_others():
     analysis = analysis_of("m-mixed")
     (lead, *_) = analysis.verdict.sentences

@@ -395,7 +395,7 @@ _CAUSES = (
     CauseRow(
         "lower-clock",
         "Lower GPU clock",
-        "`nvidia-smi -q -d CLOCK,PERFORMANCE` shows limits that somebody set.",
+        "find what lowered the clock: `nvidia-smi -q -d CLOCK,PERFORMANCE` shows limits that somebody set.",
         "Find what lowered the clock of {gpu}: it cost at most {cost} of training",
         coloured=False,
     ),

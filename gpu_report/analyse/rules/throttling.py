@@ -58,11 +58,8 @@ def _advice(throttle: Throttle) -> tuple[Advice, ...]:
     if throttle.brake:
         return (BRAKE,)
     if throttle.applied:
-        short = f"Reset the clocks of GPU {throttle.gpu} (`nvidia-smi -rac`)"
+        short = "Reset the application clocks (`nvidia-smi -rac`)"
         return (Advice(f"{short}, or with `-rgc` where they are locked: somebody set them lower", short=short),)
-    if throttle.cause == LOWER_CLOCK:
-        short = f"Find what lowered the SM clock of GPU {throttle.gpu} {_fell(throttle)}"
-        return (Advice(f"{short}: `nvidia-smi -q -d CLOCK,PERFORMANCE` shows limits that somebody set", short=short),)
     return ()
 
 
@@ -110,7 +107,7 @@ def _summary(throttle: Throttle, gpus: str = "") -> str:
         return f"{which} ran at {its} own power limit for {for_s} ({clock:,.0f} MHz): {its} full speed"
     clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
     if throttle.cause == LOWER_CLOCK and not throttle.applied:
-        return f"The SM clock of GPU {throttle.gpu} fell {_fell(throttle)} for {length(length_s(throttle.spans))}"
+        return f"The SM clock of {which} fell {_fell(throttle)} for {length(length_s(throttle.spans))}"
     slower = f"to {clock:,.0f} MHz instead of {throttle.typical_mhz:,.0f}"
     return f"{_how(throttle, which)} {slower} for {length(length_s(throttle.spans))}"
 

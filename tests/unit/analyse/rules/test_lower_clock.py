@@ -7,6 +7,7 @@ import pytest
 from support.runs import make_run
 
 from gpu_report.analyse import analyse
+from gpu_report.render.what_to_change import listed_changes
 
 FULL_MHZ, LOW_MHZ, LIMIT_W = 2700.0, 1500.0, 450.0
 SECONDS, FELL_S = 2400, 1230
@@ -40,10 +41,22 @@ def test_it_is_dated_by_its_readings_and_booked_without_epochs(reasons):
     assert {row.name: row.gpu_seconds for row in analysis.ledger}["lower-clock"] == pytest.approx(lost_s)
 
 
+def test_gpus_whose_clocks_fell_at_once_are_named_in_one_finding():
+    later = np.arange(SECONDS) >= FELL_S
+    quantities = {"sm_clock_mhz": np.where(later, LOW_MHZ, FULL_MHZ)}
+    run = make_run([[95.0] * SECONDS] * 2, quantities=quantities)
+    analysis = analyse(run)
+    (finding,) = [f for f in analysis.findings if f.rule == "lower-clock"]
+    assert finding.summary == "The SM clock of GPUs 0 and 1 fell from 2,700 to 1,500 MHz for 19 min 30 s"
+    assert analysis.verdict.text.startswith("Find what lowered the clock of GPUs 0 and 1: it cost at most 8.2 min")
+    (step,) = listed_changes(analysis)
+    assert step.text.startswith("Find what lowered the clock: `nvidia-smi -q")
+
+
 def test_clocks_that_somebody_set_are_to_be_reset():
     (finding,) = found(trained(reasons=APPLICATION_CLOCKS))
     assert finding.summary.startswith("Application clocks slowed GPU 0 to 1,500 MHz")
-    assert finding.advice[0].short == "Reset the clocks of GPU 0 (`nvidia-smi -rac`)"
+    assert finding.advice[0].short == "Reset the application clocks (`nvidia-smi -rac`)"
 
 
 def test_a_hot_gpu_whose_log_has_no_reasons_is_slowed_by_heat():

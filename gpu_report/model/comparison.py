@@ -224,13 +224,13 @@ class Comparison:
 
     `obstacles` say why nothing can be said (set-ups that cannot be compared, too little data: then `metrics` are not
     judged), or why nothing passes: of a run that was cut short they are judged by its whole epochs. `first_epochs` are
-    those that warm a process up, judged by nobody, `all_epochs` the mean time of all ordinary ones, where disturbed time
-    was set aside. `drop_time` says of the baseline and the run how many unexpected drops there were. `notes` say which
-    epochs were left out. `outcome` is what the gates come to. `judgement` is of the whole, None with obstacles, without a baseline, or where baselines differ
-    by as much as the epoch time changed and nothing else is certain; `verdict` is one or two sentences. `setup` names
-    the run's set-up in letters that any file or server takes. `left_out` are the numbers of the epochs that do more
-    than train, of the baseline and of the run. `cause` is what most of the change of the epoch time or of
-    the latency comes of, None where that is not known.
+    those that warm a process up, judged by nobody, `all_epochs` the mean time of all ordinary ones, where disturbed
+    time was set aside. `drop_time` says of the baseline and the run how many unexpected drops there were. `notes` say
+    which epochs were left out. `outcome` is what the gates come to. `judgement` is of the whole, None with obstacles,
+    without a baseline, or where baselines differ by as much as the epoch time changed and nothing else is certain;
+    `verdict` is one or two sentences. `setup` names the run's set-up in letters that any file or server takes.
+    `left_out` are the numbers of the epochs that do more than train, of the baseline and of the run. `cause` is what
+    most of the change of the epoch time or of the latency comes of, None where that is not known.
     """
 
     baselines: tuple[Analysis, ...]

@@ -75,7 +75,7 @@ def _of_line(signals: IntervalSignals) -> tuple[Evidence, ...]:
     held = None if signals.lock_kept is None else signals.lock_kept.inferred
     if held is None:
         return ()
-    return evidence((f"times that the line was seen in which it did (of {held.alike} in all)", float(held.seen), ""))
+    return evidence((f"times that the line that called it was seen (of {held.alike})", float(held.seen), ""))
 
 
 def wait_words(wait: FileWait) -> str:

@@ -539,7 +539,7 @@ def test_the_line_of_a_few_holds_is_that_of_all_and_leads_the_verdict():
     analysis = analyse(held_run(seen=5))
     assert analysis.verdict.text.startswith("Look at `log_images` (callbacks.py:41)")
     (found,) = [finding for finding in analysis.findings if finding.rule == "starved"]
-    (number,) = [each for each in found.evidence if "line was seen" in each.text]
+    (number,) = [each for each in found.evidence if "called it was seen" in each.text]
     assert number.value == 5
     limit = bound_of(held_run(seen=5), "main-process")
     assert (limit.basis, limit.epoch_s_at_best) == ("without that function", pytest.approx(0.3 * 20, rel=0.05))

@@ -155,6 +155,30 @@ def test_it_begins_once_and_ends_without_a_trace():
     assert gc.callbacks == before
 
 
+LOOKS = """
+import gc, sys, threading
+sys.path.insert(0, sys.argv[1])
+from gpu_report_inside import garbage
+def works():
+    while True:
+        [[] for _ in range(100)]
+garbage.LONG_NS = 0
+collections = garbage.Collections()
+collections.start()
+for _ in range(3):
+    threading.Thread(target=works, daemon=True).start()
+gc.set_threshold(1)
+for _ in range(300):
+    sys._current_frames()
+gc.collect()
+assert collections.so_far[0]
+"""
+
+
+def test_one_that_a_look_at_all_threads_brings_about_ends():
+    subprocess.run([sys.executable, "-c", LOOKS, ON_PATH], check=True, timeout=60)
+
+
 SCRIPT = """
 import gc, os, sys, threading, time
 sys.path.insert(0, sys.argv[1])

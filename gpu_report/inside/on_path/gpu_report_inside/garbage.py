@@ -107,7 +107,8 @@ def _again(function: Callable[[], Any]) -> Iterator[Any]:
 def _places() -> Iterator[tuple[tuple[CodeType, int], ...]]:
     """Return the code and the instruction of each frame of this thread, innermost first, each time that it is asked.
 
-    Not by `sys._current_frames`: that takes a lock, with which Python 3.11.0 to 3.11.4 may collect garbage.
+    Not by `sys._current_frames`: Python 3.11 before 3.11.9 collects garbage while that function, which our notes call,
+    keeps a lock that it would wait for here, for ever (cpython#106883).
     """
     has_frames, goes_out = tee(_has_frames())
     innermost = map(starmap, repeat(sys._getframe), map(repeat, repeat((0,)), has_frames))

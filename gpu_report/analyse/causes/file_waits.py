@@ -50,8 +50,7 @@ def lock_kept(signals: IntervalSignals) -> Candidate | None:
         return None
     computes = kept.cpu_share >= STOOD_SHARE
     what = "computed" if computes else "waited"
-    which = f"C code ({kept.called})" if kept.called else "C code"
-    text = f"{which} {what} without releasing the GIL (Python's lock), so no thread of the main process could run"
+    text = f"C code {what} without releasing the GIL (Python's lock), so no thread of the main process could run"
     return Candidate("main-process" if computes else "trainer-blocked", CERTAIN, text)
 
 

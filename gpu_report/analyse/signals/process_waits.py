@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse.signals.filesystems import is_network
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.model import LockHeld, ProcessStacks, ProcessWait
+from gpu_report.model import LockHeld, ProcessWait
 
 UNINTERRUPTIBLE = "D"
 UNNAMED = frozenset({"pipe", "socket"})  # files that have no name
@@ -51,14 +50,12 @@ def longest_file_wait(waits: Sequence[ProcessWait], role: str, span: Span) -> Fi
 class LockKept:
     """How long of an interval C code held the GIL, and the share (0 to 1) of it that the main thread computed.
 
-    `inferred` is a time whose line is that of others: it has from how many. `called` is the function of C that most of
-    it went to, empty where that is not known.
+    `inferred` is a time whose line is that of others: it has from how many.
     """
 
     seconds: float
     cpu_share: float
     inferred: LockHeld | None = None
-    called: str = ""
 
 
 def is_named(wait: ProcessWait) -> bool:
@@ -66,25 +63,20 @@ def is_named(wait: ProcessWait) -> bool:
     return bool(wait.file) and wait.file not in UNNAMED
 
 
-def longest_lock(held: Iterable[tuple[ProcessStacks, Sequence[LockHeld]]], span: Span) -> LockKept | None:
+def longest_lock(held: Iterable[Sequence[LockHeld]], span: Span) -> LockKept | None:
     """Return for how long of an interval C code of one process kept Python's lock, None where it never did.
 
-    `held` are the processes, and the stretches of each that touch the interval.
+    `held` are the stretches of each process that touch the interval.
     """
-    kept = (_kept(process, stretches, span) for process, stretches in held)
+    kept = (_kept(process, span) for process in held)
     return max((each for each in kept if each.seconds), key=lambda each: each.seconds, default=None)
 
 
-def _kept(process: ProcessStacks, held: Sequence[LockHeld], span: Span) -> LockKept:
+def _kept(held: Sequence[LockHeld], span: Span) -> LockKept:
     in_all = sum(each.duration_s for each in held)
     computed = sum(each.cpu_s for each in held) / in_all if in_all else 0.0
     inferred = max((each for each in held if each.seen), key=lambda each: each.alike, default=None)
-    by: dict[str, float] = {}
-    for each in held:
-        called = next((frame.called for frame in process.stacks.get(each.number, ())[:1]), "")
-        by[called] = by.get(called, 0.0) + each.duration_s
-    most = max(by, key=lambda called: by[called], default="")
-    return LockKept(_within(held, span), computed, inferred, most if by.get(most, 0.0) >= STOOD_SHARE * in_all else "")
+    return LockKept(_within(held, span), computed, inferred)
 
 
 def _within(stretches: Sequence[ProcessWait] | Sequence[LockHeld], span: Span) -> float:

@@ -80,7 +80,7 @@ class SignalsIndex:
         self._phases = IntervalIndex(reported, lambda phase: phase.span)
         self._kernel = IntervalIndex(run.kernel.events, lambda event: (event.t_s, event.last_t_s or event.t_s))
         mains = (process for process in run.stacks if not process.is_worker)
-        self._held = [(process, IntervalIndex(process.lock_held, lambda held: held.span)) for process in mains]
+        self._held = [IntervalIndex(process.lock_held, lambda held: held.span) for process in mains]
         self._waits = IntervalIndex(run.waits, lambda wait: wait.span)
         self._programs = IntervalIndex(run.other_programs, lambda look: look.span)
         self._typical_programs: dict[Span | None, Mapping[Program, float]] = {}  # by the span of the training
@@ -160,7 +160,7 @@ class SignalsIndex:
             idle_location=idle_location_of(self._habits, gpu, within),
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", interval),
             worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", interval),
-            lock_kept=longest_lock(((of, held(start_t_s, end_t_s)) for of, held in self._held), interval),
+            lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), interval),
             garbage=self.garbage(gpu, within),
             other_programs=self._programs(start_t_s, end_t_s),
             typical_programs=self._typical_programs_in(training),

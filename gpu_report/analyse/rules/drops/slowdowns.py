@@ -29,7 +29,8 @@ MEANS_OF = 12  # readings, at least: a driver reads 0 or 100 % of a GPU that wai
 PIECES_SHARE = 0.67  # of a fall: drops that make up more of it are the event
 MEANS_S = 20.0  # three of them are a minute, and a GPU that waits for data has had dozens of batches in each
 HALF = 0.5  # of training: a fall for its loader that came and went is less
-SCATTERS_OVER_S = 300.0  # of means before a fall: fewer do not say how far they scatter
+SCATTERS_OVER_S = 300.0  # of means before a fall: fewer do not say how far they scatter ...
+SCATTERS_OVER = 6  # ... and so many, where they are of minutes
 # Of a fall that is told though nothing explains it: as long as makes a drop a new state, and by a fifth, as epochs are.
 LASTED_S, LASTED_PERCENT = 300.0, 20.0
 SLIGHT_PERCENT = 10.0  # ... where epochs took longer by it as well, and a cause began with it
@@ -312,7 +313,8 @@ def _of_training(series: GpuSeries, seconds: float, *masks: Bools) -> tuple[GpuS
 
 def _stands_out(series: GpuSeries, trains: Bools, fall: Drop) -> bool:
     """Tell whether a fall is far from the means before it, by their spread: where a GPU waits, they scatter a lot."""
-    before = series.between(fall.start_t_s - SCATTERS_OVER_S, fall.start_t_s)
+    edge_s = fall.start_t_s - series.interval_s  # the mean before may hold the beginning
+    before = series.between(edge_s - max(SCATTERS_OVER_S, SCATTERS_OVER * series.interval_s), edge_s)
     means = series.util_pct[before][trains[before]].astype(float)
     if not len(means):
         return True

@@ -525,6 +525,16 @@ def test_a_slight_fall_that_stays_is_told_where_a_cause_began_with_it():
     assert findings(stayed(2100, percent=81), "slowdown") == []
 
 
+def test_a_fall_of_coarse_readings_may_begin_within_a_mean_of_them():
+    util = np.array(readings((0, 10), (95, 4500), (70, 7920), interval_s=10.0), dtype=float)
+    util[1:] += 2 * np.random.default_rng(0).standard_normal(len(util) - 1)
+    rows = [(1, 1810), (2, 3610), (3, 5710), (4, 8110), (5, 10_510), (6, 12_430)]
+    run = make_run(util.tolist(), interval_s=10.0, rows=rows)
+    run = dataclasses.replace(run, yolo_runs=(YoloRun(1, None, {"val": False}, "recorded", None),))
+    (found,) = findings(run, "slowdown")
+    assert found.start_t_s == pytest.approx(4510, abs=60)
+
+
 def test_a_change_of_work_that_stays_is_no_fall():
     assert findings(stayed(1800), "slowdown") == []
 

@@ -15,10 +15,12 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import reaches_into_training
 from gpu_report.analyse.rules.drops.first_validation import ONCE_WORDS, takes_longer_once
+from gpu_report.analyse.signals.thresholds import THROTTLED_JOIN_S
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.siblings import SiblingLength, SiblingLengths
 from gpu_report.analyse.timeline.thresholds import FIRST_VALIDATION_EXTRA_S, LOW_PCT
+from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s, runs_of
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK
@@ -26,6 +28,7 @@ from gpu_report.model import Cause, Finding
 from gpu_report.wording import length
 
 VALIDATION = "validation"
+SCATTERS = 1.1  # times the length of others: as a validation may be by itself
 ENDS_WITH_S = 1.0  # a training's last row may be stamped a moment after its end
 
 
@@ -89,8 +92,21 @@ def _slow(context: Context, gpu: int, ends: Sequence[EpochEnd], part: _Part) -> 
             drop.start_t_s < span[1] and drop.end_t_s > span[0] and reaches_into_training(drop, span)
             for drop in context.cached(_drops_in)(*span)
         )
+        if whole is not None and is_long and not has_stopped and _is_of_clock(context, gpu, span, whole.typical_s):
+            continue
         if whole is not None and (is_long or has_stopped) and not in_drop:
             yield _finding(context, gpu, end, part, span, stopped[number], whole)
+
+
+def _is_of_clock(context: Context, gpu: int, span: Span, typical_s: float) -> bool:
+    """Tell whether a lower clock, which is told, makes a part of an epoch as long as it is."""
+    for throttle in context.throttles:
+        first, last = min(start for start, _ in throttle.spans), max(end for _, end in throttle.spans)
+        clock_mhz = column_mean(context.series_of(gpu).samples, "sm_clock_mhz", [span])
+        beside = first - THROTTLED_JOIN_S <= span[1] and span[0] <= last + THROTTLED_JOIN_S
+        if throttle.gpu == gpu and clock_mhz and beside:
+            return span[1] - span[0] <= SCATTERS * typical_s * throttle.typical_mhz / clock_mhz
+    return False
 
 
 def _drops_in(context: Context) -> IntervalIndex[Drop]:

@@ -106,3 +106,14 @@ def test_a_first_validation_that_loads_and_starts_is_expected_and_says_so():
 def test_a_first_validation_that_is_slow_in_what_comes_each_time_is_a_warning():
     (finding,) = slow(first_takes({"data": 2.0, "inference": 20.0, "metrics": 58.0}))
     assert (finding.expected, finding.severity) == (False, "warning")
+
+
+@pytest.mark.parametrize(("mhz", "found"), [(1000.0, 0), (1600.0, 1)])
+def test_a_validation_at_a_lower_clock_that_is_told_is_longer_by_that(mhz, found):
+    run = run_with(28.0)
+    begun = 20 + 3 * (TRAIN_S + VALIDATION_S + SAVE_S)
+    hot = run.samples["t_s"].between(begun, begun + TRAIN_S + VALIDATION_S + 28)
+    samples = run.samples.assign(
+        sm_clock_mhz=hot.map({True: mhz, False: 1700.0}), clock_event_reasons=hot.map({True: 0x20, False: 0})
+    )
+    assert len(slow(dataclasses.replace(run, samples=samples))) == found

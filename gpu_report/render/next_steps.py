@@ -17,6 +17,8 @@ _OWN_STEPS = {
     "input-cpu": "Do the work of {it} once before the training, and store the results.",
     "idle": "Do the work of {it} in a command of its own once this one has freed the GPU, or in several processes. "
     "If it writes files, compress them less.",
+    "input-stalled": "Give {it} a time limit, or do its work once before the training.",
+    "input-latency": "Have {it} read from a local disk, or do its work once before the training.",
 }
 
 # Recorded with its command, and yet nothing came from inside it.

@@ -76,11 +76,12 @@ def _of_sentence(said: Sentence, findings: list[Finding], analysis: Analysis) ->
 
     Nothing where it says that nobody knows the cause, and nothing would help to know it.
     """
-    if said.names_own:
-        how = next((step for finding in findings if (step := own_step(finding, analysis))), "")
-        return [Advice(f"{said.text} {how}".strip())]
     log = analysis.run.kernel.advice  # which has a line of its own
     advised = [each for finding in findings for each in _in_order(finding, analysis) if each.text != log]
+    if said.names_own:
+        how = next((step for finding in findings if (step := own_step(finding, analysis))), "")
+        how = how or next((sentence(each.text) for each in advised if not _has_title(each, analysis)), "")
+        return [Advice(f"{said.text} {how}".strip())]
     step = next((step for finding in findings if (step := next_step(finding, analysis))), "")
     known = [] if said.about == UNEXPLAINED else [Advice(said.text)]
     return advised[:1] or ([Advice(sentence(step))] if step else known)

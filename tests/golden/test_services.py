@@ -12,6 +12,7 @@ import pytest
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 from gpu_report.render import render_html
+from gpu_report.render.run.terminal import render_text
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "services.tar.xz"
 
@@ -49,3 +50,8 @@ def test_lines_of_calls_are_of_threads_and_no_idle_gpu(services):
     page = render_html(analysis)
     assert "Another thread, of that time" in page
     assert "while the GPU was idle" not in page
+
+
+def test_a_title_that_says_more_than_its_advice_stands_alone(services):
+    printed = render_text(analyse(load_run(services / "hook")), width=200)
+    assert printed.count("Run `keep` in other threads, or for fewer calls") == 2  # in the verdict, and once below it

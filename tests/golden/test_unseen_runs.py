@@ -14,6 +14,7 @@ from conftest import REPOSITORY
 
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
+from gpu_report.render.what_to_change import listed_changes
 
 ARCHIVES = "unseen_h200", "unseen_h100", "unseen_more", "unseen_h200_four"
 BEGINS = {
@@ -61,6 +62,20 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", sorted(BEGINS))
 def test_what_was_wrong_comes_first(folder, name):
     assert analyse(load_run(folder / name)).verdict.text.startswith(BEGINS[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("hang_label_server", "Give it a time limit, or do its work once before the training."),
+        ("live_dashboard2", "Let that thread compute less often, or in another process (`multiprocessing`)."),
+        ("mlflow_remote", "Call it less often, or let a background thread wait instead."),
+    ],
+)
+def test_what_to_do_about_the_line_that_leads_is_said_with_it(folder, name, how):
+    first = listed_changes(analyse(load_run(folder / name)))[0].text
+    assert first.startswith("Look at `")
+    assert how in first
 
 
 def test_a_model_in_32_bits_has_no_other_work_beside_it(folder):

@@ -209,6 +209,8 @@ def _steps(analysis: Analysis) -> list[tuple[str, str]]:
 
 def _step(each: Advice) -> tuple[str, str]:
     title = each.short or (f"{each.typed} (now {each.now})" if each.typed else "")
+    if title.startswith(each.text):  # which says more
+        return "", sentence(title)
     return "" if each.text.startswith(title) else title, sentence(each.text)
 
 

@@ -48,9 +48,8 @@ def test_what_cannot_be_compared_is_exit_3(run_warm, baseline, run):
 def test_a_crash_fails_a_comparison_and_is_named(run_warm):
     done = run_warm("compare", SAMPLES / "s-healthy", SAMPLES / "s-killed", env={"COLUMNS": "400"})
     assert done.returncode == 1
-    assert done.stdout.startswith(
-        "Failed: critical findings: 1 (Training cut short [ended-1]), limit: at most 0. The run was cut"
-    )
+    assert done.stdout.startswith("Failed. The run was cut short: SIGKILL ended the command")
+    assert " Critical findings: 1 (Training cut short [ended-1]), limit: at most 0. Training per epoch" in done.stdout
     assert done.stdout.splitlines()[-1] == "Failed: findings.critical:0."
 
 
@@ -157,7 +156,7 @@ def test_a_pass_that_is_unsure_says_so_in_its_last_line(run_warm):
     [
         (["check", ALIKE / "run-1"], "Passed. Training per epoch"),
         (["check", SAMPLES / "n-starved"], "Passed (2 warnings). Training per epoch"),
-        (["check", SAMPLES / "s-oom"], "Failed: critical findings: 1"),
+        (["check", SAMPLES / "s-oom"], "Failed (1 warning). The run was cut short: the training ran out of GPU memory"),
         (["check", ALIKE / "run-1", "--fail-on", "data_wait:1ms"], "Failed: waiting for data per epoch 17 ms"),
         (
             ["compare", ALIKE / "run-1", ALIKE / "stalls-1"],

@@ -36,7 +36,7 @@ from gpu_report.analyse.compare.significance import (
     values_of,
 )
 from gpu_report.analyse.compare.slower_host import HostSlowdown, host_slowdown
-from gpu_report.analyse.compare.verdict import Reasons, fails_without_metric, judgement_of, verdict_of
+from gpu_report.analyse.compare.verdict import Reasons, judgement_of, verdict_of
 from gpu_report.model import (
     Analysis,
     Comparison,
@@ -91,7 +91,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     # of a slower machine every part takes longer
     cause = None if cores or barred else epoch_cause(metrics, lines.lines, gpus=len(training.gpus))
     reasons = Reasons(unlike, cores, whole_words(whole), likely_disturbances(sides, whole, time), cause)
-    verdict = verdict_of(obstacles, metrics, reasons, baselines=len(kept))
+    verdict = verdict_of(obstacles, metrics, reasons, baselines=len(kept), gates=gated)
     return Comparison(
         baselines=kept,
         run=run,
@@ -105,7 +105,7 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         gates=gated,
         outcome=outcome_of(gated, obstacles),
         judgement=None if obstacles or not kept else judgement_of(metrics),
-        verdict=f"{fails_without_metric(gated)} {verdict}".strip(),
+        verdict=verdict,
         setup=slug(fingerprint(training)),
         notes=(*notes, *lines.why_not),
         left_out=(_special(usable[0].training) if usable else frozenset(), _special(training)),

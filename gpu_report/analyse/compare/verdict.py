@@ -15,7 +15,7 @@ from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, U
 from gpu_report.analyse.compare.significance import NOISE
 from gpu_report.analyse.compare.slower_host import SAME_EPOCH, HostSlowdown, is_all, is_in_band, slowdown_words
 from gpu_report.model import Difference, EpochCause, GateResult, MetricComparison, Obstacle
-from gpu_report.wording import amount, between, brief_seconds, counted, speed_change
+from gpu_report.wording import amount, between, brief_seconds, counted, speed_change, upper_first
 
 Whole = Literal["better", "worse", "same", "mixed"]
 
@@ -65,21 +65,30 @@ def verdict_of(
     reasons: Reasons,
     *,
     baselines: int,
+    gates: Sequence[GateResult] = (),
 ) -> str:
-    """Return the verdict of a comparison; with obstacles why there is none, or of what it is."""
+    """Return the verdict of a comparison: how a run was cut short, what failed besides metrics, and what these became.
+
+    With obstacles it says in place of that why it is unknown.
+    """
     barred = barring(obstacles)
     cut_short = "".join(f"{each.text}. " for each in obstacles if each not in barred)
-    if not barred:
-        return f"{cut_short}{_of_metrics(metrics, reasons, baselines=baselines)}"
+    failed = fails_without_metric(gates, "" if cut_short else "Failed: ")
+    became = _barred(barred, metrics, reasons, baselines) if barred else _of_metrics(metrics, reasons, baselines)
+    return f"{cut_short}{failed} {became}".strip()
+
+
+def _barred(barred: Sequence[Obstacle], metrics: Sequence[MetricComparison], reasons: Reasons, baselines: int) -> str:
+    """Return why nothing can be said of the metrics, and which way the epoch time went where too few epochs say so."""
     only_short = all(obstacle.kind == "too little data" for obstacle in barred)
     if baselines and only_short and (way := _although_short(metrics)):
         changed = settings_words([each for each in reasons.unlike if each.name not in SAME_EPOCH], likely=False)
-        return f"{cut_short}{way}: {barred[0].particulars}. {changed}".strip()
+        return f"{way}: {barred[0].particulars}. {changed}".strip()
     why = ". ".join(obstacle.text for obstacle in barred)
-    return f"{cut_short}{'Not comparable. ' if baselines and not only_short else ''}{why}."
+    return f"{'Not comparable. ' if baselines and not only_short else ''}{why}."
 
 
-def _of_metrics(metrics: Sequence[MetricComparison], reasons: Reasons, *, baselines: int) -> str:
+def _of_metrics(metrics: Sequence[MetricComparison], reasons: Reasons, baselines: int) -> str:
     """Return what became of the metrics since the baselines, without one what they are."""
     if not baselines:
         return _alone(metrics)
@@ -110,13 +119,13 @@ def _takes_more(time: MetricComparison) -> bool:
     return time.judgement == "unknown" and time.enough is not None
 
 
-def fails_without_metric(gates: Sequence[GateResult]) -> str:
+def fails_without_metric(gates: Sequence[GateResult], lead: str = "Failed: ") -> str:
     """Return in a sentence what failed that is no change of a metric, such as an Xid; empty where nothing did.
 
     It comes before the verdict, which knows of changes alone.
     """
-    failed = [result for result in gates if result.fails_without_metric]
-    return f"Failed: {'; '.join(result.summary for result in failed)}." if failed else ""
+    failed = "; ".join(result.summary for result in gates if result.fails_without_metric)
+    return upper_first(f"{lead}{failed}.") if failed else ""
 
 
 def _in_order(
@@ -148,7 +157,7 @@ def _alone(metrics: Sequence[MetricComparison]) -> str:
     """Return a run's own figures, for gates without a baseline."""
     known = {metric.metric: metric for metric in metrics if metric.run is not None}
     if EPOCH_TIME not in known:
-        return "No epoch after warm-up is known."
+        return "No training epoch after warm-up is known."
     others = [known[name] for name in (UTILISATION, WAIT_SHARE) if name in known]
     parts = [f"{METRICS[metric.metric].label} {amount(metric.run, metric.unit)}" for metric in others]
     return ", ".join([f"Training per epoch {brief_seconds(known[EPOCH_TIME].run)}", *parts]) + "."

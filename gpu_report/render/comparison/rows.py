@@ -299,7 +299,9 @@ def first_words(comparison: Comparison) -> str:
 
     A verdict that begins with what failed needs no answer before it.
     """
-    if not comparison.gates or any(result.fails_without_metric for result in comparison.gates):
+    is_cut_short = any(obstacle.kind == "cut short" for obstacle in comparison.obstacles)  # which comes first then
+    says_it = any(result.fails_without_metric for result in comparison.gates) and not is_cut_short
+    if not comparison.gates or says_it:
         return comparison.verdict
     unsure = sum(r.unsure for r in comparison.gates) if comparison.outcome == "passed" else 0
     warnings = counted(_warned(comparison), "warning") if _warned(comparison) else ""

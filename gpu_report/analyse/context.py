@@ -58,6 +58,7 @@ class FindingDetails(TypedDict, total=False):
     """What a rule may say of a finding besides which, when and how bad it is (see `Finding`)."""
 
     gpu: int | None
+    gpus: tuple[int, ...]
     expected: bool
     epoch: int | None
     phase: str | None

@@ -648,6 +648,11 @@ class Analysis:
     served: tuple[ServedModel, ...] = ()
     is_inference: bool = False
 
+    def gpus_of(self, finding: Finding) -> tuple[int, ...]:
+        """Return the GPUs that a finding is about: of one that concerns the run as a whole those that the run used."""
+        used = tuple(each.gpu.index for each in self.gpus if each.used)
+        return finding.gpus or ((finding.gpu,) if finding.gpu is not None else used)
+
     def gains_of(self, advice: Advice) -> tuple[float | None, float | None]:
         """Return the shares (0 to 1) of a whole epoch that advice wins at most and is likely to win, None if unknown.
 

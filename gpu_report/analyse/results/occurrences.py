@@ -58,13 +58,17 @@ def groups_of(groups: Sequence[Group], findings: Sequence[Finding]) -> list[Grou
 def joined(context: Context, group: Group) -> Finding:
     """Return one finding of a group, under the id of its first in time."""
     first = min(group, key=lambda finding: finding.start_t_s)
-    gpus = tuple(sorted({finding.gpu for finding in group if finding.gpu is not None}))
+    gpus = tuple(sorted({gpu for finding in group for gpu in _gpus(finding)}))
     if not _may_recur(first):
         every = first if len(group) == 1 else _of_all(first.id, group, gpus)
         return _with_share(context, replace(every, gpus=gpus))
     occurrences = tuple(_occurrence(event) for event in _events(group))
     known = _with_share(context, replace(first, gpus=gpus, lost_gpu_s=_lost_in_all(occurrences)))
     return known if len(group) == 1 else _of_several(known, group, occurrences)
+
+
+def _gpus(finding: Finding) -> tuple[int, ...]:
+    return finding.gpus if finding.gpu is None else (finding.gpu,)
 
 
 def _of_all(found_id: str, group: Group, gpus: tuple[int, ...]) -> Finding:

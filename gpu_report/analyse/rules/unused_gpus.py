@@ -124,6 +124,7 @@ def _finding(context: Context, alike: Sequence[_Unused]) -> Finding:
         span,
         f"{names} {how}",
         gpu=idle[0].gpu if len(idle) == 1 else None,
+        gpus=tuple(series.gpu for series in idle),
         evidence=tuple(fact for series in idle for fact in _facts(series, spans)),
         cause=Cause("unused-gpu", STRONG, FREE) if could else Cause("unused-gpu", WEAK, NOT_OURS),
         advice=alike[0].advice,

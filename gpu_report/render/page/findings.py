@@ -245,7 +245,7 @@ def _facts(finding: Finding, analysis: Analysis) -> tuple[Fact, ...]:
         facts.append(Fact("Utilisation before", quantity(level, "%")))
         facts.append(Fact("During it", quantity(low, "%")))
     if len(analysis.gpus) > 1:
-        facts.append(Fact("GPU", _gpus(finding)))
+        facts.append(Fact("GPU", _gpus(finding, analysis)))
     is_placed = (finding.epoch is not None or level is not None) and not finding.occurrences
     return (*facts, _place(finding, analysis)) if is_placed else tuple(facts)
 
@@ -267,9 +267,9 @@ def _where(finding: Finding, analysis: Analysis) -> Iterator[Fact]:
     return (Fact(who, lines) for who, lines in lines_of(finding, analysis))
 
 
-def _gpus(finding: Finding) -> str:
-    felt = finding.gpus or (() if finding.gpu is None else (finding.gpu,))
-    return ", ".join(map(str, felt)) or "all"
+def _gpus(finding: Finding, analysis: Analysis) -> str:
+    felt = analysis.gpus_of(finding)
+    return ", ".join(map(str, felt)) if 0 < len(felt) < len(analysis.gpus) else "all"
 
 
 def _place(finding: Finding, analysis: Analysis) -> Fact:

@@ -61,7 +61,7 @@ def surroundings(
     clock: WallClock,
     path: PathOf | None = None,
 ) -> ChartView | None:
-    """Return a quantity in and around a finding, its own GPU's line last and thus on top; None without samples."""
+    """Return a quantity in and around a finding, its own GPUs' lines last and thus on top; None without samples."""
     path = path or _path
     finding = _shown(finding, analysis.run.duration_s)
     start, end = _window(finding, analysis.run.duration_s)
@@ -76,7 +76,8 @@ def surroundings(
         drawn = [path(by_gpu[index], start, end, top) for index in indexes]
         return [ChartLine(colour, is_own, *each) for colour, each in zip(colours, drawn, strict=True)]
 
-    own = [index for index in by_gpu if finding.gpu in (index, None)]
+    felt = analysis.gpus_of(finding)
+    own = [index for index in by_gpu if index in felt] or list(by_gpu)  # a quantity of the host has no GPU
     others = [index for index in by_gpu if index not in own]
     drawn = tuple(line for line in (*lines(others, is_own=False), *lines(own, is_own=True)) if line.path)
     if not drawn:

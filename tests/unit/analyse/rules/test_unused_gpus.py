@@ -46,7 +46,8 @@ def test_a_free_gpu_is_a_warning_where_the_training_could_have_had_it():
 def test_several_are_one_finding():
     run = half_used(series=(BUSY, IDLE, IDLE, IDLE))
     (finding,) = found(run)
-    assert (finding.gpu, finding.summary) == (None, "GPUs 1, 2, 3 were free while GPU 0 trained")
+    assert (finding.gpu, finding.gpus) == (None, (1, 2, 3))
+    assert finding.summary == "GPUs 1, 2, 3 were free while GPU 0 trained"
     assert finding.advice[0].to_value == "0,1,2,3"
 
 

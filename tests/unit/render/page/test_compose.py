@@ -191,6 +191,15 @@ def test_a_drop_gives_its_size_length_levels_and_place(analysis: model.Analysis)
     assert facts["GPU"] == ("0", "")
 
 
+@pytest.mark.parametrize(("unused", "said"), [(None, "all"), (0, "1")])
+def test_what_concerns_the_run_as_a_whole_names_the_gpus_that_it_used(
+    analysis: model.Analysis, unused: int | None, said: str
+) -> None:
+    gpus = tuple(replace(each, used=each.gpu.index != unused) for each in analysis.gpus)
+    shown = finding_view(replace(DROP, gpu=None), CLOCK, replace(analysis, gpus=gpus))
+    assert [plain(fact.value) for fact in shown.facts if fact.label == "GPU"] == [said]
+
+
 @pytest.mark.parametrize(("at_boundary", "label", "value"), [(False, "Epochs", "2 to 3"), (True, "Epoch", "2")])
 def test_what_lasts_into_the_next_epoch_has_both_unless_it_is_the_end_of_the_first(
     analysis: model.Analysis, at_boundary: bool, label: str, value: str

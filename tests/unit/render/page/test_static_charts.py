@@ -43,6 +43,20 @@ def test_a_finding_is_drawn_with_every_sample_around_it(analysis: Analysis) -> N
     assert band_width == pytest.approx(finding.duration_s * scale, abs=0.1)
 
 
+@pytest.mark.parametrize(
+    ("gpus", "own"),
+    [((), ["gpu-1"]), ((0,), ["gpu-0"]), ((0, 1), ["gpu-0", "gpu-1"])],
+    ids=["of the run as a whole: the GPU it used", "of one that it names", "of several that it names"],
+)
+def test_what_no_single_gpu_felt_is_drawn_of_the_gpus_that_it_is_about(
+    analysis: Analysis, gpus: tuple[int, ...], own: list[str]
+) -> None:
+    used = replace(analysis, gpus=tuple(replace(each, used=each.gpu.index == 1) for each in analysis.gpus))
+    finding = replace(analysis.findings[0], gpu=None, gpus=gpus, occurrences=())
+    chart = surroundings(finding, used, series_of_each_gpu(analysis.run), CLOCK)
+    assert [line.colour for line in chart.lines if line.is_own] == own
+
+
 def test_what_happened_several_times_is_shaded_each_time(analysis: Analysis) -> None:
     times = tuple(Occurrence(start, start + 9.0, (0,), 9.0) for start in (120.0, 240.0, 360.0))
     finding = replace(analysis.findings[0], start_t_s=120.0, end_t_s=369.0, occurrences=times)
@@ -199,12 +213,18 @@ def many(count: int) -> dict[int, QuantitySeries]:
     return {gpu: QuantitySeries(each, np.full(len(each), 10.0 * (gpu + 1))) for gpu, each in enumerate(t_s)}
 
 
+def of_many(analysis: Analysis, count: int) -> Analysis:
+    """Return an analysis of a run that used so many GPUs."""
+    each = analysis.gpus[0]
+    return replace(analysis, gpus=tuple(replace(each, gpu=replace(each.gpu, index=gpu)) for gpu in range(count)))
+
+
 @pytest.mark.parametrize(("gpu", "own", "others"), [(None, [8], []), (2, [1], [7])])
 def test_many_gpus_are_one_line_of_their_mean_with_their_range(
     analysis: Analysis, gpu: int | None, own: list[int], others: list[int]
 ) -> None:
     finding = replace(analysis.findings[0], gpu=gpu, start_t_s=200.0, end_t_s=230.0)
-    chart = surroundings(finding, analysis, many(8), CLOCK)
+    chart = surroundings(finding, of_many(analysis, 8), many(8), CLOCK)
     assert [line.gpus for line in chart.lines if line.is_own] == own
     assert [line.gpus for line in chart.lines if not line.is_own] == others
     crowd = chart.lines[0]

@@ -129,6 +129,11 @@ def brief_seconds(seconds: float | None) -> str:
     return f"{seconds:.1f} s"
 
 
+def step_words(seconds: float) -> str:
+    """Return what a step takes, in milliseconds where that is less than a second: a tenth of one is much of it."""
+    return brief_seconds(seconds) if seconds >= 1 else f"{1000 * seconds:.0f} ms"
+
+
 def lower_first(words: str) -> str:
     """Return words as they stand within a sentence; an abbreviation or a name (PyTorch) stays as it is."""
     is_name = any(letter.isupper() for letter in words.partition(" ")[0][1:])

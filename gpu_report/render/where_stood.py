@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpu_report.catalogue import RULES
+from gpu_report.catalogue import GROWN_TO_KEY, RULES
 from gpu_report.model import Analysis, Finding
 from gpu_report.wording import upper_first, where_it_is, where_words
 
@@ -17,6 +17,7 @@ OF_WHAT = {
     "slow-exit": "of that time",
 }
 OF_IDLE, OF_THAT = "of the idle time", "of that time"
+OF_GROWN = "of the last third of training"  # of a function for which each step takes longer, idle or not
 
 
 def line_of(finding: Finding, analysis: Analysis) -> str:
@@ -50,5 +51,7 @@ def _of_what(finding: Finding, process: str, analysis: Analysis) -> str:
     """Return of what time shares of lines are, of a role's processes."""
     if finding.rule in OF_WHAT:
         return OF_WHAT[finding.rule]
+    if finding.rule == "epochs-slowing" and finding.number(GROWN_TO_KEY) is not None:
+        return OF_GROWN
     noted = process == "thread" or RULES[finding.rule].of_calls or not analysis.gpus
     return OF_THAT if noted else OF_IDLE

@@ -166,7 +166,7 @@ UNDISTURBED_QUANTILE = 0.25  # of the lengths of epochs, of which most may have 
 # differ by 1 to 5 %), and slower by what wandering boost clocks, heat below its limit or a shared host do not make.
 PART_S = 120.0
 PARTS_LEAST = 3  # in an epoch: shorter epochs are compared as a whole
-PART_SHARE = 0.25
+SLOWER_PART_SHARE = 0.25
 WAITED_PART_SHARE = 0.1
 PARTS_COST_S = 120.0  # in all: from so much on what costs time is a warning anywhere
 FIRST_SHARE = 0.01  # of all other epochs: a first one that loses less is what any training has

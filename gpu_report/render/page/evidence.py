@@ -4,18 +4,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from gpu_report.catalogue import GROWTH_KEY, OCCURRED_KEY, RULES, USER_CODE_KEY
+from gpu_report.catalogue import GROWN_FROM_KEY, GROWN_TO_KEY, GROWTH_KEY, OCCURRED_KEY, RULES, USER_CODE_KEY
 from gpu_report.model import Evidence, Finding, Reference
 from gpu_report.render.formatting import duration, known, number, step_time, with_amounts_unbroken
 from gpu_report.render.page.view import Fact
-from gpu_report.wording import MIB_PER_GIB, memory_words, upper_first
+from gpu_report.wording import MIB_PER_GIB, memory_words, step_words, upper_first
 
 NOT_SHOWN = frozenset({GROWTH_KEY, OCCURRED_KEY, USER_CODE_KEY})  # what ranks a finding, or is said in its summary
 # How the two numbers of a rise came about, by the reference of the first.
 RISES: Mapping[Reference, str] = {
-    "first of next": "first third of the epochs \u2192 last third",
+    "first of next": "first third of training \u2192 last third",
     "before of next": "before \u2192 since then",
 }
+GROWN = "In that function, per batch"
 MS_UNDER_S = 0.1  # shorter times are said in milliseconds
 
 # How a number is shown that is no fact of its own: it says what the one before it is to be compared with.
@@ -37,12 +38,14 @@ def evidence(finding: Finding) -> tuple[Fact, ...]:
     rose = ""
     for each in _typical_last([each for each in finding.evidence if not _is_fact(each, finding)]):
         label, value = upper_first(each.text), _value(each)
-        if each.reference in RISES:
-            first, rose = each, RISES[each.reference]
+        if each.reference in RISES or each.key == GROWN_FROM_KEY:
+            first, rose = each, RISES.get(each.reference, rose)
             continue
         if first is not None and first.key == each.key:
             rises.append(Fact(upper_first(each.key), f"{_value(first)} \u2192 {value}"))
             facts.append(rises[-1])
+        elif first is not None and each.key == GROWN_TO_KEY:
+            facts.append(Fact(GROWN, f"{step_words(first.value or 0.0)} \u2192 {step_words(each.value or 0.0)}"))
         elif facts and each.reference in _COMPARED:
             facts[-1] = replace(facts[-1], note=_joined(facts[-1].note, _COMPARED[each.reference].format(value)))
         elif facts and facts[-1].label == label:  # the same in another unit

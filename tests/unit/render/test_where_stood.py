@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpu_report.model import Analysis, CodeLocation, Finding
+from gpu_report.catalogue import GROWN_TO_KEY
+from gpu_report.model import Analysis, CodeLocation, Evidence, Finding
 from gpu_report.render.run.terminal import render_text
 from gpu_report.render.where_stood import line_of, lines_of
 
@@ -30,6 +31,12 @@ def found(rule: str, *where: CodeLocation) -> Finding:
 def test_a_share_says_of_what_it_is(analysis: Analysis, rule: str, shown: str, who: str) -> None:
     assert line_of(found(rule, AT), analysis) == f"{PLACE} {shown}"
     assert list(lines_of(found(rule, AT), analysis)) == [(who, f"{PLACE} 40 %")]
+
+
+def test_the_share_of_a_function_that_grows_with_the_steps_is_of_the_last_third(analysis: Analysis) -> None:
+    grown = replace(found("epochs-slowing", AT), evidence=(Evidence("at last", 0.28, "s", key=GROWN_TO_KEY),))
+    assert line_of(grown, analysis) == f"{PLACE} 40 % of the last third of training"
+    assert line_of(found("epochs-slowing", AT), analysis) == f"{PLACE} 40 % of the idle time"
 
 
 def test_where_an_end_was_there_is_no_share(analysis: Analysis) -> None:

@@ -35,7 +35,7 @@ from gpu_report.catalogue import (
     USER_CODE_KEY,
 )
 from gpu_report.model import Advice, CodeLocation, Finding, Projection, Sentence, SpeedupLimit
-from gpu_report.wording import about_length, brief_seconds, place_words, upper_first
+from gpu_report.wording import about_length, place_words, step_words, upper_first
 
 
 def steady_leads(
@@ -174,7 +174,7 @@ def _grown(finding: Finding) -> str:
     first_s, last_s, more_s = (finding.number(key) for key in (GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY))
     if not first_s or last_s is None:
         return ""
-    grown = f". It grew from {brief_seconds(first_s)} to {brief_seconds(last_s)} a batch"
+    grown = f". It grew from {step_words(first_s)} to {step_words(last_s)} a batch"
     if more_s is None:
         return grown
     return f"{grown}. If it goes on so, each epoch takes at least {about_length(more_s)} longer than the one before"

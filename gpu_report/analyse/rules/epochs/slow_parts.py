@@ -63,7 +63,7 @@ def _cut(throughput: Throughput, epoch: TrainedEpoch, count: int) -> Iterator[Tr
 
 
 def _slow(parts: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> Iterator[Sequence[TrainedEpoch]]:
-    """Yield stretches of parts that took PART_SHARE longer than the fastest quarter at least, and cost minutes.
+    """Yield stretches of parts that took SLOWER_PART_SHARE longer than the fastest quarter at least, and cost minutes.
 
     WAITED_PART_SHARE is enough where they waited for data as much longer: no clock that wanders makes that.
     """
@@ -71,7 +71,7 @@ def _slow(parts: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> Iterator[Se
     typical_s = _undisturbed_s(parts)
     longer, waited = took_s - typical_s, waited_s - float(np.quantile(waited_s, th.UNDISTURBED_QUANTILE))
     by_waiting = np.minimum(longer, waited) >= th.WAITED_PART_SHARE * typical_s
-    for stretch in in_a_row(parts, (longer >= th.PART_SHARE * typical_s) | by_waiting):
+    for stretch in in_a_row(parts, (longer >= th.SLOWER_PART_SHARE * typical_s) | by_waiting):
         longer_s = sum(part.train_s - typical_s for part in stretch)
         known_s = sum(held_up.seconds_in(part.span) for part in stretch)
         enough = len(stretch) >= th.LASTING_EPOCHS and longer_s >= th.PARTS_COST_S

@@ -26,7 +26,7 @@ from gpu_report.analyse.timeseries.intervals import Indices, Span
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.catalogue import GROWN_FROM_KEY, GROWN_TO_KEY
 from gpu_report.model import Advice, CodeLocation, Evidence, Finding
-from gpu_report.wording import brief_seconds, place_words
+from gpu_report.wording import place_words, step_words
 
 SAID = frozenset({"epochs-slowing", "data-wait-growing"})  # rules that say the same of whole epochs
 
@@ -151,7 +151,7 @@ def _finding(context: Context, steps: _Steps, grown: Trend) -> Finding:
     first, last = thirds(steps.parts)
     own, more = _grown_function(context, steps, grown), _registered(steps)
     since = risen_since(steps.parts, [part.train_s for part in steps.parts], grown)
-    from_s, to_s = (_step_words(pace_s / steps.per_epoch) for pace_s in (grown.first, grown.last))
+    from_s, to_s = (step_words(pace_s / steps.per_epoch) for pace_s in (grown.first, grown.last))
     return context.finding(
         "epochs-slowing",
         "warning",
@@ -190,7 +190,7 @@ def _advice(
     if own is not None:
         first_s, now, last_s = own
         short = f"Look at {place_words(now.line)}"
-        took = f"it took {_step_words(first_s)} a step at first, {_step_words(last_s)} at last"
+        took = f"it took {step_words(first_s)} a step at first, {step_words(last_s)} at last"
         why = f"{more.do}: {more.words}" if more else "How often it is called, or what it goes through, grows"
         return Advice(f"{short}: {took}. {why}", short=short)
     if more is not None:
@@ -206,11 +206,6 @@ def _of_function(own: tuple[float, OwnFunction, float]) -> tuple[Evidence, ...]:
     first_s, _, last_s = own
     at_first = Evidence("in the function, a batch at first", first_s, "s", key=GROWN_FROM_KEY)
     return at_first, Evidence("in the function, a batch in the end", last_s, "s", key=GROWN_TO_KEY)
-
-
-def _step_words(seconds: float) -> str:
-    """Return what a step takes, in milliseconds where that is less than a second: a tenth of one is much of it."""
-    return brief_seconds(seconds) if seconds >= 1 else f"{1000 * seconds:.0f} ms"
 
 
 def _place(own: OwnFunction) -> CodeLocation:

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from gpu_report.analyse.evidence import compared_with, usually
+from gpu_report.catalogue import GROWN_FROM_KEY, GROWN_TO_KEY
 from gpu_report.model import Evidence, Finding, Occurrence
 from gpu_report.render.page.evidence import evidence
 
@@ -36,6 +37,12 @@ def test_what_was_usual_first_stands_second():
         ("SM clock", "1,725 MHz", "typical 1,980 MHz"),
         ("CPU of others usually", "0.3 % of all cores", ""),
     ]
+
+
+def test_what_a_function_took_at_first_and_in_the_end_is_one_line_in_one_unit():
+    first = Evidence("in the function, a batch at first", 0.0344, "s", key=GROWN_FROM_KEY)
+    last = Evidence("in the function, a batch in the end", 0.28, "s", key=GROWN_TO_KEY)
+    assert shown(first, last) == [("In that function, per batch", "34 ms \u2192 280 ms", "")]
 
 
 def test_the_same_in_two_units_is_one_line_with_its_limit_and_a_step_says_when_it_was():

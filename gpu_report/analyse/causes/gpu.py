@@ -65,7 +65,7 @@ def link_fell(signals: IntervalSignals) -> Candidate | None:
         usually(typical.bytes_per_s / GIGA, "GB/s"),
     )
     short = f"Reseat GPU {signals.gpu} and its riser"
-    return Candidate("pcie-link", PRESENT, ran, numbers, (Advice(f"{short} or cable: {ran}", short=short),))
+    return Candidate("pcie-link", LIKELY, ran, numbers, (Advice(f"{short} or cable: {ran}", short=short),))
 
 
 def _link(generation: float | None, lanes: float | None) -> Link | None:

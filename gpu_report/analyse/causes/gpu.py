@@ -64,8 +64,13 @@ def link_fell(signals: IntervalSignals) -> Candidate | None:
         ("bandwidth of this PCIe link, about", now.bytes_per_s / GIGA, "GB/s"),
         usually(typical.bytes_per_s / GIGA, "GB/s"),
     )
-    short = f"Reseat GPU {signals.gpu} and its riser"
-    return Candidate("pcie-link", LIKELY, ran, numbers, (Advice(f"{short} or cable: {ran}", short=short),))
+    return Candidate("pcie-link", LIKELY, ran, numbers, (reseat(signals.gpu),))
+
+
+def reseat(gpu: int, why: str = "") -> Advice:
+    """Return what to do about a link that fell; `why` is the end of the sentence."""
+    short = f"Reseat GPU {gpu} and its riser"
+    return Advice(f"{short} or cable{why}", short=short)
 
 
 def _link(generation: float | None, lanes: float | None) -> Link | None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gpu_report.analyse.causes.gpu import reseat
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -122,11 +123,10 @@ def _summary(used: LinkUsed, share: float) -> str:
 
 def _advice(used: LinkUsed, again: int) -> Advice:
     why = f": it sent {again:,} packets again" if again >= th.REPLAYS_LEAST else ""
-    short = f"Reseat GPU {used.gpu} and its riser"
     if used.before is not None:
-        return Advice(f"{short} or cable{why}", short=short)
+        return reseat(used.gpu, why)
     if used.link.lanes < used.can_do.lanes:
-        return Advice(f"{short} or cable{why}; try the slot without a riser", short=short)
+        return reseat(used.gpu, f"{why}; try the slot without a riser")
     if used.far_below:
         text = f"Set the slot of GPU {used.gpu} to PCIe generation Auto in the BIOS, or check its riser{why}"
         return Advice(text, short="Check the PCIe generation in the BIOS")

@@ -894,6 +894,7 @@ def test_a_pcie_link_that_fell_while_the_gpu_worked_is_a_cause(within, is_found)
     if is_found:
         assert found.cause.explanation == "its PCIe link ran at gen 1 x4 instead of gen 4 x16"
         assert found.advice[0].short == "Reseat GPU 0 and its riser"
+        assert found.advice[0].text == "Reseat GPU 0 and its riser or cable"  # as of the link itself: it is listed once
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def test_a_link_that_fell_is_dated_and_weighed_by_what_copies_take():
     copies = numbers(finding)["copying images to the GPU, estimated, of each step"]
     assert copies == pytest.approx(100 * 3 * 640**2 * IMAGES_PER_S / 0.2e9, rel=0.02)  # gen 1 x1: 80 % of 250 MB/s
     assert finding.advice[0].short == "Reseat GPU 0 and its riser"
+    assert finding.advice[0].text == "Reseat GPU 0 and its riser or cable"
 
 
 def test_a_link_leads_by_what_copies_take():

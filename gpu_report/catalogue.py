@@ -245,7 +245,7 @@ _RULES = (
     _throttled("power-cap", "power-cap", "Slowed by the power limit", "Slowed by the power limit"),
     _throttled("thermal", "thermal", "Throttled by heat", "Throttled by heat"),
     _throttled("lower-clock", "lower-clock", "Lower GPU clock", "Lower GPU clock"),
-    RuleRow("imbalance", "imbalance", "Uneven load on GPUs", "Uneven load on GPUs"),
+    RuleRow("imbalance", "imbalance", "Uneven load on GPUs", "Uneven load on GPUs", mentioned_once=True),
     RuleRow("unused-gpu", "unused-gpu", "Unused GPU", "Unused GPU", harmless=True),
     RuleRow("not-credible", "not-credible", "Implausible reading", "Implausible reading"),
     RuleRow("environment", "environment", "Configuration problem", "Configuration problem"),

@@ -161,3 +161,10 @@ def test_the_number_of_gpus_is_read_from_the_device(device, size):
 @pytest.mark.parametrize("name", ["m-ddp", "s-ddp-hog", "m-ddp-stopped", "ddp"])
 def test_the_sample_runs_on_two_gpus_are_even(name):
     assert found(load_run(SAMPLES / name)) == []
+
+
+def test_the_verdict_says_which_gpu_waits_also_beside_what_leads():
+    analysis = analyse(pair(60.0, 30.0))
+    (finding,) = (each for each in analysis.findings if each.rule == "imbalance")
+    assert finding.id in analysis.verdict.findings
+    assert f"{finding.summary}." in analysis.verdict.text

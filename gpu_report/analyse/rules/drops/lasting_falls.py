@@ -33,10 +33,11 @@ def to_their_ends(context: Context, falls: list[Drop], seconds: float) -> list[D
 def _to_its_end(context: Context, fall: Drop, seconds: float) -> Drop:
     series = context.series_of(fall.gpu)
     means, (trains,) = in_blocks(series, seconds, context.trains[context.series.index(series)])
-    whole = means.weight_s >= seconds / 2  # of seconds beside a validation nothing is a level
+    whole = means.weight_s[:] >= seconds / 2  # of seconds beside a validation nothing is a level
     later = np.flatnonzero(trains & whole & (means.t_s >= fall.end_t_s))
-    goes_on = means.util_pct[later] < (fall.level_pct + fall.mean_pct) / 2
-    low = later[: int(np.argmin(goes_on))] if not goes_on.all() else later
+    back = means.util_pct[later] >= (fall.level_pct + fall.mean_pct) / 2
+    back[:-1] &= back[1:]  # one mean alone is no level
+    low = later[: int(np.argmax(back))] if back.any() else later
     end_s = max(fall.end_t_s, *(means.t_s[low[-1:]] + means.weight_s[low[-1:]]).tolist(), 0.0)
     held_s = means.weight_s * (trains & (means.t_s >= fall.start_t_s) & (means.t_s < end_s))
     if end_s == fall.end_t_s or not held_s.any():

@@ -141,12 +141,13 @@ def _coverage(context: Context) -> float:
 
     Those are expected, too, that a recorder which was killed left out of a training that went on.
     """
-    run = context.run
+    run, cut = context.run, context.cut_gpus
+    whole = sum(gpu.index not in cut for gpu in run.gpus)
     if run.gpus:
-        in_all_s = sum(measured_s(each, run.duration_s) for each in context.series if each.gpu not in context.cut_gpus)
+        in_all_s = sum(measured_s(each, run.duration_s) for each in context.series if each.gpu not in cut)
     else:
         in_all_s = len(run.host) * (run.recording.interval_s or 0.0)
-    expected_s = (run.duration_s + context.unrecorded_s) * max(len(run.gpus) - len(context.cut_gpus), 1)
+    expected_s = (run.duration_s + context.unrecorded_s) * max(whole, 1)
     return min(in_all_s / expected_s, 1.0) if expected_s > 0 else 0.0
 
 

@@ -271,6 +271,12 @@ class TestVerdict:
         assert found.findings == ()
 
 
+def test_coverage_of_mig_devices_whose_gpu_was_not_recorded_is_theirs():
+    run = make_run([readings((90, 40)), readings((90, 40))], duration_s=80.0)
+    devices = tuple(dataclasses.replace(gpu, parent_index=7, mig_index=gpu.index) for gpu in run.gpus)
+    assert analyse(dataclasses.replace(run, gpus=devices)).coverage == pytest.approx(0.5, abs=0.02)
+
+
 def test_coverage_counts_what_was_measured():
     found = analyse(make_run(readings((90, 50), (NAN, 50))))
     assert found.coverage == pytest.approx(0.5, abs=0.02)

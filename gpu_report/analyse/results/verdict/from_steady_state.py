@@ -42,7 +42,7 @@ def steady_leads(
     context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], projection: Projection | None
 ) -> Iterator[Lead]:
     """Yield what to look at where something holds training back all the time, and no argument is known against it."""
-    own_code = {function_of(finding.where[0]) for finding in findings if finding.rule == "user-code"}
+    own_code = {function_of(at) for finding in findings if finding.rule == "user-code" for at in finding.where[:1]}
     for finding in findings:
         cause = finding.cause
         if finding.rule != "starved" or cause is None or (finding.severity == "info" and not finding.advice):

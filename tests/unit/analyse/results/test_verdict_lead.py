@@ -11,6 +11,7 @@ from gpu_report.analyse.advice.resume_or_restart import NEXT_TIME
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict.from_drops import drop_leads
 from gpu_report.analyse.results.verdict.from_starts import slow_starts
+from gpu_report.analyse.results.verdict.from_steady_state import steady_leads
 from gpu_report.analyse.results.verdict.lead import FIX, LOOK, Lead, affected_epochs
 from gpu_report.analyse.results.verdict.lead_details import also_worth_changing, projected
 from gpu_report.analyse.results.verdict.leads import leads
@@ -260,6 +261,14 @@ def test_what_all_epochs_come_to_stands_behind_the_setting_that_it_is_of():
 def test_what_holds_back_several_ranks_alike_is_said_once():
     same = [Lead(Sentence(LOOK, "Look at `exchange`.", (name,), "main-process", names_own=True), 9.0) for name in "abc"]
     assert list(also_worth_changing(same, [])) == []
+
+
+def test_code_of_ones_own_whose_line_is_not_known_is_none_that_a_lead_names():
+    """As of the garbage collector, which may come in any line."""
+    found = analysis_of("n-starved")
+    (starved,) = [f for f in found.findings if f.rule == "starved"]
+    unknown = dataclasses.replace(starved, rule="user-code", where=())
+    assert list(steady_leads(build_context(found.run, Options()), [unknown], (), None)) == []
 
 
 def test_an_advice_that_two_findings_have_is_said_once():

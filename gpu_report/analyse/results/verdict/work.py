@@ -154,7 +154,7 @@ def _how_busy(  # noqa: PLR0913 - what it is judged by
     still = context.cached(_still_share) if unseen and judged and util >= HEALTHY_PCT else 0.0
     if still >= th.STILL_SHARE:
         who = "They" if len(context.activity.used_gpus) > 1 else "It"
-        yield Sentence("work", f"{who} hardly worked for {100 * still:.0f} % of that time,  {length(still * seconds)}.")
+        yield Sentence("work", f"{who} hardly worked for {length(still * seconds)} of it ({100 * still:.0f} %).")
     yield from _least_busy(_unknown(findings), util)
     if ends:
         yield Sentence("work", f"{ends}.")

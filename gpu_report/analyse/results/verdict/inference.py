@@ -18,7 +18,8 @@ BETWEEN = {
     "own code": "Between calls {} of the time from the first to the last went into {}",
     "waiting for calls": "Between calls it waited for {} of the time from the first to the last, in {}",
 }
-INFERENCE = "Inference"
+INFERENCE, PREPROCESSING, POSTPROCESSING = "Inference", "Pre-processing", "Post-processing"
+PARTS_OF_RULES = {"slow-preprocessing": PREPROCESSING, "slow-postprocessing": POSTPROCESSING}  # what they are about
 NAMED_MODELS = 2  # of several: the others stand in the report's table
 
 
@@ -91,14 +92,14 @@ def _parts(context: Context, served: ServedModel, lead: Finding | None) -> Itera
     parts = served.parts
     named = {
         INFERENCE: parts.inference_ms,
-        "Pre-processing": parts.preprocess_ms,
-        "Post-processing": parts.postprocess_ms,
+        PREPROCESSING: parts.preprocess_ms,
+        POSTPROCESSING: parts.postprocess_ms,
         "What ultralytics does not time (drawing, saving, warming up)": parts.other_ms,
     }
     known = {name: value for name, value in named.items() if value is not None}
     if known and parts.total_ms > 0:
         name = max(known, key=lambda each: known[each])
-        if lead is not None and lead.summary.startswith(f"{name} takes"):
+        if lead is not None and PARTS_OF_RULES.get(lead.rule) == name:
             return
         own_s = own_code_in_inference_s(context, served) if name == INFERENCE else 0.0
         hooked = ", your code in it included," if own_s >= th.OWN_IN_INFERENCE * active_s(served) else ""

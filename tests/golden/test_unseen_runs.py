@@ -28,7 +28,7 @@ BEGINS = {
     "lanes": "Nothing to fix",
     "leaflets": "Look at `write_pages` (pages.py:18)",
     "parking": "Look at `tile` (sheet.py:11)",
-    "plankton": "ExampleBank.items kept 21.5 GiB (150 MiB a batch) on GPU 3, until memory ran out",
+    "plankton": "`ExampleBank.items` kept 21.5 GiB (150 MiB a batch) on GPU 3, until memory ran out",
     "retina": "Look at `free_memory` (memory.py:13)",
     "solder": "Look at `hook` (activations.py:22): it cost about 16 s of training. It grew from 34 ms to",
     "shelf": "Look at `temperature` (thermal.py:15)",

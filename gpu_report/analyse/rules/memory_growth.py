@@ -188,7 +188,7 @@ def _each_mib(holder: MemoryHolder | None, batches: int | None) -> float | None:
 def _taken(case: _Case, holder: MemoryHolder | None, grown: AllocatedGrowth | None, rate: str) -> str:
     if holder is not None:
         held = f"{holder.tensors:,} tensors" if _keeps_graphs(holder) else memory_words(holder.mib)
-        return f"{_name(holder)} kept {held}{f' ({rate})' if rate else ''} on GPU {case.memory.gpu}"
+        return f"`{_name(holder)}` kept {held}{f' ({rate})' if rate else ''} on GPU {case.memory.gpu}"
     return f"{case.whose()} grew by {rate} ({memory_words(grown.grown_mib if grown else 0.0)} in all)"
 
 
@@ -241,7 +241,7 @@ def _runs_out(case: _Case, growth: Growth) -> bool:
 
 def _summary(case: _Case, growth: Growth, whose: str) -> str:
     rate = _rate(growth, case.epochs.epoch_s)
-    held = "" if case.holder is None else f" in {_name(case.holder)}"
+    held = "" if case.holder is None else f" in `{_name(case.holder)}`"
     grown = f"{whose} grew by {rate}{held} ({memory_words(growth.after_mib - growth.before_mib)} in all)"
     if ended := _ran_out(case, growth):
         return f"{grown}, {ended}"

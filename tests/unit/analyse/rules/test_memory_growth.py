@@ -314,7 +314,7 @@ HOLDER = MemoryHolder(150.0, "Sheet.seen", "class", "/a/train.py", "keep", 12, 1
 def test_what_holds_the_tensors_is_named_in_the_headline_with_the_line_that_adds_to_it():
     run = told_of((dataclasses.replace(HOLDER, name="Sheet.older", t_s=100.0), HOLDER))
     (finding,) = grown(run)
-    assert "grew 1000 MiB an epoch in Sheet.seen: full after" in finding.summary
+    assert "grew 1000 MiB an epoch in `Sheet.seen`: full after" in finding.summary
     assert finding.advice[0].short == "`Sheet.seen`, filled in `keep` (train.py:12), keeps 2.9 GiB of tensors: clear it"
     assert value(finding, "tensors that it holds (last reading)") == 100
     assert f"{finding.advice[0].short}." in [each.text for each in analyse(run).verdict.sentences]
@@ -356,7 +356,7 @@ def test_what_filled_the_memory_within_an_epoch_or_two_is_named_though_readings_
         return dataclasses.replace(run, inside=(dataclasses.replace(told, memory_holders=(holder,)),))
 
     (finding,) = grown(filled(bank))
-    assert finding.summary == "Bank.items kept 21.5 GiB (150 MiB a batch) on GPU 0, until memory ran out"
+    assert finding.summary == "`Bank.items` kept 21.5 GiB (150 MiB a batch) on GPU 0, until memory ran out"
     assert value(finding, "batches trained by then") == 147
     said = [(each.kind, each.text) for each in analyse(filled(bank)).verdict.sentences[:3]]
     assert said[2] == ("prevent", "`Bank.items`, filled in `add` (bank.py:7), keeps 21.5 GiB of tensors: clear it.")

@@ -5,7 +5,6 @@ where epochs take longer as utilisation falls, something holds the training up.
 """
 
 from dataclasses import replace
-from statistics import median
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeseries.gpu_series import in_blocks
 from gpu_report.analyse.timeseries.intervals import intersect, length_s
 
-MOSTLY = 0.9  # of an epoch's training: so much of it in a fall, or out of it, and it is an epoch of that kind
+APART = 0.5  # of an epoch's training in a fall: where epochs differ by less of it, they tell nothing of its pace
 
 
 def to_their_ends(context: Context, falls: list[Drop], seconds: float) -> list[Drop]:
@@ -46,20 +45,21 @@ def _to_its_end(context: Context, fall: Drop, seconds: float) -> Drop:
 
 
 def made_epochs_longer(context: Context, fall: Drop) -> bool:
-    """Tell whether whole epochs in a fall took longer than those out of it, by half of what it would make of the same.
+    """Tell whether epochs took longer by a fall, by half of what it would make of the same batches.
 
-    The first epoch of a process takes longer by itself, and so does one that makes its loader anew.
+    Each epoch trains as many: what of its time lay in the fall, and what did not, give the pace in either (by least
+    squares). One that was cut is left out.
     """
-    inside, outside = [], []
+    seconds = []
     for end, parts in zip(context.epoch_ends.all, context.epoch_phases, strict=True):
         trained = [phase.span for phase in parts if phase.name == "train"]
-        train_s = length_s(trained)
-        share = length_s(intersect(trained, [fall.span])) / train_s if train_s else 0.0
-        if share >= MOSTLY and not (end.first or end.closing):
-            inside.append(train_s)
-        elif train_s and share <= 1 - MOSTLY and not end.partial:
-            outside.append(train_s)
-    if not inside or not outside:
+        held_s = length_s(intersect(trained, [fall.span]))
+        if trained and not end.partial:
+            seconds.append((length_s(trained) - held_s, held_s))
+    times = np.array(seconds).reshape(-1, 2)
+    shares = times[:, 1] / times.sum(axis=1)
+    if not len(shares) or np.ptp(shares) < APART:
         return False
+    before, within = np.linalg.lstsq(times, np.ones(len(times)), rcond=None)[0].tolist()
     longer = fall.level_pct / max(fall.mean_pct, 1.0) - 1
-    return median(inside) >= (1 + th.EXPLAINED_SHARE * longer) * median(outside)
+    return bool(within > 0 and before / within >= 1 + th.EXPLAINED_SHARE * longer)

@@ -525,6 +525,16 @@ def test_a_slight_fall_that_stays_is_told_where_a_cause_began_with_it():
     assert findings(stayed(2100, percent=81), "slowdown") == []
 
 
+def test_two_epochs_tell_of_a_fall_that_began_near_the_end_of_the_first():
+    run = make_run(readings((0, 10), (95, 6000), (70, 8400)), rows=[(1, 7000), (2, 14_410)])
+    run = dataclasses.replace(run, yolo_runs=(YoloRun(1, None, {"val": False}, "recorded", None),))
+    assert len(findings(run, "slowdown")) == 0  # the second took as long
+    run = make_run(readings((0, 10), (95, 6000), (70, 9800)), rows=[(1, 6900), (2, 15_810)])
+    run = dataclasses.replace(run, yolo_runs=(YoloRun(1, None, {"val": False}, "recorded", None),))
+    (found,) = findings(run, "slowdown")
+    assert found.end_t_s == pytest.approx(15_810, abs=50)
+
+
 def test_a_fall_of_coarse_readings_may_begin_within_a_mean_of_them():
     util = np.array(readings((0, 10), (95, 4500), (70, 7920), interval_s=10.0), dtype=float)
     util[1:] += 2 * np.random.default_rng(0).standard_normal(len(util) - 1)

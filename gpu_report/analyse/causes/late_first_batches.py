@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
+import numpy as np
+
 from gpu_report.analyse.causes import Explanation
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.confidence import SUPPORTED
+from gpu_report.analyse.causes.start_work import SPAWNS, work_of
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.signals.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s
@@ -16,6 +20,7 @@ from gpu_report.catalogue import CAUSES, UNEXPLAINED
 from gpu_report.model import Advice, Cause, InsideEpoch
 
 BEGAN_WITHOUT = "epochs began without data: the data loader had no batch ready, as when it restarts its workers"
+SPAWNED = "the data loader started its workers one after the other (`spawn`)"
 SHORT = "Keep the data-loader workers alive from epoch to epoch"
 ADVICE = Advice(
     f"{SHORT}. YOLO's own loader keeps them, unless a callback calls `train_loader.reset()`. A loader of your own "
@@ -35,10 +40,29 @@ def with_late_first_batch(context: Context, drop: Drop, explained: Explanation) 
         return explained
     waited_s = length_s(intersect([drop.span], context.cached(_late_starts)(*drop.span)))
     if waited_s < th.OF_THE_WAIT * drop.duration_s:
-        return explained
+        return _with_spawning(context, drop, explained)
     cause = Cause("input-start", SUPPORTED, BEGAN_WITHOUT, None if name in {UNEXPLAINED, "input-stalled"} else name)
     numbers = evidence(("waited for the first batch of the epoch", waited_s, "s"))
     return replace(explained, cause=cause, evidence=(*numbers, *explained.evidence), advice=(ADVICE,))
+
+
+def _with_spawning(context: Context, drop: Drop, explained: Explanation) -> Explanation:
+    """Return likewise where main processes started workers by `spawn` meanwhile, in however few epochs."""
+    mains = [each for each in context.signals.idle_stacks if not each.process.is_worker]
+    spawning_s = max((_spawning_s(each, drop.span) for each in mains), default=0.0)
+    if spawning_s < th.OF_THE_WAIT * drop.duration_s:
+        return explained
+    numbers = evidence(("the main process started workers", spawning_s, "s"))
+    cause = Cause("input-start", SUPPORTED, SPAWNED)
+    return replace(explained, cause=cause, evidence=(*numbers, *explained.evidence), advice=(SPAWNS.advice,))
+
+
+def _spawning_s(main: IdleStacks, span: Span) -> float:
+    """Return for how long a main process started workers in a span (s)."""
+    rows, share = main.within([span])
+    seconds = np.bincount(main.number[rows], main.seconds(rows) * share)
+    known = ((main.process.stacks.get(number, ()), seconds[number]) for number in np.flatnonzero(seconds).tolist())
+    return float(sum(stood_s for stack, stood_s in known if work_of(stack) is SPAWNS))
 
 
 def with_late_first_batches(training: Training, explained: Explanation) -> Explanation:

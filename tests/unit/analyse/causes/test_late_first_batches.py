@@ -1,12 +1,19 @@
 """Trainings whose epochs begin without data: a loader that is made anew for each (H200, 2026-11-27)."""
 
-import pytest
+import dataclasses
 
+import pytest
+from support.runs import make_run, readings
+from support.stacks import TRAINER, TRAINS, process
+
+from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.causes import Explanation
-from gpu_report.analyse.causes.late_first_batches import ADVICE, with_late_first_batches
+from gpu_report.analyse.causes.late_first_batches import ADVICE, with_late_first_batch, with_late_first_batches
+from gpu_report.analyse.causes.start_work import SPAWNS
+from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.model import Cause, InsideEpoch, InsideRun
+from gpu_report.model import Cause, Frame, InsideEpoch, InsideRun, Options
 
 STALLED = Explanation(Cause("input-stalled", 0.7, "workers were blocked again and again"))
 SMALL_STEPS = Explanation(Cause("launch-bound", 0.8, "each batch was too small to keep the GPU busy"))
@@ -45,3 +52,21 @@ def test_other_waits_are_what_they_were(told):
 
 def test_a_cause_outside_the_loader_stays():
     assert with_late_first_batches(training([2.0, 1.4, 1.3, 1.2, 1.4]), SMALL_STEPS) == SMALL_STEPS
+
+
+LAUNCH = Frame("/usr/lib/python3.12/multiprocessing/popen_spawn_posix.py", 62, "_launch", "write")
+SPAWNING = (
+    LAUNCH,
+    Frame("/venv/lib/python3.12/site-packages/torch/utils/data/dataloader.py", 1192, "__init__"),
+    TRAINER,
+)
+
+
+@pytest.mark.parametrize(("seconds", "name"), [(6.0, "input-start"), (2.0, "input-stalled")])
+def test_a_drop_in_which_workers_were_spawned_is_their_start(seconds, name):
+    stays = (0.0, 10.0, TRAINS), (10.0, 10.0 + seconds, SPAWNING), (10.0 + seconds, 30.0, TRAINS)
+    run = make_run(readings((90, 10), (0, 7), (90, 13)))
+    context = build_context(dataclasses.replace(run, stacks=(process(*stays),)), Options())
+    found = with_late_first_batch(context, Drop(0, 10.0, 17.0, 90.0, 0.0, sustained=False), STALLED)
+    assert found.cause.name == name
+    assert (found.advice == (SPAWNS.advice,)) == (name == "input-start")

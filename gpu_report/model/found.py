@@ -67,9 +67,9 @@ class EpochSummary(TimeSpan):
     """One epoch: from the end of the one before (or the start of training) to its own row of results.csv.
 
     One that was reported by callbacks lasts from the start of its training to the end of its checkpoint. `gpu_util_pct`
-    and `energy_j` are over all recorded GPUs, `gpus` and `gpu_utils_pct` (means) per device index. `train_s`,
-    `validation_s` and `checkpoint_s` are its phases, None where not distinguished; `source` is its training's, whose
-    end is known to `uncertainty_s`.
+    and `energy_j` are over all GPUs but those of others, `gpus` and `gpu_utils_pct` (means) per device index.
+    `train_s`, `validation_s` and `checkpoint_s` are its phases, None where not distinguished; `source` is its
+    training's, whose end is known to `uncertainty_s`.
     `warm_up_s` is what of it was startup still: the first batch of a process; 0 in any other epoch. Images and data
     wait are of `train_s`, and known from inside only; `data_wait_share` is of it, 0 to 1. `stall_s` are seconds between
     its batches for which a finding has another cause (`stall_cause`) than the loader: reported as a wait for data, and

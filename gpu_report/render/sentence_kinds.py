@@ -3,7 +3,9 @@
 from gpu_report.model import Analysis, Sentence
 
 # Kinds of sentences that hold code of ours, to be copied.
-OWN_CODE = frozenset({"fix", "look", "prevent", "resume", "guess", "record", "all nodes", "where", "between calls"})
+OWN_CODE = frozenset(
+    {"fix", "look", "prevent", "grew", "resume", "guess", "record", "all nodes", "where", "between calls"}
+)
 # Kinds that belong to the lead: what happened, what prevents it, what it comes to. The rest is small print.
 NEAR = OWN_CODE | {"lost", "ended", "work", "starved", "projection", "speed-up", "cost", "fault"}
 NEAR |= {"why", "speed", "part", "no call"}  # of calls: what is slow, how fast they were, which part took longest

@@ -38,8 +38,8 @@ def summarise_epochs(context: Context, findings: Sequence[Finding] = ()) -> tupl
     """Return one summary an epoch that came to its end, in order.
 
     `attempt` is as YOLO told it, else it counts repeats of one epoch in one YOLO run. Utilisation is the mean over the
-    GPUs that its training used, energy the sum over all, None where that of one is not known. What `findings` say to be
-    no wait for data is kept apart.
+    GPUs that its training used, energy the sum over all but those of others, None where that of one is not known. What
+    `findings` say to be no wait for data is kept apart.
     """
     ends, stalls = context.epoch_ends.all, StallsInWaits(context.throughput, findings)
     seen: Counter[tuple[int, int]] = Counter()
@@ -91,7 +91,7 @@ def _of_each(context: Context, ends: Sequence[EpochEnd]) -> Iterator[_Readings]:
     working = [np.where(away_s[gpu], np.nan, util) for gpu, util in utils.items() if gpu in away_s]
     columns = (
         _over(np.nanmean, working, len(ends)),
-        _over(np.nanmax, list(peaks.values()), len(ends)),
+        _over(np.nanmax, [peak for gpu, peak in peaks.items() if gpu not in context.gpus_of_others], len(ends)),
         _over(np.sum, _joules(context, spans), len(ends)),
     )
     again = {gpu: _made_again(context.run, gpu, spans) for gpu in utils}
@@ -103,11 +103,13 @@ def _of_each(context: Context, ends: Sequence[EpochEnd]) -> Iterator[_Readings]:
 def _joules(context: Context, spans: Sequence[Floats]) -> list[Floats]:
     """Return the joules of each epoch on each GPU, NaN where not known: then neither is their sum.
 
-    A GPU that was read and did nothing, and tells neither power nor energy, is left out. One of which nothing was read
-    may have worked.
+    A GPU that was read and did nothing, and tells neither power nor energy, is left out, as is one on which only others
+    worked. One of which nothing was read may have worked.
     """
     counted: dict[int, Floats] = {}
     for series in context.series:
+        if series.gpu in context.gpus_of_others:
+            continue
         curve = energy(series)
         if curve.source != "none" or series.gpu in context.activity.used_gpus:
             counted[series.gpu] = curve.of_spans(*spans)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.runs import make_run, readings
-from support.samples import analysis_of
+from support.samples import analysis_of, run_of
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.signals.kernel_events import kernel_events_near
@@ -195,6 +195,15 @@ class TestEpochs:
         samples = samples[samples["gpu"] == 0] if second == "nothing read" else samples
         joules = [epoch.energy_j for epoch in analyse(dataclasses.replace(run, samples=samples)).epochs]
         assert joules == ([3000, 3000] if second == "idle" else [None, None])
+
+    def test_energy_and_memory_are_without_a_gpu_on_which_only_others_worked(self):
+        run = run_of("s-shared-gpu")
+        analysis = analyse(dataclasses.replace(run, processes=run.processes[:0]))
+        assert [gpu.of_others for gpu in analysis.gpus] == [False, True]
+        for epoch in analysis.epochs:
+            mine = epoch.gpus[0]
+            assert epoch.memory_peak_mib == mine["memory_used_mib"].max
+            assert epoch.energy_j == pytest.approx(mine["power_w"].mean * epoch.duration_s, rel=0.1)
 
     def test_each_epoch_has_its_own_mean(self):
         run = make_run(readings((0, 10), (80, 30), (40, 30), (40, 10)), rows=[(1, 40), (2, 70)])

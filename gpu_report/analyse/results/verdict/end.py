@@ -21,7 +21,7 @@ def ended_badly(findings: Sequence[Finding], ending: Ending | None) -> Iterator[
     if ended is None:
         return
     grew = [f for f in findings if ran_out_before(f, ended)]  # which is the news: that it ended so, its traceback said
-    yield from (Sentence("ended", f"{f.summary}.", (f.id,)) for f in grew)
+    yield from (Sentence("grew", f"{f.summary}.", (f.id,)) for f in grew)
     yield Sentence("ended", f"{upper_first(ended.summary)}{_where(ended, ending)}.", (ended.id,))
     if grew:
         instead = next((each for each in ended.advice if each.short), None)  # less memory only delays it

@@ -16,6 +16,7 @@ from gpu_report.analyse.timeline.training_epochs import TrainingEpoch, TrainingE
 from gpu_report.analyse.timeseries.growth_fit import fit_growth, theil_sen
 from gpu_report.load import load_run
 from gpu_report.model import InsideEpoch, InsideRun, MemoryHolder, Phase, Progress, YoloRun
+from gpu_report.render.sentence_kinds import verdict_text
 
 NAN = float("nan")
 EPOCH_S, EPOCHS, STARTUP_S = 20, 10, 10
@@ -358,7 +359,9 @@ def test_what_filled_the_memory_within_an_epoch_or_two_is_named_though_readings_
     (finding,) = grown(filled(bank))
     assert finding.summary == "`Bank.items` kept 21.5 GiB (150 MiB a batch) on GPU 0, until memory ran out"
     assert value(finding, "batches trained by then") == 147
-    said = [(each.kind, each.text) for each in analyse(filled(bank)).verdict.sentences[:3]]
+    analysis = analyse(filled(bank))
+    assert verdict_text(analysis).startswith(finding.summary)  # its name stays code there
+    said = [(each.kind, each.text) for each in analysis.verdict.sentences[:3]]
     assert said[2] == ("prevent", "`Bank.items`, filled in `add` (bank.py:7), keeps 21.5 GiB of tensors: clear it.")
     assert grown(filled(dataclasses.replace(bank, mib=5_000.0))) == []
 

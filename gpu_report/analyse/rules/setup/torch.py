@@ -157,7 +157,7 @@ def _in_32_bits(training: Training, *, asked: bool, is_bare: bool, saves: float 
         return f"The training computed {how}: ultralytics turned amp=True off", Advice(
             why, gain_at_most=saves, short=short
         )
-    text = f"Set `amp=True`, unless losses became NaN with it{allow}"
+    text = f"Use mixed precision, unless losses became NaN with it{allow}"
     do = Advice(text, "amp", "False", "True", gain_at_most=saves, short="Set `amp=True`")
     return f"The training computed {how}" + (" (amp=False)" if not is_bare else ""), do
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.runs import make_run, readings
+from support.samples import analysis_of
 from support.stacks import LOOP, READ, TRAINER, TRAINS, WAITS, process
 
 from gpu_report import schema
@@ -664,3 +665,9 @@ def test_gradients_that_may_not_go_the_direct_way(off, gpus, severity):
     found = odds(dataclasses.replace(run, inside=inside, yolo_runs=(YoloRun(1, None, {}, "recorded", None),)))
     assert [finding.severity for finding in found] == ([severity] if severity else [])
     assert all("NCCL_P2P_DISABLE" in finding.advice[0].text for finding in found)
+
+
+def test_an_argument_that_stands_beside_its_advice_is_not_in_the_sentence_too():
+    advice = [each for finding in analysis_of("two-nodes-0").findings for each in finding.advice if each.argument]
+    assert [each.argument for each in advice] == ["amp"]
+    assert "amp=" not in advice[0].text

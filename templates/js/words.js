@@ -74,7 +74,7 @@ export function element(tag, attributes = {}, ...children) {
 
 /** Return text in whose sentences code stands between backticks, as text and code; one without a partner stays as it is. */
 export function prose(text) {
-  const parts = text.split("`");
+  const parts = text.split("\x60");
   if (parts.length % 2 === 0) return [text];
   return parts.map((part, at) => (at % 2 ? element("code", {}, part) : part)).filter((part) => part !== "");
 }

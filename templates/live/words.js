@@ -50,7 +50,7 @@ export function clock(iso) {
 
 /** Text in which `code` is marked by backticks, as nodes. */
 export function prose(text) {
-  return text.split("`").map((part, at) => {
+  return text.split("\x60").map((part, at) => {
     if (at % 2 === 0) return document.createTextNode(part);
     const code = document.createElement("code");
     code.textContent = part;

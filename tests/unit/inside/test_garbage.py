@@ -7,13 +7,14 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import weakref
 
 import numpy as np
 import pytest
 
-from gpu_report.inside.on_path.gpu_report_inside import garbage
-from gpu_report.inside.on_path.gpu_report_inside.notes import Dictionary
+from gpu_report.inside.on_path.gpu_report_inside import garbage, threads
+from gpu_report.inside.on_path.gpu_report_inside.notes import Dictionary, Notes
 from gpu_report.load.stacks import load_stacks
 from tests.conftest import REPOSITORY, clean_environment, wait_for
 
@@ -158,7 +159,7 @@ def test_it_begins_once_and_ends_without_a_trace():
 LOOKS = """
 import gc, sys, threading
 sys.path.insert(0, sys.argv[1])
-from gpu_report_inside import garbage
+from gpu_report_inside import garbage, threads
 def works():
     while True:
         [[] for _ in range(100)]
@@ -224,3 +225,30 @@ def test_a_process_and_its_fork_tell_their_own(tmp_path):
 class _Clock:
     def t(self, wall_s, mono_s):
         return mono_s
+
+
+def test_of_an_interpreter_without_counts_nothing_is_told(monkeypatch):
+    monkeypatch.setattr(sys, "implementation", types.SimpleNamespace(name="pypy"))
+    collections = garbage.Collections()
+    collections.start()
+    assert collections.so_far is None
+    notes = Notes(0.01)
+    notes.note(1, 1.0)
+    notes.collections(None)
+    assert "gc_all" not in notes._content()
+    notes.collections((3, 0.5))
+    assert notes._content()["gc_all"] == [3, 500]
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_no_garbage_is_collected_in_a_look_at_all_threads_that_keeps_a_lock(monkeypatch, collects):
+    seen = []
+    monkeypatch.setattr(threads, "LOCKS_AND_COLLECTS", True)
+    monkeypatch.setattr(sys, "_current_frames", lambda: seen.append(gc.isenabled()) or {})
+    before = gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+    try:
+        assert threads.frames_of_threads() == {}
+        assert (seen, gc.isenabled()) == ([False], collects)
+    finally:
+        (gc.enable if before else gc.disable)()

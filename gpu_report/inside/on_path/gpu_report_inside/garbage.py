@@ -69,8 +69,10 @@ class Collections:
             gc.callbacks.remove(self._callback)
 
     @property
-    def so_far(self) -> tuple[int, float]:
-        """Return how many there were, and how long they took (s)."""
+    def so_far(self) -> tuple[int, float] | None:
+        """Return how many there were, and how long they took (s); None of an interpreter in which none is counted."""
+        if self._callback is None:
+            return None
         number, nanoseconds, _ = self._so_far[-1]
         return number, nanoseconds * NS
 
@@ -107,8 +109,7 @@ def _again(function: Callable[[], Any]) -> Iterator[Any]:
 def _places() -> Iterator[tuple[tuple[CodeType, int], ...]]:
     """Return the code and the instruction of each frame of this thread, innermost first, each time that it is asked.
 
-    Not by `sys._current_frames`: Python 3.11 before 3.11.9 collects garbage while that function, which our notes call,
-    keeps a lock that it would wait for here, for ever (cpython#106883).
+    Not by `sys._current_frames`: within that function Python 3.11 before 3.11.9 would wait here for ever (threads.py).
     """
     has_frames, goes_out = tee(_has_frames())
     innermost = map(starmap, repeat(sys._getframe), map(repeat, repeat((0,)), has_frames))

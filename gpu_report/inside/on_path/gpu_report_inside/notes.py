@@ -196,7 +196,8 @@ class Notes:
         self._at: list[tuple[int, int]] = []
         self._held: list[list[int]] = []
         self._collected: list[list[int]] = []
-        self._collections = self._collections_before = (0, 0.0)
+        self._collections: tuple[int, float] | None = None  # not known
+        self._collections_before = (0, 0.0)
         self._probed: list[tuple[int, bool]] = []
         self._threads: list[list[int]] = []
         self._threads_now: dict[int, tuple[int, int]] = {}
@@ -224,9 +225,9 @@ class Notes:
             self._collected.append([self._step(mono_s), round(1000 * seconds), number, int(in_main)])
             self.changed = True
 
-    def collections(self, count: int, seconds: float) -> None:
-        """Take in how often it ran in all up to now, short times included, and for how long."""
-        self._collections = count, seconds
+    def collections(self, so_far: tuple[int, float] | None) -> None:
+        """Take in how often it ran in all up to now, short times included, and for how long; None if not known."""
+        self._collections = so_far
 
     def probed(self, mono_s: float, *, ran: bool) -> None:
         """Take in whether the main thread used the CPU in the place in which it was noted."""
@@ -274,7 +275,7 @@ class Notes:
         self._begun = (time.time(), mono_s)
         self._at = [] if self._last is None else [(0, self._last)]
         self._held, self._collected, self._probed = [], [], []
-        self._collections_before = self._collections
+        self._collections_before = self._collections or self._collections_before
         self._cpu = None if self._cpu is None else []
         self._threads = [[0, place, *now] for place, now in self._threads_now.items()]
 
@@ -293,8 +294,9 @@ class Notes:
         looks = {"probes": distances([step for step, _ in probed]), "ran": "".join(["01"[ran] for _, ran in probed])}
         extra = {"held": self._held, "gc": list(self._collected), "threads": self._threads, **looks}
         cpu = {} if self._cpu is None else {"cpu": list(self._cpu)}
-        (now, now_s), (before, before_s) = self._collections, self._collections_before
-        told["gc_all"] = [now - before, round(1000 * (now_s - before_s))]
+        if self._collections is not None:
+            (now, now_s), (before, before_s) = self._collections, self._collections_before
+            told["gc_all"] = [now - before, round(1000 * (now_s - before_s))]
         return {**self.known.new(), **told, **cpu, **{name: each for name, each in extra.items() if each}}
 
     def _step(self, mono_s: float) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 import threading
 import time
 
@@ -17,7 +16,7 @@ from .garbage import COLLECTIONS
 from .lines import RUN_FOLDER_VARIABLE, report
 from .notes import OTHER, Notes
 from .process_role import is_child, role
-from .threads import BEAT, OURS, Lock, MainThread, OtherThreads, PythonThreads
+from .threads import BEAT, OURS, Lock, MainThread, OtherThreads, PythonThreads, frames_of_threads
 from .writer import DraftFile, Writer
 
 FOLDER = "stacks"
@@ -85,7 +84,7 @@ class Sampler:
             held, ran_s = lock.was_held(late_s), self._main.ran_s() + self._probed_s
             looks = self._others.due(now_s) or held
             if ran_s or looks:
-                frames = sys._current_frames()
+                frames = frames_of_threads()
                 number = self._notes.known.stack(frames.get(self._main.ident)) if ran_s else number
                 if looks:
                     self._others.note(frames, now_s)
@@ -113,7 +112,7 @@ class Sampler:
         for each in COLLECTIONS.long():
             number = self._notes.known.stack_of(each.places)
             self._notes.collected(each.mono_s, each.seconds, number, in_main=each.thread == self._main.ident)
-        self._notes.collections(*COLLECTIONS.so_far)
+        self._notes.collections(COLLECTIONS.so_far)
 
     def _rest(self, due_s: float) -> None:
         """Sleep until the next note is due.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import sys
@@ -28,7 +29,21 @@ BUSY_SHARE = 0.1  # of a core, since the look before: a thread that used less CP
 HELD_SHARE = 0.25
 ASKING_SHARE = 0.0003  # of a core: asking for the lock took 0.002 to 0.006 of one, also beside five busy programs
 NO_BEAT_S = 60.0  # then a thread goes on by itself: whoever beat may have ended as it began to wait
+# Python 3.11 before 3.11.9 keeps a lock in `sys._current_frames`, and may collect garbage with it: what that runs, or
+# another thread meanwhile, may wait for the lock for ever (cpython#106883).
+LOCKS_AND_COLLECTS = (3, 11) <= sys.version_info < (3, 11, 9)
 THREAD_CLOCK = 6  # of Linux: CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED, beside the thread's number turned over
+
+
+def frames_of_threads() -> dict[int, FrameType]:
+    """Return the innermost frame of each thread of Python, by the thread's identifier."""
+    if not LOCKS_AND_COLLECTS or not gc.isenabled():
+        return sys._current_frames()
+    gc.disable()
+    try:
+        return sys._current_frames()
+    finally:
+        gc.enable()
 
 
 class Lock:

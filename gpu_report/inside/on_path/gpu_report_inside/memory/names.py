@@ -20,6 +20,7 @@ from types import (
 )
 from typing import Any
 
+from ..threads import frames_of_threads
 from .fills import line_in, line_that_fills
 from .namespaces import OURS, names_of, own_classes
 
@@ -144,7 +145,7 @@ def _local(held: Any) -> Name | None:
     if sys.gettrace() is not None:  # a debugger has its own mind about local variables
         return None
     frame: FrameType | None = None
-    waiting = list(sys._current_frames().values())
+    waiting = list(frames_of_threads().values())
     try:
         while waiting or frame is not None:
             frame = waiting.pop() if frame is None else frame

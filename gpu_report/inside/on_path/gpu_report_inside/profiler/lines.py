@@ -6,14 +6,13 @@ into such a wait says so. Notes are taken far more often than outside a window, 
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from typing import Any
 
 from ..lines import report
 from ..notes import QUICKLY, Dictionary, distances, packed
-from ..threads import OURS
+from ..threads import OURS, frames_of_threads
 
 PERIOD_S = (
     0.005  # a line that takes a tenth of a step of 100 ms is met 16 times in eight; with 2 ms steps took 10 % longer
@@ -56,6 +55,6 @@ class WindowLines:
             while not self._over and len(self._at) < MOST:
                 time.sleep(PERIOD_S)
                 moment_us = round(1e6 * (time.monotonic() - self._begun_s))  # with the interpreter's lock, and so now
-                self._at.append((moment_us, self._known.stack(sys._current_frames().get(self._ident))))
+                self._at.append((moment_us, self._known.stack(frames_of_threads().get(self._ident))))
         except BaseException as error:  # noqa: BLE001 - also while the interpreter shuts down: nobody may hear of it
             report("profile lines", error)

@@ -89,4 +89,5 @@ def test_the_ledger_books_the_drop_on_the_fault(played):
     summary, _, _ = played
     ledger = {row["name"]: row["gpu_seconds"] for row in summary["ledger"]}
     assert ledger["gpu-fault"] == pytest.approx(12 * 0.96, abs=1)
-    assert sum(ledger.values()) == pytest.approx(2 * summary["run"]["duration_s"], abs=0.01)
+    # GPU 1 was busy without a process of the run: it is not in the ledger
+    assert sum(ledger.values()) == pytest.approx(summary["run"]["duration_s"], abs=0.01)

@@ -49,7 +49,7 @@ def detail(event: RecordedEvent) -> str:
     """Return everything an event carries, as one line."""
     fields: Mapping[str, object] = {key: value for key, value in event.fields.items() if value not in (None, "")}
     said = (_words(value) if key in TEXTS else f"{_name(key)} {_words(value)}" for key, value in fields.items())
-    return ", ".join(part for part in (gpu_name(event.gpu), *said) if part).replace("`", "'")
+    return ", ".join(part for part in (gpu_name(event.gpu), *said) if part)
 
 
 def _name(key: str) -> str:

@@ -37,8 +37,8 @@ def test_it_returns_at_once_prints_the_folder_records_on_and_is_stopped(run_cli,
 def test_what_keeps_it_from_starting_is_said(run_cli):
     done = run_cli("record", "--background", env={"LD_LIBRARY_PATH": "/nonexistent"})
     assert done.returncode == 5
-    assert "nothing to record" in done.stderr
-    assert done.stderr.splitlines()[-1] == "    gpu-report record -- COMMAND"  # to be copied
+    assert "nothing to record: there is no COMMAND, and " in done.stderr
+    assert all(each.startswith("    ") for each in done.stderr.splitlines()[1:])  # commands, to be copied
 
 
 def test_for_a_training_that_is_attached_the_host_is_recorded_without_a_gpu(run_cli, tmp_path):

@@ -240,8 +240,7 @@ def _open_gpus(gpus: GpuWatch) -> Opened | int:
 
 
 def _nothing(why: Unavailable) -> NothingToRecordError:
-    beside = "A training is recorded without a GPU, too: `gpu-report record -- COMMAND`"
-    return NothingToRecordError(f"nothing to record: {why.reason}; {why.advice}. {beside}")
+    return NothingToRecordError(f"nothing to record: there is no COMMAND, and {why.reason}; {why.advice}")
 
 
 def _stopping() -> bool:

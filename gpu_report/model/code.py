@@ -46,6 +46,11 @@ class CodeLocation:
     share: float
     dumps: int | None = None
 
+    @classmethod
+    def in_main(cls, line: Frame, share: float) -> CodeLocation:
+        """Return a line in which the main process stood, and its share of the time."""
+        return cls("main", line.function, line.file, line.line, share)
+
     @property
     def is_yolo(self) -> bool:
         """Tell whether a line is YOLO's own, which no user can change."""

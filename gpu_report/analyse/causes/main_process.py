@@ -21,9 +21,16 @@ from gpu_report.analyse.signals.call_growth import CallGrowth
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.loader_work import WorkerCode
 from gpu_report.analyse.signals.stack_habits import IdleLocation
-from gpu_report.analyse.signals.thresholds import FAST_LAUNCHES_S, LAUNCHES_S, MUCH_SHARE, OWN_SHARE, STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import (
+    COMPUTES_CPU_PCT,
+    FAST_LAUNCHES_S,
+    LAUNCHES_S,
+    MUCH_SHARE,
+    OWN_SHARE,
+    STOOD_SHARE,
+)
 from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY
-from gpu_report.model import Advice, Evidence, Setting
+from gpu_report.model import Advice, Cause, Evidence, Frame, Setting
 from gpu_report.wording import place_words
 
 SEVERAL = 2
@@ -116,6 +123,13 @@ def partly_in_call(signals: IntervalSignals) -> Candidate | None:
     if computes:
         return Candidate("main-process", HINTED, f"the main process computed {there}", numbers)
     return Candidate("trainer-blocked", HINTED, f"the main process was blocked {there}", numbers)
+
+
+def in_call(call: Frame, cpu_pct: float | None, who: str, did: str) -> Cause:
+    """Return that `who` waited in a function of the user's, by its CPU; where that is not known, that it `did` so."""
+    if cpu_pct is not None and cpu_pct < COMPUTES_CPU_PCT:
+        return Cause("trainer-blocked", LIKELY, f"{who} waited in {call.function}()")
+    return Cause("main-process", LIKELY, f"{who} {did} in {call.function}()")
 
 
 def main_process_bound(signals: IntervalSignals) -> Candidate | None:

@@ -71,4 +71,4 @@ def lines_within(stacks: IdleStacks, span: Span, function: str) -> tuple[CodeLoc
     if total < th.GAP_NOTES_S:
         return ()
     most = sorted(lines.items(), key=lambda each: -each[1])[: th.SHOWN_LINES]
-    return tuple(CodeLocation("main", line.function, line.file, line.line, s / total) for line, s in most)
+    return tuple(CodeLocation.in_main(line, s / total) for line, s in most)

@@ -95,4 +95,4 @@ def _where(processes: Sequence[ProcessStacks], span: Span, *, of_threads: bool) 
     for line, seconds in sorted(lines.items(), key=lambda each: -each[1]):
         share = min(seconds / whole_s, 1.0)
         if share >= th.SLOW_EXIT_LINE_SHARE:
-            yield CodeLocation("main", line.function, line.file, line.line, share)
+            yield CodeLocation.in_main(line, share)

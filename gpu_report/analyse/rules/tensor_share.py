@@ -62,7 +62,7 @@ def _hardly_filled(context: Context, training: Training, gpu: int) -> Finding | 
             ("power", known.power_w, "W"),
         ),
         advice=(Advice(f"{first}: {why}. {PROFILE}", short=first, gain_at_most=known.util_pct / 100),),
-        where=(CodeLocation("main", place.function, place.file, place.line, share),) if place else (),
+        where=(CodeLocation.in_main(place, share),) if place else (),
     )
 
 
@@ -164,7 +164,7 @@ def _own_code(context: Context, training: Training, gpu: int) -> CodeLocation | 
         at = context.signals.place_in_call(gpu, call, training.train_spans)
         return at and replace(at, share=at.share * seconds / length_s(training.train_spans))
     if own is not None and own.share >= th.OWN_CODE_SHARE:
-        return CodeLocation("main", own.line.function, own.line.file, own.line.line, own.share)
+        return CodeLocation.in_main(own.line, own.share)
     layer = context.signals.longest_layer(gpu, training.train_spans)
     return None if layer is None else layer.line
 
@@ -182,7 +182,7 @@ def _in_own_function(context: Context, training: Training, gpu: int) -> Finding 
         return None
     if own.share < MUCH_SHARE or own.in_one_call > th.IN_ONE_CALL or _leaves_idle(signals, own, util_pct):
         return None
-    at = CodeLocation("main", own.line.function, own.line.file, own.line.line, own.share)
+    at = CodeLocation.in_main(own.line, own.share)
     took = f"{place_words(at)} took {100 * own.share:.0f} % of the main process's time"
     short = f"Look at {place_words(at)}"
     why = "what it launches keeps the GPU busy, or what it computes holds up the next step"

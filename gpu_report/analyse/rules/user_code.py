@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes import thresholds as causes_th
 from gpu_report.analyse.causes.candidate import is_in_unusual_place
-from gpu_report.analyse.causes.confidence import CERTAIN, LIKELY
+from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.causes.garbage import against_garbage, is_own_call, took_words
-from gpu_report.analyse.causes.main_process import OF_A_CALL, launches_too_much, of_growth
+from gpu_report.analyse.causes.main_process import OF_A_CALL, in_call, launches_too_much, of_growth
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -16,8 +16,8 @@ from gpu_report.analyse.signals.call_growth import CallGrowth
 from gpu_report.analyse.signals.garbage import Garbage
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.stack_habits import IdleLocation
-from gpu_report.analyse.signals.stack_notes import MAIN, kind_of
-from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT, OWN_SHARE, STOOD_SHARE
+from gpu_report.analyse.signals.stack_notes import kind_of
+from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
 from gpu_report.catalogue import GARBAGE_KEY, USER_CODE_IDLE_KEY, USER_CODE_KEY
@@ -75,7 +75,7 @@ def _without_utilisation(context: Context) -> Iterator[Finding]:
 
 def _collecting(context: Context, spans: Sequence[Span], collects: Garbage) -> Finding:
     line = collects.line if is_own_call(collects) else None
-    at = () if line is None else (CodeLocation(MAIN, line.function, line.file, line.line, collects.share),)
+    at = () if line is None else (CodeLocation.in_main(line, collects.share),)
     share_pct = 100 * collects.share
     return context.finding(
         "user-code",
@@ -93,11 +93,8 @@ def _collecting(context: Context, spans: Sequence[Span], collects: Garbage) -> F
 
 def _calling(context: Context, spans: Sequence[Span], call: Frame, seconds: float) -> Finding:
     share = seconds / length_s(spans)
-    at = context.signals.place_in_call(None, call, spans)
-    at = at or CodeLocation(MAIN, call.function, call.file, call.line, 0.0)
+    at = context.signals.place_of_call(None, call, spans)
     cpu_pct = context.signals.cpu_in_call(None, call, spans)
-    waits = cpu_pct is not None and cpu_pct < COMPUTES_CPU_PCT
-    cause = "trainer-blocked" if waits else "main-process"
     return context.finding(
         "user-code",
         "warning",
@@ -109,7 +106,7 @@ def _calling(context: Context, spans: Sequence[Span], call: Frame, seconds: floa
             Evidence("its share of training time", 100 * share, "%", key=USER_CODE_KEY),
             *evidence(("time of training in it", seconds, "s"), ("CPU of the main process there", cpu_pct, CORE)),
         ),
-        cause=Cause(cause, LIKELY, f"the training {'waited' if waits else 'was'} in {call.function}()"),
+        cause=in_call(call, cpu_pct, "the training", "was"),
         where=(replace(at, share=share),),
     )
 
@@ -126,8 +123,8 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     if explained.cause.name not in OF_A_CALL:
         return None
     growth = context.signals.call_growth(gpu, own.function, training, is_call=own.is_call)
-    at = context.signals.place_in_call(gpu, own.function, spans) if own.is_call else None
-    at = at or CodeLocation(MAIN, own.function.function, own.function.file, own.function.line, 0.0)
+    at = CodeLocation.in_main(own.function, 0.0)
+    at = context.signals.place_of_call(gpu, own.function, spans) if own.is_call else at
     into = f"{where_it_is(at)}{_grown_words(growth)}"
     taken = Evidence("its share of training time", 100 * own.of_all, "%", key=USER_CODE_KEY)
     lost = Evidence("training time for which the GPU waits because of it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)

@@ -98,4 +98,4 @@ def _lines(calls: Iterable[Collective]) -> tuple[CodeLocation, ...]:
     lines = [line for call in calls if call.stack and (line := location_of(call.stack)) is not None]
     counts = {line: lines.count(line) for line in lines}
     most = sorted(counts, key=lambda line: -counts[line])
-    return tuple(CodeLocation("main", each.function, each.file, each.line, counts[each] / len(lines)) for each in most)
+    return tuple(CodeLocation.in_main(each, counts[each] / len(lines)) for each in most)

@@ -241,6 +241,10 @@ class SignalsIndex:
         habits = next(self._habits_of(gpu), None)
         return None if habits is None else habits.place_in_call(call, spans)
 
+    def place_of_call(self, gpu: int | None, call: Frame, spans: Sequence[Span]) -> CodeLocation:
+        """Return likewise, and its own line where nothing was noted."""
+        return self.place_in_call(gpu, call, spans) or CodeLocation.in_main(call, 0.0)
+
     def longest_layer(self, gpu: int, spans: Sequence[Span]) -> OwnLayer | None:
         """Return the user's own layer that a GPU's main process was in for longest, None without one."""
         layers = (each.longest_layer(spans) for each in self._habits_of(gpu))

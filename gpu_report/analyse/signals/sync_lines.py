@@ -36,7 +36,7 @@ def sync_lines(lines: WindowLines, steps: TraceAnalysis) -> tuple[CodeLocation, 
         place = location_of(lines.stack(number))
         known.update({} if place is None else {place: count})
     most = [(place, count / total) for place, count in known.most_common() if count >= LEAST_SHARE * total]
-    return tuple(CodeLocation("main", place.function, place.file, place.line, share) for place, share in most)
+    return tuple(CodeLocation.in_main(place, share) for place, share in most)
 
 
 def _offset_s(noted_s: Floats, marked_s: Floats) -> float | None:

@@ -168,7 +168,7 @@ def _finding(context: Context, steps: _Steps, grown: Trend) -> Finding:
         epoch=None,
         phase=None,
         lost_gpu_s=lost_gpu_s(context, steps.parts, steps.lost_s),
-        where=() if own is None else (_place(own[1]),),
+        where=() if own is None else (CodeLocation.in_main(own[1].line, own[1].share),),
     )
 
 
@@ -206,10 +206,6 @@ def _of_function(own: tuple[float, OwnFunction, float]) -> tuple[Evidence, ...]:
     first_s, _, last_s = own
     at_first = Evidence("in the function, a batch at first", first_s, "s", key=GROWN_FROM_KEY)
     return at_first, Evidence("in the function, a batch in the end", last_s, "s", key=GROWN_TO_KEY)
-
-
-def _place(own: OwnFunction) -> CodeLocation:
-    return CodeLocation("main", own.line.function, own.line.file, own.line.line, own.share)
 
 
 def _grown_function(context: Context, steps: _Steps, grown: Trend) -> tuple[float, OwnFunction, float] | None:

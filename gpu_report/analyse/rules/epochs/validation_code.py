@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.causes.main_process import in_call
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.stack_notes import MAIN
-from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, as_array, length_s
 from gpu_report.catalogue import RULES, USER_CODE_IDLE_KEY, USER_CODE_KEY
-from gpu_report.model import OF_EPOCHS, Advice, Cause, CodeLocation, Evidence, Finding, Frame
+from gpu_report.model import OF_EPOCHS, Advice, Evidence, Finding
 from gpu_report.wording import where_it_is
 
 DO = "Do it for all images at once (NumPy, torch), or validate with it less often"
@@ -46,10 +44,9 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     lost = share * (1 - _busy(context, gpu, spans))
     if call is None or lost < th.USER_CODE_SHARE:
         return None
-    at = context.signals.place_in_call(gpu, call, spans)
-    at = at or CodeLocation(MAIN, call.function, call.file, call.line, 0.0)
+    at = context.signals.place_of_call(gpu, call, spans)
     cpu_pct = context.signals.cpu_in_call(gpu, call, spans)
-    cause = _cause(call, cpu_pct)
+    cause = in_call(call, cpu_pct, "validation", "computed")
     do = DO_NOT_WAIT if cause.name == "trainer-blocked" else DO
     return context.finding(
         "user-code",
@@ -75,10 +72,3 @@ def _busy(context: Context, gpu: int, spans: list[Span]) -> float:
     series = context.series_if_read(gpu)
     mean_pct, seconds = series.mean_util_in(as_array(spans)) if series is not None else (0.0, 0.0)
     return mean_pct / 100 if seconds > 0 else 0.0
-
-
-def _cause(call: Frame, cpu_pct: float | None) -> Cause:
-    """Return that the main process waited or computed there, by its CPU; where that is not known it computed."""
-    if cpu_pct is not None and cpu_pct < COMPUTES_CPU_PCT:
-        return Cause("trainer-blocked", LIKELY, f"validation waited in {call.function}()", None)
-    return Cause("main-process", LIKELY, f"validation computed in {call.function}()", None)

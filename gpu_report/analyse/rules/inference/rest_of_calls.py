@@ -82,4 +82,4 @@ def _where(lines: Mapping[Frame, float]) -> tuple[CodeLocation, ...]:
     """Return the lines that took most, the longest first."""
     total = sum(lines.values())
     most = sorted(lines.items(), key=lambda each: -each[1])[: calls_th.SHOWN_LINES]
-    return tuple(CodeLocation("main", line.function, line.file, line.line, s / total) for line, s in most)
+    return tuple(CodeLocation.in_main(line, s / total) for line, s in most)

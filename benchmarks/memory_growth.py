@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.analyse.signals.gpu_memory import GpuMemory
-from gpu_report.analyse.signals.memory_growth import find_growth
+from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
+from gpu_report.analyse.signals.gpu.memory_growth import find_growth
 from gpu_report.analyse.timeline.training_epochs import Part, TrainingEpochs
 
 Floats = npt.NDArray[np.float64]

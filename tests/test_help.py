@@ -116,7 +116,7 @@ def test_a_shell_can_ask_for_completions(run_cli, shell):
     assert "summary" in run_cli(env=asked).stdout
 
 
-@pytest.mark.parametrize("sign", ["gpu_report.errors", "click.types", "gpu_report.cli.record"])
+@pytest.mark.parametrize("sign", ["gpu_report.errors", "click.types", "gpu_report.cli.commands.record"])
 def test_ctrl_c_while_the_command_line_is_imported_is_no_traceback(tmp_path, sign):
     command = [sys.executable, "-X", "importtime", "-m", "gpu_report", "summary"]
     with subprocess.Popen(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_report.cli.demo import NAME as DEMO
+from gpu_report.cli.commands.demo import NAME as DEMO
 from gpu_report.template_files import SMALL_LIBRARY
 
 ROOT = Path(__file__).resolve().parent.parent

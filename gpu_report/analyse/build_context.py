@@ -9,16 +9,16 @@ from functools import partial
 import numpy as np
 
 from gpu_report.analyse.context import Context, working_on
-from gpu_report.analyse.signals.busy_wait import busy_waits_of
-from gpu_report.analyse.signals.chance_drops import drops_by_chance
-from gpu_report.analyse.signals.clock_throttling import Throttle, throttles
-from gpu_report.analyse.signals.hold_lines import with_hold_lines
+from gpu_report.analyse.signals.code.hold_lines import with_hold_lines
+from gpu_report.analyse.signals.gpu.busy_wait import busy_waits_of
+from gpu_report.analyse.signals.gpu.chance_drops import drops_by_chance
+from gpu_report.analyse.signals.gpu.clock_throttling import Throttle, throttles
+from gpu_report.analyse.signals.gpu.short_pauses import short_pauses
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop, find_drops
+from gpu_report.analyse.signals.host.other_processes import other_processes_on
 from gpu_report.analyse.signals.loader_bursts import drops_between_bursts
-from gpu_report.analyse.signals.other_processes import other_processes_on
-from gpu_report.analyse.signals.short_pauses import short_pauses
 from gpu_report.analyse.signals.steady_signals import SteadySignals
 from gpu_report.analyse.signals.thresholds import CHANCE_READINGS
-from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.phases import final_evaluations, usual_validations
 from gpu_report.analyse.timeline.thresholds import WARM_UP_S

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpu_report.analyse.signals.collectives import PendingCollective
+from gpu_report.analyse.signals.code.collectives import PendingCollective
 from gpu_report.wording import few_names, place_words
 
 SHOWN = 8  # ranks that a sentence names

@@ -10,15 +10,15 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-from gpu_report.analyse.signals.busy_wait import work_in_waits
-from gpu_report.analyse.signals.clock_throttling import Throttle
-from gpu_report.analyse.signals.gpu_memory import GpuMemory, gpu_memory
+from gpu_report.analyse.signals.code.profiled_steps import profiled_steps
+from gpu_report.analyse.signals.gpu.busy_wait import work_in_waits
+from gpu_report.analyse.signals.gpu.clock_throttling import Throttle
+from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory, gpu_memory
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
+from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.other_processes import OtherProcess
-from gpu_report.analyse.signals.profiled_steps import profiled_steps
 from gpu_report.analyse.signals.signals_index import SignalsIndex
 from gpu_report.analyse.signals.steady_signals import SteadySignals
-from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.callbacks import CallbackView
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd, EpochEnds

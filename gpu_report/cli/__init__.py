@@ -12,24 +12,24 @@ from typing import NoReturn
 import click
 
 from gpu_report import __version__
-from gpu_report.cli.baseline import baseline
-from gpu_report.cli.bench import bench
-from gpu_report.cli.check import check
+from gpu_report.cli.commands.baseline import baseline
+from gpu_report.cli.commands.bench import bench
+from gpu_report.cli.commands.check import check
+from gpu_report.cli.commands.compare import compare
+from gpu_report.cli.commands.demo import demo
+from gpu_report.cli.commands.doctor import doctor
+from gpu_report.cli.commands.export import export
+from gpu_report.cli.commands.fleet import fleet
+from gpu_report.cli.commands.import_logs import import_logs
+from gpu_report.cli.commands.profile import profile
+from gpu_report.cli.commands.record import record
+from gpu_report.cli.commands.render import render
+from gpu_report.cli.commands.serve import serve
+from gpu_report.cli.commands.stop import stop
+from gpu_report.cli.commands.summary import summary
 from gpu_report.cli.common import say
-from gpu_report.cli.compare import compare
-from gpu_report.cli.demo import demo
-from gpu_report.cli.doctor import doctor
-from gpu_report.cli.export import export
-from gpu_report.cli.fleet import fleet
 from gpu_report.cli.help_text import COMPLETION, KEEP_LINES, CommandList, HelpContext, examples
-from gpu_report.cli.import_logs import import_logs
 from gpu_report.cli.option_hints import with_hint
-from gpu_report.cli.profile import profile
-from gpu_report.cli.record import record
-from gpu_report.cli.render import render
-from gpu_report.cli.serve import serve
-from gpu_report.cli.stop import stop
-from gpu_report.cli.summary import summary
 from gpu_report.errors import GpuReportError, InputError
 
 COMMANDS = (

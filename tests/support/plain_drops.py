@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop, _counts, _few_strays, _interval, _part
 from gpu_report.analyse.signals.thresholds import LEVEL_OVER_S, SUSTAINED_AFTER_S, SUSTAINED_SHARE
-from gpu_report.analyse.signals.utilisation_drops import Drop, _counts, _few_strays, _interval, _part
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.low_stretches import low_stretches

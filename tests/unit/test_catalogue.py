@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import gpu_report
-from gpu_report.analyse.signals.clock_throttling import LOWER_CLOCK, POWER_CAP, THERMAL
+from gpu_report.analyse.signals.gpu.clock_throttling import LOWER_CLOCK, POWER_CAP, THERMAL
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
 
 ROOT = Path(gpu_report.__file__).parent

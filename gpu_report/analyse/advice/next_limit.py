@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from gpu_report.analyse.advice.larger_batches import Batches
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.loader_work import WorkerCode, worker_places
-from gpu_report.analyse.signals.stack_notes import kind_of
+from gpu_report.analyse.signals.code.loader_work import WorkerCode, worker_places
+from gpu_report.analyse.signals.code.stack_notes import kind_of
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Advice
 from gpu_report.wording import counted, place_words

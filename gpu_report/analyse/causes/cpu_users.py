@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from gpu_report.analyse.causes import thresholds as th
+from gpu_report.analyse.signals.host.other_programs import ProgramUse, programs_in
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.other_programs import ProgramUse, programs_in
 from gpu_report.model import Advice, Evidence
 from gpu_report.wording import counted
 

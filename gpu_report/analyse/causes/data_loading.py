@@ -16,8 +16,8 @@ from gpu_report.analyse.causes.candidate import (
 )
 from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPORTED, WEAK
 from gpu_report.analyse.evidence import evidence, usually
+from gpu_report.analyse.signals.host.kernel_events import cache_dropped
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.kernel_events import cache_dropped
 from gpu_report.analyse.signals.thresholds import IDLE_SHARE, STOOD_SHARE
 from gpu_report.model import Advice, Evidence, KernelEvent
 from gpu_report.wording import counted

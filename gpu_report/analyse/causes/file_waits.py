@@ -4,8 +4,8 @@ from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate, waits_for_loader
 from gpu_report.analyse.causes.confidence import CERTAIN, STRONG
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.signals.host.process_waits import FileWait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.process_waits import FileWait
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.model import Evidence
 from gpu_report.wording import length

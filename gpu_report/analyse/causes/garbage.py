@@ -7,9 +7,9 @@ from gpu_report.analyse.causes.candidate import Candidate
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.causes.slow_modes import switch_off
-from gpu_report.analyse.signals.garbage import Garbage
+from gpu_report.analyse.signals.code.garbage import Garbage
+from gpu_report.analyse.signals.code.stack_notes import kind_of
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.catalogue import CAUSES, GARBAGE_KEY
 from gpu_report.model import Advice, Evidence

@@ -12,8 +12,8 @@ from gpu_report.analyse.causes.confidence import SUPPORTED
 from gpu_report.analyse.causes.start_work import SPAWNS, work_of
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
-from gpu_report.analyse.signals.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.utilisation_drops import Drop
+from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s
 from gpu_report.catalogue import CAUSES, UNEXPLAINED

@@ -17,10 +17,10 @@ from gpu_report.analyse.causes.candidate import (
 from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, POSSIBLE, PRESENT, STRONG
 from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
-from gpu_report.analyse.signals.call_growth import CallGrowth
+from gpu_report.analyse.signals.code.call_growth import CallGrowth
+from gpu_report.analyse.signals.code.loader_work import WorkerCode
+from gpu_report.analyse.signals.code.stack_habits import IdleLocation
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.loader_work import WorkerCode
-from gpu_report.analyse.signals.stack_habits import IdleLocation
 from gpu_report.analyse.signals.thresholds import (
     COMPUTES_CPU_PCT,
     FAST_LAUNCHES_S,

@@ -9,7 +9,7 @@ from typing import Literal
 
 from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.samples import RunSample
-from gpu_report.analyse.signals.filesystems import mount_of
+from gpu_report.analyse.signals.host.filesystems import mount_of
 from gpu_report.analyse.timeseries.intervals import union
 from gpu_report.model import WELL_COVERED, Analysis, Difference, Gpu, Recording
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from gpu_report.analyse.signals.stack_notes import WAITING_CALLS, location_of
+from gpu_report.analyse.signals.code.stack_notes import WAITING_CALLS, location_of
 from gpu_report.model import CodeLocation, Frame, GapKind, GapPart, ProcessStacks, Stack
 
 Lines = Mapping[Frame | None, float]  # seconds

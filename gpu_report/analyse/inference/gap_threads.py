@@ -10,8 +10,8 @@ import numpy as np
 
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.gap_kinds import is_in_call, kind_between_calls, lines_of, part_of
-from gpu_report.analyse.signals.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.stack_notes import THREAD, kind_of
+from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
+from gpu_report.analyse.signals.code.stack_notes import THREAD, kind_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span

@@ -8,8 +8,8 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.gap_kinds import is_in_call, lines_of, part_of, waits_for_thread
 from gpu_report.analyse.inference.gap_threads import WAITING, made_by_threads, waited_for
-from gpu_report.analyse.signals.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.stack_notes import location_of
+from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
+from gpu_report.analyse.signals.code.stack_notes import location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import CodeLocation, Frame, GapPart

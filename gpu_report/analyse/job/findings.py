@@ -8,7 +8,7 @@ from gpu_report.analyse.job import thresholds as th
 from gpu_report.analyse.job.alignment import ahead_of
 from gpu_report.analyse.job.nodes import host_words, missing_ranks, unequal
 from gpu_report.analyse.job.straggler import Straggler
-from gpu_report.analyse.signals.collectives import find_pending_collective
+from gpu_report.analyse.signals.code.collectives import find_pending_collective
 from gpu_report.model import (
     CodeLocation,
     Finding,

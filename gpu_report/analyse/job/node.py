@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_report.analyse.job.rank_lines import rank_lines
-from gpu_report.analyse.signals.collectives import traces_of_the_end
+from gpu_report.analyse.signals.code.collectives import traces_of_the_end
 from gpu_report.model import Analysis, InsideRun, NodeGpu, NodeRun, RankTraining, Run
 
 MOST_STEPS = 2000  # of a GPU's utilisation: the page draws a fifth of it

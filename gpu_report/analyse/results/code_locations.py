@@ -9,8 +9,8 @@ from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.dump_locations import dump_locations
 from gpu_report.analyse.results.time_ledger import WHOLE_ROWS, IdleRows, idle_rows
-from gpu_report.analyse.signals.idle_stacks import IdleStacks, Rows
-from gpu_report.analyse.signals.stack_notes import MAIN, THREAD, WORKERS, kind_of
+from gpu_report.analyse.signals.code.idle_stacks import IdleStacks, Rows
+from gpu_report.analyse.signals.code.stack_notes import MAIN, THREAD, WORKERS, kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, parts, union

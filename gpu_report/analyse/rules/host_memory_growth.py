@@ -5,8 +5,8 @@ import numpy as np
 from gpu_report.analyse.causes.confidence import POSSIBLE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
-from gpu_report.analyse.signals.gpu_memory import GpuMemory
-from gpu_report.analyse.signals.memory_growth import Growth, find_growth
+from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
+from gpu_report.analyse.signals.gpu.memory_growth import Growth, find_growth
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Advice, Cause, Finding

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.kernel_events import kernel_events_near
+from gpu_report.analyse.signals.host.kernel_events import kernel_events_near
 from gpu_report.catalogue import RULES
 from gpu_report.model import Advice, Finding, KernelEvent, NearbyKernelEvent
 

@@ -2,7 +2,7 @@
 
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.gpu_losses import Loss, losses
+from gpu_report.analyse.signals.gpu.gpu_losses import Loss, losses
 from gpu_report.model import Cause, Finding
 from gpu_report.wording import length
 

@@ -10,9 +10,9 @@ from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, SUPPORTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.allocated_growth import AllocatedGrowth, allocated_growth
-from gpu_report.analyse.signals.gpu_memory import GpuMemory
-from gpu_report.analyse.signals.memory_growth import Growth, Step, find_growth, mosaic_step
+from gpu_report.analyse.signals.gpu.allocated_growth import AllocatedGrowth, allocated_growth
+from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
+from gpu_report.analyse.signals.gpu.memory_growth import Growth, Step, find_growth, mosaic_step
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Frame, MemoryHolder

@@ -5,7 +5,7 @@ import numpy as np
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.gpu_memory import GpuMemory
+from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK, STRAY_S

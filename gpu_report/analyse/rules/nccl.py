@@ -4,7 +4,7 @@ from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.collective_words import pending_advice, pending_words
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
-from gpu_report.analyse.signals.collectives import find_pending_collective, traces_of_the_end
+from gpu_report.analyse.signals.code.collectives import find_pending_collective, traces_of_the_end
 from gpu_report.model import Advice, Cause, Finding
 from gpu_report.wording import counted
 

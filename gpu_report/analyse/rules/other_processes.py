@@ -9,8 +9,8 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.shared_gpu_speed import lost_to_others_s, speed_left, typical_per_s
+from gpu_report.analyse.signals.host.other_processes import OtherProcess, share_of_others
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.other_processes import OtherProcess, share_of_others
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, as_array, intersect, length_s, mask_in_any, rows_before, union

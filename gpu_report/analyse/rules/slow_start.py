@@ -24,9 +24,9 @@ from gpu_report.analyse.causes.start_work import (
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.filesystems import mount_of
-from gpu_report.analyse.signals.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.stack_notes import kind_of
+from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
+from gpu_report.analyse.signals.code.stack_notes import kind_of
+from gpu_report.analyse.signals.host.filesystems import mount_of
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.trainings import Training

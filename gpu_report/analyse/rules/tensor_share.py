@@ -5,9 +5,9 @@ from dataclasses import replace
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.code.stack_habits import OwnFunction
+from gpu_report.analyse.signals.code.stack_notes import FORWARD
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.stack_habits import OwnFunction
-from gpu_report.analyse.signals.stack_notes import FORWARD
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE
 from gpu_report.analyse.tensor_share import nearly_empty, straggler_gpu, tensor_share, without_tensor_cores
 from gpu_report.analyse.timeline.trainings import Training

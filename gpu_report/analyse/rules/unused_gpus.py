@@ -7,7 +7,7 @@ import numpy as np
 
 from gpu_report.analyse.causes.confidence import STRONG, WEAK
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.other_processes import other_processes_on
+from gpu_report.analyse.signals.host.other_processes import other_processes_on
 from gpu_report.analyse.timeline.device_argument import known_order
 from gpu_report.analyse.timeline.steady_state import is_settled
 from gpu_report.analyse.timeline.thresholds import UNUSED_PCT

@@ -12,11 +12,11 @@ from gpu_report.analyse.causes.main_process import OF_A_CALL, in_call, launches_
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.call_growth import CallGrowth
-from gpu_report.analyse.signals.garbage import Garbage
+from gpu_report.analyse.signals.code.call_growth import CallGrowth
+from gpu_report.analyse.signals.code.garbage import Garbage
+from gpu_report.analyse.signals.code.stack_habits import IdleLocation
+from gpu_report.analyse.signals.code.stack_notes import kind_of
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.stack_habits import IdleLocation
-from gpu_report.analyse.signals.stack_notes import kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gpu_report.analyse.signals import thresholds as th
-from gpu_report.analyse.signals.busy_thread import BusyThread
-from gpu_report.analyse.signals.garbage import Garbage
-from gpu_report.analyse.signals.loader_work import LoaderWork, WorkerCode
-from gpu_report.analyse.signals.other_processes import OtherProcess
-from gpu_report.analyse.signals.other_programs import Program
-from gpu_report.analyse.signals.process_waits import FileWait, LockKept
+from gpu_report.analyse.signals.code.busy_thread import BusyThread
+from gpu_report.analyse.signals.code.garbage import Garbage
+from gpu_report.analyse.signals.code.loader_work import LoaderWork, WorkerCode
+from gpu_report.analyse.signals.code.stack_habits import IdleLocation, OwnLayer
+from gpu_report.analyse.signals.host.other_processes import OtherProcess
+from gpu_report.analyse.signals.host.other_programs import Program
+from gpu_report.analyse.signals.host.process_waits import FileWait, LockKept
 from gpu_report.analyse.signals.signal_table import SignalTable
-from gpu_report.analyse.signals.stack_habits import IdleLocation, OwnLayer
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import NearbyKernelEvent, OtherProgram, SettingLocation
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpu_report.analyse.signals import thresholds as th
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signals_index import SignalsIndex
-from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, as_array, intersect, length_s
 

@@ -10,18 +10,18 @@ import numpy as np
 
 from gpu_report import schema
 from gpu_report.analyse.signals import thresholds as th
-from gpu_report.analyse.signals.busy_thread import BusyThread, ThreadHabits
-from gpu_report.analyse.signals.call_growth import CallGrowth, call_growth
-from gpu_report.analyse.signals.garbage import Garbage, garbage_of_all, most_garbage
-from gpu_report.analyse.signals.idle_stacks import IdleStacks, idle_stacks
+from gpu_report.analyse.signals.code.busy_thread import BusyThread, ThreadHabits
+from gpu_report.analyse.signals.code.call_growth import CallGrowth, call_growth
+from gpu_report.analyse.signals.code.garbage import Garbage, garbage_of_all, most_garbage
+from gpu_report.analyse.signals.code.idle_stacks import IdleStacks, idle_stacks
+from gpu_report.analyse.signals.code.loader_work import LoaderWork, loader_work, worker_code, workers_at_work
+from gpu_report.analyse.signals.code.stack_habits import OwnFunction, OwnLayer, StackHabits, idle_location_of
+from gpu_report.analyse.signals.host.kernel_events import kernel_events_near
+from gpu_report.analyse.signals.host.other_processes import OtherProcess
+from gpu_report.analyse.signals.host.other_programs import Program, typical_programs
+from gpu_report.analyse.signals.host.process_waits import longest_file_wait, longest_lock
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
-from gpu_report.analyse.signals.kernel_events import kernel_events_near
-from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work, worker_code, workers_at_work
-from gpu_report.analyse.signals.other_processes import OtherProcess
-from gpu_report.analyse.signals.other_programs import Program, typical_programs
-from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable, signal_table
-from gpu_report.analyse.signals.stack_habits import OwnFunction, OwnLayer, StackHabits, idle_location_of
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.throughput import Throughput, throughput_by_gpu

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpu_report.analyse.signals.other_processes import OtherProcess
+from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.signals_index import SignalsIndex
 from gpu_report.analyse.timeline.steady_state import steady_phases, steady_spans, undisturbed_epochs
 from gpu_report.analyse.timeline.throughput import Throughput

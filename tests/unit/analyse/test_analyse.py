@@ -10,7 +10,7 @@ from support.runs import make_run, readings
 from support.samples import analysis_of, run_of
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.signals.kernel_events import kernel_events_near
+from gpu_report.analyse.signals.host.kernel_events import kernel_events_near
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
 from gpu_report.model import KernelEvent, KernelLog, Options, RecordedEvent
 

@@ -9,7 +9,7 @@ from gpu_report.analyse.results.verdict.costs import cost_on_the_clock_s
 from gpu_report.analyse.results.verdict.drops import merged_drops
 from gpu_report.analyse.results.verdict.lead import LOOK, Lead
 from gpu_report.analyse.results.verdict.places import worst_place
-from gpu_report.analyse.signals.stack_notes import WORKERS
+from gpu_report.analyse.signals.code.stack_notes import WORKERS
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, PHASE_EDGE_S, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, CauseRow, rule_words

@@ -19,7 +19,7 @@ from gpu_report.analyse.results.verdict.lead import (
     sentence_of,
 )
 from gpu_report.analyse.results.verdict.places import function_of, worst_place
-from gpu_report.analyse.signals.stack_notes import THREAD, WORKERS
+from gpu_report.analyse.signals.code.stack_notes import THREAD, WORKERS
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
 from gpu_report.catalogue import (
     CAUSES,

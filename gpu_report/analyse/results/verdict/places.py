@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpu_report.analyse.signals.stack_notes import kind_of
+from gpu_report.analyse.signals.code.stack_notes import kind_of
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.model import CodeLocation, Finding, Frame
 

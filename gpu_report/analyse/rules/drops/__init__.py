@@ -8,8 +8,8 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import DropPart, drop_parts
 from gpu_report.analyse.rules.drops.cause_at_epoch_end import EpochEndCause, epoch_end_cause
 from gpu_report.analyse.rules.drops.regular import ends_a_training, regular_drops
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
-from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.model import Advice, Cause, Evidence, Finding
 from gpu_report.wording import fall_words, length
 

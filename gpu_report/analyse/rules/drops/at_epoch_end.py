@@ -7,8 +7,8 @@ import numpy as np
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
-from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.thresholds import FIRST_EPOCH_END_EXTRA_S
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries

@@ -7,8 +7,8 @@ from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import AT_THE_END, CLOSING
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
-from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.thresholds import EPOCH_END_S
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s, minus, union

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.utilisation_drops import Drop
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.timeseries.gpu_series import in_blocks
 from gpu_report.analyse.timeseries.intervals import intersect, length_s
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpu_report.analyse.context import USED_PCT, Context
-from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.thresholds import FINAL_EVALUATION_S
 from gpu_report.analyse.timeline.trainings import later_starts
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats

@@ -15,8 +15,8 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import reaches_into_training
 from gpu_report.analyse.rules.drops.first_validation import ONCE_WORDS, takes_longer_once
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.signals.thresholds import THROTTLED_JOIN_S
-from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.siblings import SiblingLength, SiblingLengths
 from gpu_report.analyse.timeline.thresholds import FIRST_VALIDATION_EXTRA_S, LOW_PCT

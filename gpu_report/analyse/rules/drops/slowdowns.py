@@ -12,10 +12,10 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops import fall_evidence
 from gpu_report.analyse.rules.drops.at_epoch_end import SEVERAL, drop_parts
 from gpu_report.analyse.rules.drops.lasting_falls import made_epochs_longer, to_their_ends
-from gpu_report.analyse.signals.chance_drops import drops_by_chance
+from gpu_report.analyse.signals.gpu.chance_drops import drops_by_chance
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import CHANCE_READINGS, LOW_READINGS
-from gpu_report.analyse.signals.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.trainings import later_starts
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, intersect, length_s, minus, union

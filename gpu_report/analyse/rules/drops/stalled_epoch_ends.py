@@ -14,9 +14,9 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import AT_THE_END
-from gpu_report.analyse.signals.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.process_waits import is_named
-from gpu_report.analyse.signals.stack_habits import IdleLocation
+from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
+from gpu_report.analyse.signals.code.stack_habits import IdleLocation
+from gpu_report.analyse.signals.host.process_waits import is_named
 from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Floats

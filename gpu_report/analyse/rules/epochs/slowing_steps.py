@@ -19,7 +19,7 @@ from gpu_report.analyse.rules.epochs.growth import (
     thirds,
 )
 from gpu_report.analyse.rules.epochs.slow_epochs import where_to_look
-from gpu_report.analyse.signals.stack_habits import OwnFunction
+from gpu_report.analyse.signals.code.stack_habits import OwnFunction
 from gpu_report.analyse.timeline.throughput import Throughput
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Indices, Span

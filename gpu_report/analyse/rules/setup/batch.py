@@ -6,8 +6,8 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue
-from gpu_report.analyse.signals.memory_growth import find_growth
-from gpu_report.analyse.signals.other_processes import OtherProcess
+from gpu_report.analyse.signals.gpu.memory_growth import find_growth
+from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values

@@ -9,7 +9,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue
-from gpu_report.analyse.signals.pcie_link import LinkUsed, link_used
+from gpu_report.analyse.signals.gpu.pcie_link import LinkUsed, link_used
 from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span, intersect

@@ -13,8 +13,8 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue, host_mean
 from gpu_report.analyse.rules.setup.storage import copy_to, faster_place
-from gpu_report.analyse.signals.filesystems import mount_of
-from gpu_report.analyse.signals.loader_work import LoaderWork, loader_work, waited_for_workers_s, worker_code
+from gpu_report.analyse.signals.code.loader_work import LoaderWork, loader_work, waited_for_workers_s, worker_code
+from gpu_report.analyse.signals.host.filesystems import mount_of
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean

@@ -6,7 +6,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SHM, SetupIssue, host_mean
-from gpu_report.analyse.signals.filesystems import is_network, mount_of
+from gpu_report.analyse.signals.host.filesystems import is_network, mount_of
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Cause, Mount

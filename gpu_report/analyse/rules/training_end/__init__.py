@@ -28,7 +28,7 @@ from gpu_report.analyse.rules.training_end.oom_owner import (
     risen_mib,
 )
 from gpu_report.analyse.rules.training_end.place_raised import with_place_raised
-from gpu_report.analyse.signals.gpu_losses import losses
+from gpu_report.analyse.signals.gpu.gpu_losses import losses
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.analyse.timeline.ranks import RankGroup, end_of
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S

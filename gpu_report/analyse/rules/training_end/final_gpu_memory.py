@@ -5,8 +5,8 @@ import numpy as np
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.gpu_memory import GpuMemory
-from gpu_report.analyse.signals.other_processes import OtherProcess
+from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
+from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.thresholds import STEP_MIB
 from gpu_report.model import Evidence
 from gpu_report.wording import MIB_PER_GIB, gib

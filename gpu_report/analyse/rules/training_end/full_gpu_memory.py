@@ -10,7 +10,7 @@ from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.training_end.exception_words import gpu_memory_advice
 from gpu_report.analyse.rules.training_end.final_gpu_memory import share_just_before
-from gpu_report.analyse.signals.gpu_memory import GpuMemory
+from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
 from gpu_report.analyse.timeline.activity import OWN
 from gpu_report.analyse.timeline.phases import finished
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries

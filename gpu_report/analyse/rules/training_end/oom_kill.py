@@ -8,7 +8,7 @@ from gpu_report.analyse.causes.thresholds import MEMORY_PRESSURE_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.kernel_events import kernel_events_near
+from gpu_report.analyse.signals.host.kernel_events import kernel_events_near
 from gpu_report.analyse.signals.thresholds import KERNEL_AFTER_S, OOM_BEFORE_S
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Evidence, KernelEvent, NearbyKernelEvent, OomReport

@@ -8,7 +8,7 @@ from support.samples import run_of
 from support.stacks import LOOP, RESTS, TRAINER, process, series
 
 from gpu_report.analyse.advice.next_limit import next_limit
-from gpu_report.analyse.signals.idle_stacks import idle_stacks
+from gpu_report.analyse.signals.code.idle_stacks import idle_stacks
 from gpu_report.model import Frame
 
 YOLO = "/venv/lib/python3.11/site-packages/ultralytics/"

@@ -9,13 +9,13 @@ from gpu_report.analyse.causes import CAUSES, explain, host, main_process
 from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG
 from gpu_report.analyse.causes.data_loading import loader_idle_at_times
 from gpu_report.analyse.causes.slow_modes import SLOW_MODES
-from gpu_report.analyse.signals.busy_thread import BusyThread
+from gpu_report.analyse.signals.code.busy_thread import BusyThread
+from gpu_report.analyse.signals.code.loader_work import LoaderWork, WorkerCode
+from gpu_report.analyse.signals.code.stack_habits import IdleLocation, OwnLayer
+from gpu_report.analyse.signals.host.other_processes import OtherProcess
+from gpu_report.analyse.signals.host.process_waits import LockKept
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
-from gpu_report.analyse.signals.loader_work import LoaderWork, WorkerCode
-from gpu_report.analyse.signals.other_processes import OtherProcess
-from gpu_report.analyse.signals.process_waits import LockKept
 from gpu_report.analyse.signals.signal_table import SignalTable
-from gpu_report.analyse.signals.stack_habits import IdleLocation, OwnLayer
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.inside.on_path.gpu_report_inside import facts
 from gpu_report.model import Cause, Frame, KernelEvent, NearbyKernelEvent, SettingLocation

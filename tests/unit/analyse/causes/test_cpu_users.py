@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gpu_report.analyse.causes import explain, host
+from gpu_report.analyse.signals.code.stack_habits import IdleLocation
+from gpu_report.analyse.signals.host.other_programs import programs_in, typical_programs
 from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
-from gpu_report.analyse.signals.other_programs import programs_in, typical_programs
-from gpu_report.analyse.signals.stack_habits import IdleLocation
 from gpu_report.model import Frame, OtherProgram
 
 START, END = 30.0, 45.0

@@ -6,10 +6,10 @@ import pytest
 
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.file_waits import wait_words
+from gpu_report.analyse.signals.code.stack_habits import IdleLocation
+from gpu_report.analyse.signals.host.process_waits import longest_file_wait, longest_lock
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.process_waits import longest_file_wait, longest_lock
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS
-from gpu_report.analyse.signals.stack_habits import IdleLocation
 from gpu_report.model import LockHeld, ProcessWait
 
 NFS = ProcessWait(2.0, 10.0, 7, "main", "D", "rpc_wait_bit_killable", "read", "/mnt/nfs/a.npy", "nfs4")

@@ -7,11 +7,11 @@ import pytest
 from support.stacks import LOG, TRAINER
 
 from gpu_report.analyse.causes import explain
-from gpu_report.analyse.signals.garbage import Garbage
+from gpu_report.analyse.signals.code.garbage import Garbage
+from gpu_report.analyse.signals.code.stack_habits import IdleLocation
+from gpu_report.analyse.signals.host.process_waits import LockKept, longest_file_wait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.process_waits import LockKept, longest_file_wait
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
-from gpu_report.analyse.signals.stack_habits import IdleLocation
 from gpu_report.catalogue import GARBAGE_KEY
 from gpu_report.model import ProcessWait, SettingLocation
 

@@ -10,7 +10,7 @@ from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.causes import Explanation
 from gpu_report.analyse.causes.late_first_batches import ADVICE, with_late_first_batch, with_late_first_batches
 from gpu_report.analyse.causes.start_work import SPAWNS
-from gpu_report.analyse.signals.utilisation_drops import Drop
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Cause, Frame, InsideEpoch, InsideRun, Options

@@ -8,7 +8,7 @@ from support.stacks import process
 
 from gpu_report.analyse.inference.gap_kinds import kind_between_calls
 from gpu_report.analyse.inference.gaps import gap_parts
-from gpu_report.analyse.signals.idle_stacks import main_idle_stacks
+from gpu_report.analyse.signals.code.idle_stacks import main_idle_stacks
 from gpu_report.model import BusyThreads, Frame, ThreadStacks
 
 SITE, LIB = "/venv/lib/python3.11/site-packages/", "/usr/lib/python3.11/"

@@ -6,7 +6,7 @@ from support.stacks import process
 
 from gpu_report.analyse.inference.gap_kinds import kind_between_calls
 from gpu_report.analyse.inference.gaps import gap_parts, lines_within
-from gpu_report.analyse.signals.idle_stacks import main_idle_stacks
+from gpu_report.analyse.signals.code.idle_stacks import main_idle_stacks
 from gpu_report.model import Frame
 
 SITE = "/venv/lib/python3.11/site-packages/"

@@ -9,7 +9,7 @@ from support.samples import run_of
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.results import code_time as module
-from gpu_report.analyse.signals.idle_stacks import IdleStacks
+from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
 from gpu_report.model import Frame, ProcessStacks
 from gpu_report.wording import line_words

@@ -9,8 +9,8 @@ from support.runs import PROCESSES, make_run
 from support.samples import SAMPLES
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.signals.gpu_memory import GpuMemory
-from gpu_report.analyse.signals.memory_growth import find_growth
+from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
+from gpu_report.analyse.signals.gpu.memory_growth import find_growth
 from gpu_report.analyse.signals.thresholds import GROWTH_SHARE
 from gpu_report.analyse.timeline.training_epochs import TrainingEpoch, TrainingEpochs
 from gpu_report.analyse.timeseries.growth_fit import fit_growth, theil_sen

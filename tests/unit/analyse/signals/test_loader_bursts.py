@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.loader_bursts import drops_between_bursts
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
-from gpu_report.analyse.signals.utilisation_drops import Drop
 from gpu_report.analyse.timeline.training_epochs import TrainingEpoch, TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
 

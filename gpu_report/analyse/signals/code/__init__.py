@@ -1,0 +1,1 @@
+"""What stands out in the notes on stacks and calls: where processes were, what held them up, what grew."""

@@ -406,6 +406,14 @@ _CAUSES = (
         "Reseat {gpu} and its riser: its slow PCIe link {probably}cost {took}",
         coloured=False,
     ),
+    CauseRow(
+        "host-copies",
+        "Copies to CPU memory",
+        "keep tensors on the GPU: each step copies them to CPU memory.",
+        always="Keep tensors on the GPU: each step copies them to CPU memory",
+        coloured=False,
+        has_line=True,
+    ),
     CauseRow("gpu-fault", "GPU fault", once="Check {gpu}: a fault of it {probably}cost {took}"),
     CauseRow(
         WAITING_FOR_PEER,

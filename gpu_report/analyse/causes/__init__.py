@@ -33,7 +33,7 @@ from gpu_report.analyse.causes.file_waits import (
     workers_wait_for_file,
 )
 from gpu_report.analyse.causes.garbage import garbage_beside, garbage_collected
-from gpu_report.analyse.causes.gpu import gpu_fault, link_fell, other_process, power_cap, thermal
+from gpu_report.analyse.causes.gpu import copies_to_cpu, gpu_fault, link_fell, other_process, power_cap, thermal
 from gpu_report.analyse.causes.host import (
     cores_full,
     cores_shared,
@@ -99,6 +99,7 @@ CAUSES: tuple[Scorer, ...] = (
     trainer_blocked,
     lock_kept_busy,
     slowed_by_mode,
+    copies_to_cpu,
     main_process_bound,
     launch_bound,
     partly_in_call,

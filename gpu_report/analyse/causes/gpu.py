@@ -1,16 +1,21 @@
 """Causes in the GPU itself: a fault, another process on it, a clock held down."""
 
+from collections.abc import Callable
+
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate
-from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, PRESENT
+from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, PRESENT, STRONG
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.gpu.clock_throttling import HW_THERMAL, POWER_BRAKE, SW_POWER_CAP, SW_THERMAL
 from gpu_report.analyse.signals.gpu.pcie_link import FAR_BELOW, FAST_STATE, WORKED_PCT, Link
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import THROTTLED_SHARE
-from gpu_report.model import Advice
+from gpu_report.model import Advice, Frame
+from gpu_report.wording import place_words
 
 GIGA = 1e9
+MIB = 1024**2
+KEEP_ON_GPU = "Keep tensors on the GPU: each step copies them to CPU memory"
 
 
 def gpu_fault(signals: IntervalSignals) -> Candidate | None:
@@ -50,10 +55,7 @@ def link_fell(signals: IntervalSignals) -> Candidate | None:
     """
     util, state = signals.gpu_within("gpu_util_pct"), signals.gpu_within("performance_state")
     clock, full = signals.gpu_within("sm_clock_mhz"), signals.gpu_typical("sm_clock_mhz")
-    now, typical = (
-        _link(read("pcie_link_generation"), read("pcie_link_width"))
-        for read in (signals.gpu_within, signals.gpu_typical)
-    )
+    now, typical = (_link_of(read) for read in (signals.gpu_within, signals.gpu_typical))
     if util is None or util < WORKED_PCT or (state or 0.0) > FAST_STATE or now is None or typical is None:
         return None
     fell = now.bytes_per_s <= FAR_BELOW * typical.bytes_per_s
@@ -67,13 +69,42 @@ def link_fell(signals: IntervalSignals) -> Candidate | None:
     return Candidate("pcie-link", LIKELY, ran, numbers, (reseat(signals.gpu),))
 
 
+def copies_to_cpu(signals: IntervalSignals) -> Candidate | None:
+    """Find that each step sends tensors to CPU memory: all through a training on one GPU its PCIe link was busy so.
+
+    Ranks without NVLink exchange gradients over the same link, and another process on the GPU has copies of its own.
+    """
+    sent, link = signals.gpu_within("pcie_tx_mib_s"), _link_of(signals.gpu_within)
+    if not signals.is_lasting or signals.ranks > 1 or sent is None or link is None or other_process(signals):
+        return None
+    if not sent * MIB >= th.COPIES_LINK_SHARE * link.bytes_per_s:  # of a generation that nobody knows nothing is said
+        return None
+    numbers = evidence(
+        ("sent from the GPU to CPU memory", sent * MIB / GIGA, "GB/s"),
+        ("sent to the GPU", (signals.gpu_within("pcie_rx_mib_s") or float("nan")) * MIB / GIGA, "GB/s"),
+        ("bandwidth of this PCIe link, about", link.bytes_per_s / GIGA, "GB/s"),
+    )
+    text = f"each step copied tensors to CPU memory, {sent * MIB / GIGA:.1f} GB/s"
+    return Candidate("host-copies", STRONG, text, numbers, (_keep_on_gpu(signals.copying_line),))
+
+
+def _keep_on_gpu(line: Frame | None) -> Advice:
+    """Return to leave tensors on the GPU; `line` is where they are copied, if that is known."""
+    why = "A training sends back a few numbers a step. `save_on_cpu`, offloading and `.cpu()` send whole tensors"
+    if line is None:
+        return Advice(f"{KEEP_ON_GPU}. {why}", short=KEEP_ON_GPU)
+    short = f"Look at {place_words(line)}: tensors are copied to CPU memory there, in each step"
+    return Advice(f"{short}. {why}", short=short)
+
+
 def reseat(gpu: int, why: str = "") -> Advice:
     """Return what to do about a link that fell; `why` is the end of the sentence."""
     short = f"Reseat GPU {gpu} and its riser"
     return Advice(f"{short} or cable{why}", short=short)
 
 
-def _link(generation: float | None, lanes: float | None) -> Link | None:
+def _link_of(read: Callable[[str], float | None]) -> Link | None:
+    generation, lanes = read("pcie_link_generation"), read("pcie_link_width")
     return None if generation is None or lanes is None else Link(round(generation), round(lanes))
 
 

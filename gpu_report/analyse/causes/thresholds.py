@@ -80,6 +80,9 @@ DATA_CAME_SHARE = 0.05  # of training waited for data: so little, and the loader
 LAUNCH_SM_SHARE = 0.5
 # Back to back, even kernels of microseconds keep a GPU busy for this share of the time: 27 % with batches of 4 (H200).
 LAUNCH_UTIL_PCT = 15.0
+# Of the PCIe link's bandwidth, from the GPU to CPU memory: 250 trainings on one GPU sent back up to 0.4 %, one that
+# keeps activations in CPU memory (`save_on_cpu`) 25 % (H100, H200).
+COPIES_LINK_SHARE = 0.05
 CAUSE_CLOCK_SHARE = 0.8  # of the typical clock: less of a fall explains no utilisation that fell to half
 LOCK_SHOWN_SHARE = 0.02  # of an interval with the lock kept: less is what any training with NumPy has, and says nothing
 

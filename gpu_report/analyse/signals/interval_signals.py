@@ -16,7 +16,7 @@ from gpu_report.analyse.signals.host.other_programs import Program
 from gpu_report.analyse.signals.host.process_waits import FileWait, LockKept
 from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.model import NearbyKernelEvent, OtherProgram, SettingLocation
+from gpu_report.model import Frame, NearbyKernelEvent, OtherProgram, SettingLocation
 
 NOT_LOADING = "not_loading"  # column: share of each row (0 to 1) in which the main process did not wait for its loader
 WAITING = ((NOT_LOADING, th.NOT_LOADING_SHARE), ("main_cpu_pct", th.WAITING_MAIN_PCT))
@@ -44,6 +44,7 @@ class IntervalSignals:
     many of this GPU's were at work then, on average, computing or waiting; None where that was not noted.
     `own_layer` is the layer of the user's in which the main process was longest in all of its training, `synced_norms`
     the share (0 to 1) of its forward passes in which norms exchanged with other ranks.
+    `copying_line` is the line of the user's for which tensors were copied between GPU and CPU memory for longest in it.
     `is_lasting` says that it is all of a training's steady state, with nothing else to compare it with, and
     `waits` that its host rows are only those of an interval in which the trainer waited.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
@@ -84,6 +85,7 @@ class IntervalSignals:
     worker_code: WorkerCode | None = None
     workers_at_work: float | None = None
     own_layer: OwnLayer | None = None
+    copying_line: Frame | None = None
     synced_norms: float = 0.0
     busy_thread: BusyThread | None = None
     other_programs: Sequence[OtherProgram] = ()

@@ -122,6 +122,7 @@ class SignalsIndex:
                 workers_at_work=at_work,
                 workers_garbage=garbage_of_all([each.process for each in feeding if each.process.is_worker], steady),
                 own_layer=layer,
+                copying_line=self.copying_line(gpu, steady),
                 synced_norms=synced,
                 is_lasting=True,
             )
@@ -249,6 +250,11 @@ class SignalsIndex:
         """Return the user's own layer that a GPU's main process was in for longest, None without one."""
         layers = (each.longest_layer(spans) for each in self._habits_of(gpu))
         return next((layer for layer in layers if layer is not None), None)
+
+    def copying_line(self, gpu: int, spans: Sequence[Span]) -> Frame | None:
+        """Return the user's line for which a GPU's main process copied tensors for longest, None without."""
+        lines = (each.copying_line(spans) for each in self._habits_of(gpu))
+        return next((line for line in lines if line is not None), None)
 
     def longest_line(self, gpu: int, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the line that a GPU's main process was in for longest in some stretches, and its share of them."""

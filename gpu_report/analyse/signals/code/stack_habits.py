@@ -11,6 +11,7 @@ import numpy as np
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.code.stack_notes import (
+    copies_for,
     in_forward_pass,
     in_synced_norm,
     kind_of,
@@ -193,6 +194,17 @@ class StackHabits:
         most = max(by, key=lambda each: by[each])
         mine_s = sum(spent for line, spent in by.items() if _function(line) == _function(most))
         return OwnLayer(most, min(mine_s / forward_s, 1.0) if forward_s else 0.0)
+
+    def copying_line(self, spans: Sequence[Span]) -> Frame | None:
+        """Return the user's line for which tensors were copied for longest in some stretches; None without one."""
+        rows, share = self.stacks.within(spans)
+        numbers, seconds = self.stacks.number[rows], self.stacks.seconds(rows) * share
+        by: dict[Frame, float] = {}
+        for number in np.unique(numbers).tolist():
+            line = copies_for(self.stacks.process.stacks.get(number, ()))
+            if line is not None:
+                by[line] = by.get(line, 0.0) + float(seconds[numbers == number].sum())
+        return max(by, key=lambda each: by[each], default=None)
 
     def synced_share(self, spans: Sequence[Span]) -> float:
         """Return the share (0 to 1) of the model's forward passes in which norms exchange with other ranks."""

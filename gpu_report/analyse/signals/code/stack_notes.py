@@ -199,6 +199,21 @@ def own_layer(stack: Stack) -> Frame | None:
     return found and found._replace(called="")
 
 
+# torch's calls that copy a tensor between GPU and CPU memory, and its functions that do so for the backward pass
+COPY_CALLS = frozenset({"copy_", "to", "cpu"})
+SAVED_ON_CPU = frozenset({"pack_to_cpu", "unpack_from_cpu"})
+
+
+@lru_cache(maxsize=8192)
+def copies_for(stack: Stack) -> Frame | None:
+    """Return the user's innermost line, within YOLO, for which torch copies a tensor in a stack; else None."""
+    if not stack or not (stack[0].called in COPY_CALLS or stack[0].function in SAVED_ON_CPU):
+        return None
+    outer = max((at for at, frame in enumerate(stack) if in_yolo(frame)), default=0)
+    found = next((frame for frame in stack[:outer] if kind_of(frame) == "own"), None)
+    return found and found._replace(called="")
+
+
 MODEL = re.compile(r"[\\/]ultralytics[\\/]nn[\\/]tasks\.py$")
 
 

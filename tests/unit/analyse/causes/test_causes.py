@@ -873,6 +873,42 @@ def test_it_explains_no_fall_in_which_it_was_not_there():
     assert explain(interval, fell=True, lasting=lasting).cause.name == "unexplained"
 
 
+SENDS = {"pcie_tx_mib_s": 12_000, "pcie_rx_mib_s": 11_000, "pcie_link_generation": 5, "pcie_link_width": 16}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "fields", "is_found"),
+    [
+        ({}, {}, True),
+        ({"pcie_tx_mib_s": 200}, {}, False),  # what a training sends back
+        ({"pcie_tx_mib_s": 600, "pcie_link_generation": 3, "pcie_link_width": 8}, {}, True),  # much of a slow link
+        ({"pcie_tx_mib_s": float("nan")}, {}, False),
+        ({"pcie_link_width": float("nan")}, {}, False),
+        ({"pcie_link_generation": 9}, {}, False),  # of which nobody knows the bandwidth
+        ({}, {"ranks": 2}, False),  # without NVLink they exchange gradients over it
+        ({}, {"other_processes": [OtherProcess(0, 7, "other", (0.0, 60.0), 5000.0, None)]}, False),
+        ({}, {"is_lasting": False}, False),
+    ],
+)
+def test_tensors_that_each_step_sends_to_cpu_memory_are_a_cause(gpu, fields, is_found):
+    fields = {"is_lasting": True, **fields}
+    given = signals({}, gpu={})
+    columns = {"gpu_util_pct": 55, "sm_active_pct": 8, **SENDS, **gpu}
+    found = explain(dataclasses.replace(given, own=signal_table(columns, {}), **fields))
+    assert (found.cause.name == "host-copies") == is_found
+    if is_found:
+        assert found.advice[0].short == "Keep tensors on the GPU: each step copies them to CPU memory"
+
+
+def test_the_line_for_which_tensors_are_sent_to_cpu_memory_is_named():
+    line = Frame("/home/u/small_cards.py", 12, "loss")
+    own = signal_table({"gpu_util_pct": 55, **SENDS}, {})
+    given = dataclasses.replace(signals({}, gpu={}), own=own, is_lasting=True, copying_line=line)
+    assert explain(given).advice[0].short == (
+        "Look at `loss` (small_cards.py:12): tensors are copied to CPU memory there, in each step"
+    )
+
+
 @pytest.mark.parametrize(
     ("within", "is_found"),
     [

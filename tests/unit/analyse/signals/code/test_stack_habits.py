@@ -228,3 +228,16 @@ def test_looks_at_the_cpu_in_a_place_say_more_than_readings_of_the_host(ran, cpu
     host = readings(np.arange(1.0, 31), [40] * 30)
     found = StackHabits(stacks, [Phase("train", None, 0, 1000, "callbacks")], host).within([(0, 30)])
     assert found.cpu_pct == pytest.approx(cpu_pct)
+
+
+PACKS = Frame("/venv/lib/python3.12/site-packages/torch/autograd/graph.py", 400, "pack_to_cpu", "copy_")
+LOSS = Frame("/home/u/small_cards.py", 12, "loss")
+SCRIPT = Frame("/home/u/train.py", 9, "<module>")
+
+
+def test_the_line_for_which_tensors_are_copied_is_the_users_within_yolo():
+    stays = [(0, 2, (PACKS, CONV, LOSS, PASS, SCRIPT)), (2, 10, (CONV, LOSS, PASS, SCRIPT))]
+    assert habits(*stays, util=[50] * 10).copying_line([(0, 10)]) == LOSS
+    assert habits(stays[1], util=[50] * 10).copying_line([(2, 10)]) is None  # there it computes
+    batches = Frame(PASS.file, 77, "preprocess_batch", "to")
+    assert habits((0, 10, (batches, PASS, SCRIPT)), util=[50] * 10).copying_line([(0, 10)]) is None  # YOLO's own copy

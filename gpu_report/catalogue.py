@@ -281,8 +281,8 @@ _CAUSES = (
     CauseRow(
         "input-cpu",
         "Waiting for data (CPU)",
-        "keep other programs off these CPU cores while it trains, or give the training more of them.",
-        "Keep other programs off the CPU: the GPU {probably}waited {took} for data",
+        "make loading cheaper (`cache`, smaller images, a faster format), or give it more workers and cores.",
+        "Speed up the data loader: the GPU {probably}waited {took} for data",
         "Speed up the data loader (more workers, more CPU cores): it is the limit",
         is_input=True,
     ),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpu_report.analyse.advice.fixes import Fix, find_fix
+from gpu_report.analyse.advice.fixes import Fix, cache_images, find_fix
 from gpu_report.analyse.advice.larger_batches import Batches
 from gpu_report.analyse.advice.next_limit import next_limit
 from gpu_report.analyse.advice.run_settings import run_settings_of
@@ -17,7 +17,8 @@ from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.catalogue import LAUNCH_BOUND, RULES
 from gpu_report.model import Advice, EpochSummary, Finding, Setting, SpeedupLimit
 
-OF_MOMENTS = frozenset({"drop", "sustained-low", "slowdown"})  # rules, of what does not go on all the time
+# rules, of what does not go on all the time
+OF_MOMENTS = frozenset({"drop", "sustained-low", "slowdown", "held-epoch-end"})
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,17 @@ def advise(
 def _with_smaller_images(context: Context, training: Training, finding: Finding) -> Finding:
     """Return a finding of a moment at which the loader was at its limit; first of its advice is to resize large images.
 
-    That some images take longer than others is then explained: training uses few of the pixels that they have.
+    That some images take longer than others is then explained: training uses few of the pixels that they have. Of the
+    ends of epochs, as of each validation, it is else to cache the images.
     """
     momentary = finding.rule in OF_MOMENTS and finding.cause is not None and finding.cause.name == "input-cpu"
     if not momentary or finding.gpu is None or finding.gpu not in training.gpus:
         return finding
     signals = context.signals.of(finding.gpu, *finding.span)
-    found = resize_images(run_settings_of(context, training), "input-cpu", None, signals)
+    settings = run_settings_of(context, training)
+    found = resize_images(settings, "input-cpu", None, signals)
+    if found is None and finding.rule == "held-epoch-end":
+        found = cache_images(settings, signals)
     return finding if found is None or signals.loader is None else replace(finding, advice=(found, *finding.advice))
 
 

@@ -17,7 +17,7 @@ from gpu_report.analyse.causes.main_process import launches_too_much
 from gpu_report.analyse.causes.slow_modes import modes_that_slow
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.model import Setting, SpeedupLimit
+from gpu_report.model import Advice, Setting, SpeedupLimit
 from gpu_report.wording import MIB_PER_GIB, amount, counted
 
 IN_MEMORY = frozenset({"ram", "True", "true"})  # values of `cache`
@@ -95,6 +95,18 @@ def cache_in_memory(settings: RunSettings, limit: SpeedupLimit, signals: Interva
     if reading is not None:
         held = f"Reading and decoding images takes {100 * reading:.0f} % of the workers' time. {held}"
     return Fix("cache", str(settings.args.get("cache")), "ram", held, _without_reading_s(settings, limit, signals))
+
+
+def cache_images(settings: RunSettings, signals: IntervalSignals) -> Advice | None:
+    """Return to cache the images where workers mostly read and decode them: in memory if they fit, else on the disk."""
+    size, free, loader = settings.images_mib, settings.memory_free_mib, signals.loader
+    if loader is None or loader.reading < th.READING_SHARE or settings.cached or not settings.has("cache"):
+        return None
+    fit = size is not None and free is not None and size * settings.ranks * th.CACHE_NEEDS <= free
+    to = "ram" if fit else "disk"
+    short = f"Cache the images (`cache={to}`)"
+    why = f"reading and decoding takes {100 * loader.reading:.0f} % of the workers' time"
+    return Advice(f"{short}: {why}. A format that decodes faster helps, too", "cache", "False", to, short=short)
 
 
 def no_cache_in_memory(settings: RunSettings, _: SpeedupLimit, __: IntervalSignals) -> Fix | None:

@@ -15,6 +15,7 @@ from gpu_report.analyse.causes.candidate import (
     workers_have_spare_cpu,
 )
 from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPORTED, WEAK
+from gpu_report.analyse.causes.cpu_users import use_other_cores
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.host.kernel_events import cache_dropped
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -148,7 +149,9 @@ def _slow_images(signals: IntervalSignals) -> tuple[Advice, ...]:
 
     A loader at its limit kept up before: what it loaded then takes longer. None of a limit that lasts.
     """
-    if signals.is_lasting or (others_cpu(signals) or 0.0) >= th.OTHERS_CPU_PCT:
+    others = others_cpu(signals) or 0.0
+    theirs = others >= th.OTHERS_CPU_PCT and not use_other_cores(signals, others * (signals.cores or 0))
+    if signals.is_lasting or theirs:
         return ()
     again = ". With `rect=True` images come by shape, so the same ones come together in each epoch"
     short = "Find why some images took longer to load"

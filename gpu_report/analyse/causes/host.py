@@ -35,6 +35,11 @@ ONE_THREAD = Advice(
     short="Set `OMP_NUM_THREADS=1`: each worker runs several threads",
 )
 
+KEEP_OFF = Advice(
+    "Keep other programs off the CPU cores of the training: with `taskset`, with a cgroup, or at another time",
+    short="Keep other programs off the CPU",
+)
+
 
 DEDICATED = Advice(
     "Use a virtual machine with dedicated cores, or move to another host. `top` shows what is taken as `st`",
@@ -81,7 +86,8 @@ def cores_taken(signals: IntervalSignals) -> Candidate | None:
         text = f"{cpu_users_words(programs)} used {cores_words(programs, cores)}"
     # who never waits for data lacks the cores for his own main process
     lacks = programs and never_waits_for_data(signals)
-    return Candidate("cpu-limit" if lacks else "input-cpu", STRONG, text, numbers, cpu_users_advice(programs))
+    advice = cpu_users_advice(programs) or (() if lacks else (KEEP_OFF,))
+    return Candidate("cpu-limit" if lacks else "input-cpu", STRONG, text, numbers, advice)
 
 
 def cores_full(signals: IntervalSignals) -> Candidate | None:
@@ -93,7 +99,8 @@ def cores_full(signals: IntervalSignals) -> Candidate | None:
     if full is None or full < th.CORES_TAKEN_SHARE:
         return None
     numbers = evidence(("CPU, all cores", cpu, "%"), usually(usual, "%"))
-    return Candidate("input-cpu", PRESENT, f"{cpu:.0f} % of all CPU cores were busy, {usual:.0f} % usually", numbers)
+    text = f"{cpu:.0f} % of all CPU cores were busy, {usual:.0f} % usually"
+    return Candidate("input-cpu", PRESENT, text, numbers, (KEEP_OFF,))
 
 
 def cpu_lost_to_new_programs(signals: IntervalSignals) -> bool:

@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from gpu_report.analyse.causes import explain, host
+from gpu_report.analyse.causes import explain
+from gpu_report.analyse.causes.host import KEEP_OFF, host
 from gpu_report.analyse.signals.code.stack_habits import IdleLocation
 from gpu_report.analyse.signals.host.other_programs import programs_in, typical_programs
 from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
@@ -68,7 +69,7 @@ def test_two_that_took_them_together_are_both_named():
 )
 def test_where_nobody_is_known_to_have_taken_most_of_it_nobody_is_named(looks):
     explained = explain(signals(FULL, looks))
-    assert (explained.cause.name, explained.advice) == ("input-cpu", ())
+    assert (explained.cause.name, explained.advice) == ("input-cpu", (host.KEEP_OFF,))
     assert explained.cause.explanation.startswith("other processes used 61 % of all CPU cores")
 
 

@@ -66,7 +66,8 @@ def steady_leads(
             stood, then = do, ""
         text = stood or CAUSES[cause.name].always
         if text and (looks or do or cause.name != LAUNCH_BOUND or not no_larger_batch(context, finding, findings)):
-            sure = own.share if own else th.UNSURE  # what a line of one's own took, it can give back
+            # what a line of one's own took, it can give back; of nearly all, before what hides it, such as more workers
+            sure = th.UNSURE if own is None else 1.0 if own.share >= th.NEARLY_ALL_SHARE else own.share
             least_s = th.WORTH_LEADING_SHARE * seconds_trained(context)
             # a batch that no argument can be said for comes after a function that can be looked at
             is_vague = cause.name == LAUNCH_BOUND and own is None and bool(own_code)

@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from gpu_report.analyse.causes import explain
-from gpu_report.analyse.causes.host import KEEP_OFF, host
+from gpu_report.analyse.causes import explain, host
 from gpu_report.analyse.signals.code.stack_habits import IdleLocation
 from gpu_report.analyse.signals.host.other_programs import programs_in, typical_programs
 from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable

@@ -5,7 +5,7 @@ import gzip
 import hashlib
 import re
 from collections.abc import Sequence
-from functools import lru_cache, reduce
+from functools import reduce
 from pathlib import Path
 
 from gpu_report.errors import GpuReportError
@@ -74,29 +74,29 @@ def read_script(templates: Path, names: Sequence[str] = SCRIPTS) -> str:
     return "\n".join(reduce(lambda text, pattern: pattern.sub("", text), needless, each) for each in modules)
 
 
-def read_chart_library(templates: Path) -> str:
-    """Return the text of plotly.js: the part of it that draws lines where that is there, else all that plotly.py ships.
+def read_chart_library(templates: Path) -> bytes:
+    """Return plotly.js: the part of it that draws lines where that is there, else all that plotly.py ships.
 
     Both bring their licence in their first lines.
     """
     library = find_chart_library(templates)
     if library is None:
         raise GpuReportError(f"plotly.js is missing. To have it, {AGAIN}")
-    return library.read_text(encoding="utf-8")
+    return library.read_bytes()
 
 
-@lru_cache(maxsize=1)  # the chart library: the same for each report that a process makes
 def squeeze(text: str) -> str:
     """Return text gzipped, as text (base128.py); the same text gives the same result."""
     return to_text(gzip.compress(text.encode(), compresslevel=9, mtime=0))
 
 
-def content_security_policy(scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
+def content_security_policy(scripts: tuple[str | bytes, ...], styles: tuple[str, ...]) -> str:
     """Return a policy that allows these inline scripts and styles by hash, and nothing from any network."""
     allowed = {"script-src": " ".join(map(_source, scripts)), "style-src": " ".join(map(_source, styles))}
     rest = {"img-src": "data: blob:", "base-uri": "'none'", "form-action": "'none'"}
     return "; ".join(f"{name} {value}" for name, value in {"default-src": "'none'", **allowed, **rest}.items())
 
 
-def _source(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
+def _source(text: str | bytes) -> str:
+    data = text.encode() if isinstance(text, str) else text
+    return f"'sha256-{base64.b64encode(hashlib.sha256(data).digest()).decode('ascii')}'"

@@ -31,14 +31,20 @@ class _WhereOneMay(FileSystemBytecodeCache):
 def compiled_templates(made_by: Path) -> FileSystemBytecodeCache | None:
     """Return where the templates that a module uses are kept, compiled; None where Python keeps nothing compiled.
 
-    It is `__pycache__` beside the module, which whoever can write to it can as well make run anything. Each has the
-    hash of its source within, so that a changed one is compiled anew. Another
+    Each has the hash of its source within, so that a changed one is compiled anew. Another
     version of Jinja, of Python or of ours has files of its own.
     """
-    if sys.dont_write_bytecode:
-        return None
-    folder = Path(cache_from_source(str(made_by))).parent
-    if not folder.is_dir():
+    folder = folder_of_compiled(made_by)
+    if folder is None:
         return None
     versions = sha256(f"{__version__} {jinja2.__version__} {sys.version}".encode()).hexdigest()[:12]
     return _WhereOneMay(str(folder), f"jinja-{versions}-%s.cache")
+
+
+def folder_of_compiled(module: Path) -> Path | None:
+    """Return where Python keeps a module compiled; None where it keeps nothing.
+
+    It is `__pycache__` beside the module, which whoever can write to it can as well make run anything.
+    """
+    folder = Path(cache_from_source(str(module))).parent
+    return None if sys.dont_write_bytecode or not folder.is_dir() else folder

@@ -14,6 +14,8 @@ from markupsafe import Markup
 from gpu_report.render.formatting import clean
 from gpu_report.render.page import assets
 from gpu_report.render.page.compiled_templates import compiled_templates
+from gpu_report.render.page.gzipped_library import gzipped_library
+from gpu_report.render.samples.base128 import to_text
 from gpu_report.template_files import PAGE_TEMPLATE, find_templates
 from gpu_report.terminal import is_typed
 
@@ -44,7 +46,7 @@ def blank_page() -> BlankPage:
         policy=assets.content_security_policy((script, library), (style, assets.EMPTY_STYLE)),
         style=Markup(style),  # noqa: S704 (our own file)
         script=Markup(script),  # noqa: S704 (our own file)
-        library=Markup(assets.squeeze(library)),  # noqa: S704 (base128.py)
+        library=Markup(to_text(gzipped_library(library, Path(__file__)))),  # noqa: S704 (base128.py)
     )
 
 

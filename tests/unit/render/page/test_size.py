@@ -6,9 +6,8 @@ import numpy as np
 from support.samples import analysis_of
 
 from gpu_report.render import render_html
-from gpu_report.render.page import assets
 from gpu_report.render.page.script_data import chart_data
-from gpu_report.template_files import find_templates
+from gpu_report.render.page.skeleton import blank_page
 
 MOST_BYTES = 260_000  # of the report of m-ddp (76 s, two GPUs); it is 244 kB
 MOST_BYTES_A_SAMPLE = 12.5  # of all 24 quantities of a GPU; it is 11.2
@@ -16,8 +15,8 @@ SAMPLES = 20_000
 
 
 def test_the_report_of_a_short_run_is_small() -> None:
-    library = assets.squeeze(assets.read_chart_library(find_templates()))
-    assert len(render_html(analysis_of("m-ddp")).encode()) - len(library) < MOST_BYTES
+    blank = blank_page()
+    assert len(render_html(analysis_of("m-ddp"), blank=blank).encode()) - len(blank.library) < MOST_BYTES
 
 
 def test_a_sample_with_all_its_quantities_takes_a_few_bytes() -> None:

@@ -12,6 +12,7 @@ import pandas as pd
 from gpu_report.analyse.timeseries.columns import Columns
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import Spans, mask_in_any
+from gpu_report.median import median_of
 
 LARGEST_MASK = 2.0**53  # what a file can say exactly; more is no bitmask
 ROWS_BACK = 1024  # of a column, looked through at once
@@ -77,7 +78,7 @@ class SignalTable:
         if column is None:
             return None
         values = column[self.steady & np.isfinite(column)].astype(np.float64)
-        return float(np.median(values)) if len(values) else None
+        return median_of(values) if len(values) else None
 
     def with_steady(self, steady: Spans) -> SignalTable:
         """Return the same columns, not copied, with the spans of the steady state marked."""

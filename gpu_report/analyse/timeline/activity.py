@@ -20,6 +20,7 @@ from gpu_report.analyse.timeseries.intervals import (
     runs_of,
     union,
 )
+from gpu_report.median import median_of
 from gpu_report.model import EpochRow, InsideRun, Run
 
 # Who a process on a GPU belongs to (schema.PROCESS_OWNERS): the training, or certainly somebody else.
@@ -201,7 +202,7 @@ def _medians(series: GpuSeries, span: Span) -> tuple[float, float] | None:
     every = series.samples["power_w"].to_numpy(dtype=float)
     power = every[series.between_rows(*span)]
     power = power[np.isfinite(power)]
-    return (float(np.median(util)), float(np.median(power) - np.nanmin(every))) if len(util) and len(power) else None
+    return (median_of(util), median_of(power) - float(np.nanmin(every))) if len(util) and len(power) else None
 
 
 def _first_power(series: GpuSeries, after_s: float, row_s: float) -> float | None:

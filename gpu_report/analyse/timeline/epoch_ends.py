@@ -14,6 +14,7 @@ from gpu_report.analyse.timeline.siblings import SiblingLength, SiblingLengths
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, mask_in_any, union
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
+from gpu_report.median import median_of
 from gpu_report.model import EpochRow, Phase
 
 
@@ -253,7 +254,7 @@ def _firsts(rows: Sequence[EpochRow]) -> list[bool]:
 def _on_one_gpu(bare: Sequence[EpochEnd], series: GpuSeries, usable: Bools, trained: Sequence[Span]) -> list[EpochEnd]:
     """Return the epoch ends with the pauses that touch their rows, each between the rows before and after it."""
     trains = usable & mask_in_any(series.t_s, trained)
-    level = float(np.median(series.util_pct[trains if trains.any() else usable]))
+    level = median_of(series.util_pct[trains if trains.any() else usable])
     low = low_stretches(series, usable & (series.util_pct < th.PAUSE_LEVEL_SHARE * level), usable, th.PAUSE_STRAY_S)
     begins, stops = np.array(low, dtype=np.intp).reshape(-1, 2).T
     starts, ends = series.t_s[begins], series.t_s[stops - 1] + series.weight_s[stops - 1]

@@ -16,6 +16,7 @@ import numpy as np
 
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.robust_outliers import MAD_TO_SIGMA
+from gpu_report.median import median_of
 from gpu_report.model import WELL_COVERED
 
 READING_TRAILS_S = 0.2  # a reading is of the driver's last sampling period (0.2 s on H200): half of it ago, on average
@@ -56,7 +57,7 @@ class Signal:
         """Return the signal of readings that each stand for half of the way to the ones beside it."""
         begins = np.concatenate([[t_s[0]], (t_s[1:] + t_s[:-1]) / 2, [t_s[-1]]])
         integral = np.concatenate([[0.0], np.cumsum(values * np.diff(begins))])
-        interval_s = float(np.median(np.diff(t_s))) if len(t_s) > 1 else 0.0
+        interval_s = median_of(np.diff(t_s)) if len(t_s) > 1 else 0.0
         return cls(gpu, is_utilisation, values, begins, integral, interval_s or math.inf)
 
     @property

@@ -7,6 +7,7 @@ import pandas as pd
 
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span, indices_within
+from gpu_report.median import median_of
 
 
 class Columns(Mapping[str, Floats]):
@@ -51,4 +52,4 @@ def column_mean(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> float 
 def column_median(frame: pd.DataFrame, name: str, spans: Iterable[Span]) -> float | None:
     """Return the median of a column over spans, None where nothing of it is known."""
     values = column_values(frame, name, spans)
-    return float(np.median(values)) if len(values) else None
+    return median_of(values) if len(values) else None

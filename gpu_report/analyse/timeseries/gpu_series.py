@@ -22,6 +22,7 @@ from gpu_report.analyse.timeseries.intervals import (
 )
 from gpu_report.analyse.timeseries.steps import Seconds, Steps, as_steps
 from gpu_report.local_interval import local_intervals_s
+from gpu_report.median import median_of
 from gpu_report.model import Gap, Run
 
 # A reading stands for the time to the next one, at most this many intervals (and at least HOLD_AT_LEAST_S): a
@@ -262,7 +263,7 @@ def _series(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, ticks: Ticks, dura
     tick_s = ticks.interval_s
     t, util = _finest(rows, ring, tick_s)
     steps = np.diff(t)
-    interval_s = (min(float(np.median(steps, overwrite_input=True)), tick_s) if len(steps) else 0.0) or tick_s
+    interval_s = (min(median_of(steps), tick_s) if len(steps) else 0.0) or tick_s
     del steps  # a month has 13 million
     return GpuSeries(
         gpu=gpu,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_report.catalogue import RULES
 from gpu_report.local_interval import local_intervals_s
+from gpu_report.median import median_of
 from gpu_report.model import Analysis, Finding
 from gpu_report.render.formatting import gibibytes, quantity
 from gpu_report.render.page.view import ChartLine, ChartView, HeatCell
@@ -177,7 +178,7 @@ def _path(track: QuantitySeries, start: float, end: float, top: float) -> Line:
     if len(t_s) > MOST_POINTS:
         return _mean_and_range(t_s - start, values, end - start, top)
     steps = np.diff(t_s)
-    usual_s = max(float(np.median(steps)) if len(steps) else 0.0, track.tick_s)
+    usual_s = max(median_of(steps) if len(steps) else 0.0, track.tick_s)
     apart = np.append(False, steps > GAP_TICKS * local_intervals_s(t_s, usual_s))
     known = np.isfinite(values)
     # whole numbers (of y hundredths): steps then add up to where a point lies, and are shorter than its place

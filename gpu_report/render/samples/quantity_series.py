@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gpu_report.median import median_of
 from gpu_report.model import Run
 
 Floats = NDArray[np.float64]
@@ -26,7 +27,7 @@ class QuantitySeries:
     @cached_property
     def tick_s(self) -> float:
         """Return the step of the samples, 1 s of fewer than two."""
-        return float(np.median(np.diff(self.ticks_t_s))) if len(self.ticks_t_s) > 1 else 1.0
+        return median_of(np.diff(self.ticks_t_s)) if len(self.ticks_t_s) > 1 else 1.0
 
 
 def gpu_indexes(run: Run) -> list[int]:

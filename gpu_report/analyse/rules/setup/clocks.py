@@ -10,6 +10,7 @@ from gpu_report.analyse.signals.signal_table import LARGEST_MASK
 from gpu_report.analyse.timeline.thresholds import LOW_PCT
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import mask_in_any
+from gpu_report.median import median_of
 from gpu_report.model import Advice
 
 APPLICATION_CLOCKS, IDLE = 0x2, 0x1  # nvml.h, nvmlClocksEventReason*
@@ -55,5 +56,5 @@ def _held_mhz(context: Context, training: Training, gpu: int) -> float | None:
     held = work & (bits & ~IDLE == APPLICATION_CLOCKS)
     if not work.any() or held.sum() < th.SET_CLOCK_OF_WORK * work.sum():
         return None
-    mhz = float(np.median(clock_mhz[held]))
+    mhz = median_of(clock_mhz[held])
     return mhz if mhz <= th.SET_CLOCK_SHARE * highest_mhz else None

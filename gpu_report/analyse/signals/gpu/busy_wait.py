@@ -12,6 +12,7 @@ from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import mask_in_any, rows_before
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK
+from gpu_report.median import median_of
 from gpu_report.model import Interval
 
 SEVERAL = 2  # GPUs: one by itself waits for none
@@ -158,6 +159,6 @@ def _of_typical(series: GpuSeries, usable: Bools, name: str) -> Floats | None:
     if not known.any():
         return None
     values, t_s = values[known], t_s[known]
-    typical = float(np.median(np.interp(series.t_s[usable], t_s, values) if usable.any() else values))
+    typical = median_of(np.interp(series.t_s[usable], t_s, values) if usable.any() else values)
     next_known = np.minimum(np.cumsum(known) - known, len(values) - 1)
     return values[next_known] / typical if typical > 0 else None

@@ -19,6 +19,7 @@ from gpu_report.analyse.timeline.thresholds import LOW_PCT
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, mask_in_any, rows_before
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK
+from gpu_report.median import median_of
 from gpu_report.model import HEALTHY_PCT, Gpu, Severity
 
 SW_POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE = 0x4, 0x8, 0x20, 0x40, 0x80
@@ -208,7 +209,7 @@ def _at_its_limit(rows: _Rows, down: Bools, limit_w: float | None) -> bool:
     known = np.isfinite(power_w)
     if rows.reported[down].any() or not limit_w or not known.any():
         return False
-    return float(np.median(power_w[known])) >= th.NEAR_LIMIT_SHARE * limit_w
+    return median_of(power_w[known]) >= th.NEAR_LIMIT_SHARE * limit_w
 
 
 def _by_design(throttle: Throttle, gpu: Gpu, share: float) -> bool:
@@ -272,9 +273,9 @@ def _is_far_below(limit_w: float | None, rows: _Rows, throttled: Bools, *, alike
     """
     power_w, util_pct = rows.power_w[throttled], rows.util_pct[throttled]
     known = np.isfinite(power_w)
-    if not limit_w or not known.any() or (alike and float(np.median(util_pct)) >= HEALTHY_PCT):
+    if not limit_w or not known.any() or (alike and median_of(util_pct) >= HEALTHY_PCT):
         return False
-    return float(np.median(power_w[known])) < th.NEAR_LIMIT_SHARE * limit_w
+    return median_of(power_w[known]) < th.NEAR_LIMIT_SHARE * limit_w
 
 
 def _rows(series: GpuSeries, activity: Activity) -> _Rows:
@@ -313,7 +314,7 @@ def _typical_mhz(rows: _Rows, gpu: Gpu) -> float | None:
     free = rows.work & rows.reported & ~rows.says[POWER_CAP] & ~rows.says[THERMAL] & ~rows.hot
     free &= rows.clock_mhz > 0
     if rows.seconds(free) >= th.THROTTLED_AT_LEAST_S:
-        return float(np.median(rows.clock_mhz[free]))
+        return median_of(rows.clock_mhz[free])
     return gpu.max_sm_clock_mhz or None
 
 
@@ -325,7 +326,7 @@ def _alike(rows: _Rows, throttled: Bools, typical_mhz: float, *, any_load: bool)
         known = power[np.isfinite(power)]
         if not len(known):
             return False
-        full &= rows.power_w >= th.SAME_LOAD_SHARE * float(np.median(known))
+        full &= rows.power_w >= th.SAME_LOAD_SHARE * median_of(known)
     return rows.seconds(full) >= th.THROTTLED_AT_LEAST_S
 
 

@@ -17,6 +17,7 @@ from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs, rows_of
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Indices, Span, mask_in_any, mask_of_ranges
+from gpu_report.median import median_of
 from gpu_report.model import Run
 
 UNKNOWN = "unknown"
@@ -67,7 +68,7 @@ def gpu_memory(run: Run, others: Sequence[OtherProcess], series: GpuSeries) -> G
     reserved = series.samples["memory_reserved_mib"].to_numpy(dtype=float)
     reserved = reserved[np.isfinite(reserved)]
     total = run.gpu(series.gpu).memory_total_mib
-    kept = float(np.median(reserved)) if len(reserved) else 0.0
+    kept = median_of(reserved) if len(reserved) else 0.0
     return GpuMemory(
         gpu=series.gpu,
         t_s=series.samples["t_s"].to_numpy(dtype=float),

@@ -20,6 +20,7 @@ from gpu_report.analyse.timeseries.intervals import Indices
 from gpu_report.analyse.timeseries.low_stretches import Pairs, longest_stray_s, low_stretches, stretch_bounds
 from gpu_report.analyse.timeseries.running_seconds import RunningSeconds
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK, STRAY_S
+from gpu_report.median import medians_of
 from gpu_report.model import Interval, Options, TimeSpan
 
 # Medians of single windows are dearer than rolling ones: only where so many times a series is sorted. A report of a day
@@ -71,7 +72,7 @@ def find_low_intervals(series: GpuSeries, usable: Bools) -> tuple[Interval, ...]
 def _medians(windows: Percents, chosen: Indices) -> Percents:
     """Return the median of some windows, so many at a time that their copy takes little memory."""
     few = max(WINDOWS_OF // windows.shape[1], 1)
-    each = [np.median(windows[chosen[at : at + few]], axis=1) for at in range(0, len(chosen), few)]
+    each = [medians_of(windows[chosen[at : at + few]]) for at in range(0, len(chosen), few)]
     return np.concatenate(each)
 
 

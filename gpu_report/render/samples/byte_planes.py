@@ -13,15 +13,17 @@ PROBE: Final = 16_384
 LEAST_WIN: Final = 0.98  # of repeats in noise: looking for them takes ten times as long as coding each byte by itself
 
 
-def low_bits(numbers: NDArray[Any]) -> int:
-    """Return how many low bits of two-byte numbers make a plane of their own, 0 for as many as a byte has.
+def layout(numbers: NDArray[Any]) -> tuple[float, int]:
+    """Return about how many bits the middle of some numbers takes, and with how many low bits as a plane of their own.
 
-    As few as leave one byte for the rest are best where readings are spread: cut by bytes, what the upper bits say of
-    the lower ones is lost. Where few numbers come again and again, they are best cut by bytes.
+    0 is for as many as a byte has. Of two-byte numbers as few as leave one byte for the rest are best where readings
+    are spread: cut by bytes, what the upper bits say of the lower ones is lost. Where few numbers come again and again,
+    they are best cut by bytes.
     """
-    few = int(numbers.max(initial=0)).bit_length() - 8 if numbers.dtype.itemsize == 2 else 0
     part = middle(numbers)
-    return few if few > 0 and _bits(part, few) < _bits(part, 0) else 0
+    by_bytes = _bits(part, 0), 0
+    few = int(numbers.max(initial=0)).bit_length() - 8 if numbers.dtype.itemsize == 2 else 0
+    return min(by_bytes, (_bits(part, few), few)) if few > 0 else by_bytes
 
 
 def planes_of(numbers: NDArray[Any], low: int) -> tuple[Bytes, ...]:
@@ -29,11 +31,6 @@ def planes_of(numbers: NDArray[Any], low: int) -> tuple[Bytes, ...]:
     if low:
         return (numbers & ((1 << low) - 1)).astype(np.uint8), (numbers >> low).astype(np.uint8)
     return tuple(np.ascontiguousarray(numbers).view(np.uint8).reshape(len(numbers), numbers.dtype.itemsize).T)
-
-
-def about_bits(numbers: NDArray[Any]) -> float:
-    """Return about how many bits the middle of some numbers takes."""
-    return _bits(middle(numbers), low_bits(numbers))
 
 
 def middle(numbers: NDArray[Any]) -> NDArray[Any]:

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gpu_report.render.samples.base128 import to_text
-from gpu_report.render.samples.byte_planes import about_bits, deflated, low_bits
+from gpu_report.render.samples.byte_planes import deflated, layout
 
 Floats = NDArray[np.float64]
 Readings = NDArray[np.floating[Any]]  # float32 where a column is kept so
@@ -162,8 +162,9 @@ def _pack_whole(column: PackedColumn, known: WholeNumbers, relative: Relative | 
     ways = {"plain": numbers, "delta": _differences(numbers)}
     if line is not None:
         ways["line"] = over
-    best = min(ways, key=lambda way: about_bits(ways[way]))
-    low = low_bits(ways[best])
+    layouts = {way: layout(stored) for way, stored in ways.items()}
+    best = min(ways, key=lambda way: layouts[way][0])
+    low = layouts[best][1]
     return replace(
         column,
         dtype=_name(numbers),

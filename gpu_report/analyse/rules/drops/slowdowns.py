@@ -141,8 +141,8 @@ def _around_drops(context: Context) -> list[Drop]:
     """
     seconds = max(_many_readings_s(context), MEANS_S)
     falls = _unexplained(context, _falls_of_means(context, _options(context), seconds))
-    kept = [fall for fall in falls if _trains(context, fall) and not _ends_with_row(context, fall)]
-    return [fall for fall in kept if _goes_beyond_drops(context, fall)]
+    kept = [fall for fall in falls if _trains(context, fall) and _goes_beyond_drops(context, fall)]
+    return [fall for fall in kept if not _ends_with_row(context, fall)]  # looks at all epochs
 
 
 def _lasting(context: Context) -> list[Drop]:

@@ -81,7 +81,7 @@ def find_speedup_limits(
     if not mine:
         return tuple(_by_expected_epoch(context, epochs, findings))
     training = training_of_limits(context, epochs)
-    took = _disturbing(findings)
+    took = _disturbing(context, findings)
     slower = [finding for finding in findings if _cost_s(finding) is not None]
     disturbing, held_up = IntervalIndex(took, _span), interval_cover([*map(_span, took), *_times(slower)])
     steady = [epoch for epoch in mine if not held_up.touches(epoch.span)]
@@ -230,17 +230,24 @@ def _rest_s(epochs: Sequence[_Epoch], middle: Callable[[list[float]], float]) ->
     return max(middle(rests), 0.0) if rests else 0.0
 
 
-def _disturbing(findings: Sequence[Finding]) -> list[Finding]:
+def _disturbing(context: Context, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings that say what took time at a moment, each time that it did.
 
     A wait for a GPU that fell is covered by that fall.
     """
     causing = [f for f in findings if not f.expected and f.severity != "info" and f.cause]
-    took = [each for f in causing if RULES[f.rule].takes_epoch_time for each in f.each]
+    took = [each for f in causing if RULES[f.rule].takes_epoch_time for each in _each_time(context, f)]
     fell = IntervalIndex([f for f in took if RULES[f.rule].fall], _span)
     return [
         f for f in took if f.rule != WAITING_FOR_PEER or not any(_overlap_s(f, other) > 0 for other in fell(*f.span))
     ]
+
+
+def _each_time(context: Context, finding: Finding) -> list[Finding]:
+    """Return a finding once for each time; of a lower clock, whose finding is of its longest stretch, for each one."""
+    held = [each.spans for each in context.throttles if (each.cause, each.gpu) == (finding.rule, finding.gpu)]
+    spans = [span for spans in held for span in spans]
+    return [replace(finding, start_t_s=start, end_t_s=end) for start, end in spans] or list(finding.each)
 
 
 def _span(finding: Finding) -> Span:

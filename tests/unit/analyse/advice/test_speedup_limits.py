@@ -851,6 +851,21 @@ def test_heat_that_lowers_clock_and_utilisation_in_each_epoch_has_one_limit():
     assert limit.saves_at_most_s == pytest.approx(12 * (1 - 45 / 90), rel=0.1)
 
 
+def saved_at_half_clock_s(failed):
+    """Return what a clock is said to take that is halved for 20 of the 60 s of each epoch, after the first."""
+    seconds, rows = 10 + 60 * 8, [(n, 10 + 60 * n) for n in range(1, 9)]
+    clocks = [990.0 if t >= 70 and (t - 10) % 60 >= 40 else 1980.0 for t in range(seconds)]
+    columns = {"sm_clock_mhz": clocks, "clock_event_reasons": [0x20 if clock < 1000 else 0 for clock in clocks]}
+    quantities = {name: [NAN if t in failed else x for t, x in enumerate(of)] for name, of in columns.items()}
+    found = analyse(make_run(readings((0, 10), (90, seconds - 10)), rows=rows, quantities=quantities))
+    return [limit.saves_at_most_s for limit in found.speedup_limits if limit.cause == "thermal"]
+
+
+def test_a_clock_that_falls_in_each_epoch_leaves_none_undisturbed():
+    """Its finding is of the longest stretch alone, in one epoch."""
+    assert saved_at_half_clock_s(failed=()) == [pytest.approx(10, rel=0.1)]
+
+
 def test_what_leads_and_took_next_to_nothing_of_usual_epochs_is_said_beside_the_others():
     analysis = analysis_of("m-mixed")
     (lead, *_) = analysis.verdict.sentences

@@ -187,11 +187,15 @@ def _at_lower_clocks(
 
 
 def _clock_lost_s(context: Context, throttle: Throttle, epochs: Sequence[_Epoch]) -> float:
-    """Return what a lower clock took of an epoch's training at most (s, mean)."""
-    samples = context.series_of(throttle.gpu).samples
-    busy = samples["gpu_util_pct"].to_numpy(dtype=float) / 100
-    inside = mask_in_any(samples["t_s"].to_numpy(dtype=float), [epoch.span for epoch in epochs])
-    return float(np.nansum((throttle.throttled_s * throttle.lost * busy)[inside])) / len(epochs)
+    """Return what a lower clock took of an epoch's training at most (s, mean), by the readings that there are."""
+    series = context.series_of(throttle.gpu)
+    t_s, util_pct, clock_mhz = (
+        series.samples[name].to_numpy(dtype=float) for name in ("t_s", "gpu_util_pct", "sm_clock_mhz")
+    )
+    read = mask_in_any(t_s, [epoch.span for epoch in epochs]) & np.isfinite(util_pct) & np.isfinite(clock_mhz)
+    read_s = float(series.sample_weight_s[read].sum())
+    lost_s = float((throttle.throttled_s * throttle.lost * util_pct / 100)[read].sum())
+    return lost_s / read_s * fmean(epoch.train_s for epoch in epochs) if read_s > 0 else 0.0
 
 
 def _taken(

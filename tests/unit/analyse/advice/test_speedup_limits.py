@@ -866,6 +866,10 @@ def test_a_clock_that_falls_in_each_epoch_leaves_none_undisturbed():
     assert saved_at_half_clock_s(failed=()) == [pytest.approx(10, rel=0.1)]
 
 
+def test_what_a_lower_clock_takes_is_the_same_where_every_other_reading_failed():
+    assert saved_at_half_clock_s(failed=range(71, 500, 2)) == [pytest.approx(10, rel=0.1)]
+
+
 def test_what_leads_and_took_next_to_nothing_of_usual_epochs_is_said_beside_the_others():
     analysis = analysis_of("m-mixed")
     (lead, *_) = analysis.verdict.sentences

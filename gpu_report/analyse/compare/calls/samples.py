@@ -147,14 +147,19 @@ def _after_warm_up(served: Sequence[ServedModel], name: str) -> Floats:
 
 
 def _joules(served: Sequence[ServedModel], gpus: Sequence[GpuSeries], begins: Floats, ends: Floats) -> Floats:
-    """Return what each call used until the next one: of what its GPUs did then, the models' share of it in all."""
+    """Return what each call used until the next one: of what its GPUs did then, the models' share of it in all.
+
+    Where power was not read nothing is known: the rest used as much of the whole as it is of the time.
+    """
     known = [each.joules_per_image * each.images for each in served if each.joules_per_image is not None]
     mine = [energy(series) for series in gpus if series.gpu in {each.calls.gpu for each in served}]
     if len(known) < len(served) or not mine:
         return np.array([])
     used = np.sum([curve.of_each(begins, ends)[0] for curve in mine], axis=0)
-    whole = float(np.nansum(used))
-    return used * sum(known) / whole if whole > 0 else np.array([])
+    read, every_s = np.isfinite(used), ends - begins
+    whole = float(used[read].sum())
+    of_read = sum(known) * float(every_s[read].sum()) / float(every_s.sum())
+    return used * of_read / whole if whole > 0 else np.array([])
 
 
 def _inverted(each_image_s: Estimate | None) -> Estimate | None:

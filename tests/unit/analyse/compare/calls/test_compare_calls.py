@@ -7,6 +7,7 @@ import pytest
 from support.compared import analysed
 from support.made_calls import latencies, model_calls, served, serving
 
+from gpu_report.analyse import analyse
 from gpu_report.analyse.compare import compare, fingerprint_of, unfinished
 from gpu_report.analyse.compare.calls import MIXED
 from gpu_report.analyse.compare.fingerprint import slug
@@ -18,6 +19,15 @@ def metric(comparison, name, statistic=None):
 
 def judgements(comparison):
     return {f"{m.metric}.{m.statistic}": m.judgement for m in comparison.metrics}
+
+
+def test_energy_of_calls_is_the_same_where_power_was_not_read_for_a_while():
+    """For 3 of 22 s."""
+    run = served(latencies(1200, 1)).run
+    power_w = run.samples["power_w"].mask(run.samples["t_s"].between(15.0, 17.5))
+    failed = analyse(replace(run, samples=run.samples.assign(power_w=power_w)))
+    energy = metric(compare([served(latencies(1200, 1))], failed), "energy.per_image")
+    assert energy.run == pytest.approx(energy.baseline, rel=0.02)
 
 
 @pytest.fixture(scope="module")

@@ -144,7 +144,8 @@ def _host_idle(context: Context) -> tuple[Floats, Bools, Bools] | None:
     main = host["main_cpu_pct"].to_numpy(dtype=float) if "main_cpu_pct" in host else np.empty(0)
     if np.isnan(main).all():
         return None
-    workers = np.nan_to_num(host["workers_cpu_pct"].to_numpy(dtype=float))
+    # without workers there is none of their CPU to read; a reading that failed says nothing
+    workers = np.where(host["workers"] == 0, 0.0, host["workers_cpu_pct"].to_numpy(dtype=float))
     idle = workers < IDLE_CPU_PCT
     return host["t_s"].to_numpy(dtype=float), idle, idle & (main < IDLE_CPU_PCT)
 

@@ -11,6 +11,7 @@ from gpu_report.model import InsideEpoch, InsideRun, Phase, Validation
 
 TRAIN_S, VALIDATION_S, SAVE_S, EPOCHS = 60.0, 40.0, 2.0, 6
 BUSY, VALIDATES = 90, 50
+NAN = float("nan")
 
 
 def run_with(longer_s=0.0, at_epoch=4, part="validation", stalled_s=0.0, cut=False):
@@ -66,6 +67,16 @@ def test_a_stall_is_found_in_a_validation_that_is_no_longer_than_others():
     """It took 40 s as ever; for 15 s of it no worker did anything, which none of its siblings shows."""
     (finding,) = slow(run_with(0.0, stalled_s=15.0))
     assert finding.duration_s == pytest.approx(15.0, abs=1.5)
+
+
+@pytest.mark.parametrize(("workers", "found"), [(NAN, []), (0.0, ["slow-validation"])])
+def test_a_look_at_the_workers_that_failed_is_no_stall(workers, found):
+    """Their CPU is missing for the 15 s, too, where there are none of them: they do nothing then."""
+    run = run_with(0.0, stalled_s=15.0)
+    is_stall = run.host["main_cpu_pct"] == 0
+    columns = {"main_cpu_pct": 100.0, "workers_cpu_pct": NAN, "workers": workers}
+    failed = run.host.assign(**{name: run.host[name].mask(is_stall, value) for name, value in columns.items()})
+    assert [finding.rule for finding in slow(dataclasses.replace(run, host=failed))] == found
 
 
 def test_a_slow_checkpoint_is_one():

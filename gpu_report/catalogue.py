@@ -11,6 +11,7 @@ from functools import partial
 UNEXPLAINED = "unexplained"  # an honest answer
 LOADER, OTHER_NODE = "the data loader", "a rank on another node"  # what a finding waited for
 WAITING_FOR_PEER = "waiting-for-peer"  # a rule and its cause
+SLOW_RANK = "slow-rank"  # a rule: why the rank was late that others waited for
 LAUNCH_BOUND = "launch-bound"  # a cause: nobody is to blame for a model whose steps are small
 ENDS_SHARE_KEY = "epoch_ends_pct"  # of evidence: the share of an epoch that its end takes
 STEADY_KEY = "steady_util_pct"  # of evidence: mean utilisation in the steady state
@@ -177,8 +178,8 @@ _RULES = (
         mentioned_once=True,
     ),
     RuleRow(
-        "slow-rank",
-        "slow-rank",
+        SLOW_RANK,
+        SLOW_RANK,
         "Slow rank (training process of a GPU)",
         "Slow rank (training process of a GPU)",
         takes_time=True,

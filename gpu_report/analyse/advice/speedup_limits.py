@@ -11,6 +11,7 @@ import numpy as np
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.expected_epoch import epoch_as_it_went, expected_epoch
+from gpu_report.analyse.advice.waits_for_ranks import waited_for
 from gpu_report.analyse.causes.garbage import garbage_collected
 from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.main_process import OF_A_CALL, main_process_bound, partly_in_call
@@ -29,6 +30,7 @@ from gpu_report.catalogue import (
     GREW_COST_KEY,
     RULES,
     SLOW_COST_KEY,
+    SLOW_RANK,
     UNEXPLAINED,
     USER_CODE_KEY,
     WAITING_FOR_PEER,
@@ -165,6 +167,7 @@ def _in_all_epochs(
         *_taken(context, training, now_s, findings),
         *_at_lower_clocks(context, training, epochs, findings),
         *_fallen(epochs, took),
+        *(_waited(context, training, epochs, took) if training is not None else ()),
     ]
     largest = sorted(found, key=lambda limit: limit.saves_at_most_s)
     return list({limit.cause: limit for limit in largest}.values())
@@ -237,11 +240,11 @@ def _rest_s(epochs: Sequence[_Epoch], middle: Callable[[list[float]], float]) ->
 def _disturbing(context: Context, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings that say what took time at a moment, each time that it did.
 
-    A wait for a GPU that fell is covered by that fall.
+    A wait for a GPU that fell is covered by that fall, one for a rank that was late by what made it late.
     """
     causing = [f for f in findings if not f.expected and f.severity != "info" and f.cause]
     took = [each for f in causing if RULES[f.rule].takes_epoch_time for each in _each_time(context, f)]
-    fell = IntervalIndex([f for f in took if RULES[f.rule].fall], _span)
+    fell = IntervalIndex([f for f in took if RULES[f.rule].fall or f.rule == SLOW_RANK], _span)
     return [
         f for f in took if f.rule != WAITING_FOR_PEER or not any(_overlap_s(f, other) > 0 for other in fell(*f.span))
     ]
@@ -415,6 +418,17 @@ def _fallen(epochs: Sequence[_Epoch], took: Sequence[Finding]) -> Iterator[Speed
         lay_s = float(interval_cover(map(_span, mine)).seconds_in_each([epoch.span for epoch in epochs]).mean())
         lost_s = lay_s * fmean(map(_depth, mine))
         if cause != OTHER_PROCESS and 0 < lost_s < now_s:
+            yield SpeedupLimit(cause, now_s, now_s - lost_s, "without the time it took")
+
+
+def _waited(
+    context: Context, training: Training, epochs: Sequence[_Epoch], took: Sequence[Finding]
+) -> Iterator[SpeedupLimit]:
+    """Yield a limit for each cause for which all other ranks waited for one."""
+    now_s, spans_of = fmean(epoch.train_s for epoch in epochs), waited_for(context, training, took)
+    for cause, spans in spans_of.items():
+        lost_s = float(interval_cover(spans).seconds_in_each([epoch.span for epoch in epochs]).mean())
+        if 0 < lost_s < now_s:
             yield SpeedupLimit(cause, now_s, now_s - lost_s, "without the time it took")
 
 

@@ -22,6 +22,7 @@ from gpu_report.analyse.rules.other_processes import taken_by_others
 from gpu_report.analyse.signals.gpu.clock_throttling import Throttle
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training, longest_run
+from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s, mask_in_any
 from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
@@ -385,13 +386,21 @@ def _limit(cause: str, now_s: float, best_s: float, basis: str) -> SpeedupLimit 
 def _busy_shares(context: Context, training: Training, epochs: Sequence[_Epoch]) -> list[float]:
     """Return mean utilisation (0 to 1) of each used GPU in these epochs: none can do its work in less time.
 
-    What a GPU spins for a late one of its training is no work of it.
+    What a GPU spins for a late one of its training, or of another node, is no work of it.
     """
     spans = as_array([epoch.span for epoch in epochs])
     mine = [series for series in context.series if series.gpu in training.gpus]
-    means = [(series.gpu, *series.mean_util_in(spans)) for series in mine]
-    waits = {gpu: share for gpu, (_, share) in context.cached(peer_waits).items()}
-    return [mean_pct / 100 * (1 - waits.get(gpu, 0.0)) for gpu, mean_pct, seconds in means if seconds > 0]
+    ahead = {gpu: share for gpu, (_, share) in context.cached(peer_waits).items()}
+    shares = ((series.gpu, _work_share(context, series, mask_in_any(series.t_s, spans))) for series in mine)
+    return [share * (1 - ahead.get(gpu, 0.0)) for gpu, share in shares if share is not None]
+
+
+def _work_share(context: Context, series: GpuSeries, there: Bools) -> float | None:
+    """Return the share (0 to 1) of some readings' time in which a GPU worked; None where there are none."""
+    seconds = float(series.weight_s[there].sum())
+    spins = mask_in_any(series.t_s, [wait.span for wait in context.busy_waits if wait.gpu == series.gpu])
+    work = np.where(spins, context.work_in_waits(series), series.util_pct.astype(float) / 100)
+    return float((series.weight_s * work)[there].sum()) / seconds if seconds > 0 else None
 
 
 def _momentary(

@@ -67,3 +67,9 @@ def test_of_several_nodes_all_gpus_of_this_one_have_to_wait():
     for gpus, seconds in (((WAITS, WORKS), 0), ((WAITS, WAITS), 15 * EPOCHS)):
         found = waited_by(dataclasses.replace(run_of(*gpus), job=part))
         assert sum(end - start for start, end in found["waiting-for-peer"]) == pytest.approx(seconds, abs=3)
+
+
+def test_a_gpu_that_spins_does_no_work_for_the_limit_of_gaps():
+    """GPU 1 works at 80 % of the time, GPU 0 spins beside that: the gaps are a fifth, and not less."""
+    (gaps,) = [each for each in analyse(run_of(WAITS, WORKS)).speedup_limits if each.cause == "short gaps"]
+    assert gaps.epoch_s_at_best / gaps.epoch_s_now == pytest.approx(0.8, abs=0.01)

@@ -399,8 +399,8 @@ def _work_share(context: Context, series: GpuSeries, there: Bools) -> float | No
     """Return the share (0 to 1) of some readings' time in which a GPU worked; None where there are none."""
     seconds = float(series.weight_s[there].sum())
     spins = mask_in_any(series.t_s, [wait.span for wait in context.busy_waits if wait.gpu == series.gpu])
-    work = np.where(spins, context.work_in_waits(series), series.util_pct.astype(float) / 100)
-    return float((series.weight_s * work)[there].sum()) / seconds if seconds > 0 else None
+    work_pct = np.where(spins, 100 * context.work_in_waits(series), series.util_pct.astype(float))
+    return float((series.weight_s * work_pct)[there].sum()) / seconds / 100 if seconds > 0 else None
 
 
 def _momentary(

@@ -34,6 +34,7 @@ from gpu_report.catalogue import (
     SLOW_RANK,
     UNEXPLAINED,
     USER_CODE_KEY,
+    USER_CODE_WAITS_KEY,
     WAITING_FOR_PEER,
 )
 from gpu_report.model import EpochSummary, Finding, SpeedupLimit
@@ -110,7 +111,7 @@ def find_speedup_limits(
     ]
     found += [
         replace(limit, now_is=which, rest_s=_rest_s(mine, median))
-        for limit in _of_code(steady or mine, findings, found)
+        for limit in _of_code(context, training, steady or mine, findings, found)
     ]
     worthwhile = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
     return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
@@ -129,18 +130,23 @@ def _by_expected_epoch(
         yield replace(limit, now_is=EXPECTED)
     if epoch:
         steps = [_Epoch(epoch, epoch.train_s or 0.0)]
-        yield from (replace(each, now_is=EXPECTED) for each in _of_code(steps, findings, [limit] if limit else []))
+        known = [limit] if limit else []
+        yield from (replace(each, now_is=EXPECTED) for each in _of_code(context, training, steps, findings, known))
     went = None if epoch or training is None else epoch_as_it_went(context, training)
     if went is not None:
         yield from (replace(each, now_is=EXPECTED) for each in _taken(context, training, went.train_s or 0.0, findings))
 
 
 def _of_code(
-    epochs: Sequence[_Epoch], findings: Sequence[Finding], found: Sequence[SpeedupLimit]
+    context: Context,
+    training: Training | None,
+    epochs: Sequence[_Epoch],
+    findings: Sequence[Finding],
+    found: Sequence[SpeedupLimit],
 ) -> Iterator[SpeedupLimit]:
     """Yield the limit of the user's function that takes most of the steps beside what holds training back most.
 
-    Not where its cause has a limit: that is then of more than the function.
+    Not where its cause has a limit: that is then of more than the function. The GPU's work takes no less without it.
     """
     known = {limit.cause for limit in found}
     own = [(f.number(USER_CODE_KEY) or 0.0, f) for f in findings if f.rule == "user-code" and f.phase != "validation"]
@@ -148,7 +154,8 @@ def _of_code(
     if most is None or most.cause is None or most.cause.name in known or not 0 < share_pct < 100:
         return
     now_s = median(epoch.train_s for epoch in epochs)
-    best_s = now_s * (1 - share_pct / 100)
+    busy = min(_busy_shares(context, training, epochs), default=0.0) if training is not None else 0.0
+    best_s = now_s * max(1 - (share_pct - (most.number(USER_CODE_WAITS_KEY) or 0.0)) / 100, busy)
     yield SpeedupLimit(most.cause.name, now_s, best_s, "without that function", function=where_it_is(most.where[0]))
 
 
@@ -371,12 +378,14 @@ def _taken_by(cause: str, signals: IntervalSignals | None) -> tuple[float, str] 
 def _share_in_call(cause: str, signals: IntervalSignals | None) -> float | None:
     """Return the share (0 to 1) of training time that goes with the function of the user's that is the cause.
 
-    It holds the next step up all the while that it lasts, also while the GPU still works on the one before.
+    It holds the next step up all the while that it lasts, also while the GPU still works on the one before; but not
+    while it only waits for that, which has to be done without it, too.
     """
     if signals is None or signals.idle_location is None or cause not in OF_A_CALL:
         return None
     only = partly_in_call(signals) is not None and slowed_by_mode(signals) is main_process_bound(signals) is None
-    return signals.idle_location.call_of_all if signals.idle_location.is_in_call or only else None
+    taken = signals.idle_location.call_of_all - signals.idle_location.call_waited
+    return taken if signals.idle_location.is_in_call or only else None
 
 
 def _limit(cause: str, now_s: float, best_s: float, basis: str) -> SpeedupLimit | None:

@@ -23,6 +23,7 @@ from gpu_report.analyse.signals.code.stack_notes import (
     waits_for_gpu,
     waits_for_lock,
     waits_for_process,
+    waits_for_step,
     works_by_image,
 )
 from gpu_report.analyse.timeseries.distinct import PlaceOf, Places, distinct
@@ -103,6 +104,16 @@ class IdleStacks:
     def launches(self) -> Bools:
         """Return the pieces in which a main process launched the kernels of a training step (see `launches`)."""
         return np.isin(self.number, [number for number, stack in self.process.stacks.items() if launches(stack)])
+
+    @cached_property
+    def waits_for_step(self) -> Bools:
+        """Return the pieces in which a main process waits for its GPU after a step's passes (see `waits_for_step`)."""
+        mine = [number for number, stack in self.process.stacks.items() if waits_for_step(stack)]
+        return np.isin(self.number, mine)
+
+    def busy_s(self, rows: Rows) -> Floats:
+        """Return the time of some pieces in which their GPU worked, as a share of what they stand for (`seconds`)."""
+        return np.maximum(self.seconds(rows) - self.idle_s[rows] / max(len(self.gpus), 1), 0.0)
 
     @cached_property
     def by_image(self) -> Bools:

@@ -43,7 +43,8 @@ class IdleLocation:
     that this line has of the GPU's work in the same phases outside the interval, None where too little of that was
     noted. `call_share` is that of `call`, the user's function that YOLO called, such as a callback, in which it was
     longest; a training that nothing holds up stands in none. `call_of_all` is what it took of all time, busy or idle,
-    `line_of_all` what `line` did.
+    `line_of_all` what `line` did; `call_waited` and `line_waited` are what of that it waited for work of the step.
+    That is done without it, too.
     `own_share` is that of all code of the user's but a
     model's blocks, whoever called it; `by_image` is that of all time in which it did what takes longer the more images
     a batch has. `is_alone` says that the host's reading of a main process is of this one, and not
@@ -65,6 +66,8 @@ class IdleLocation:
     launching: float = 0.0
     line_of_all: float = 0.0
     by_image: float = 0.0
+    call_waited: float = 0.0
+    line_waited: float = 0.0
 
     @property
     def is_in_call(self) -> bool:
@@ -139,6 +142,8 @@ class StackHabits:
             launching=float(idle[launches].sum()) / total,
             line_of_all=self._share_of_all(lines[most], self.stacks.lines, rows, share),
             by_image=self._share_by_image(rows, share),
+            call_waited=self._share_waited(call, self.stacks.calls, rows, share),
+            line_waited=self._share_waited(lines[most], self.stacks.lines, rows, share),
         )
         return replace(found, cpu_pct=self._cpu_pct(found, spans))
 
@@ -146,10 +151,16 @@ class StackHabits:
         self, place: Frame | None, places: tuple[list[Frame | None], PlaceOf], rows: Rows, share: Floats
     ) -> float:
         """Return the share of all time that was noted in some pieces in which it stood in a place, of all `places`."""
-        names, place_of = places
         seconds = self.stacks.seconds(rows) * share
-        mine = np.array([each is not None and each == place for each in names], dtype=np.bool_)
-        return float(seconds[mine[place_of[rows]]].sum() / seconds.sum()) if place is not None else 0.0
+        return float(seconds[_in_place(place, places, rows)].sum() / seconds.sum())
+
+    def _share_waited(
+        self, place: Frame | None, places: tuple[list[Frame | None], PlaceOf], rows: Rows, share: Floats
+    ) -> float:
+        """Return the share of all time in which it waited in a place for the step that its GPU worked on."""
+        waited = _in_place(place, places, rows) & self.stacks.waits_for_step[rows]
+        busy_s = float((self.stacks.busy_s(rows[waited]) * share[waited]).sum())
+        return busy_s / float((self.stacks.seconds(rows) * share).sum())
 
     def _share_by_image(self, rows: Rows, share: Floats) -> float:
         seconds = self.stacks.seconds(rows) * share
@@ -344,6 +355,14 @@ class _Sums:
 
     time: Floats
     work: Floats
+
+
+def _in_place(place: Frame | None, places: tuple[list[Frame | None], PlaceOf], rows: Rows) -> Bools:
+    """Return which pieces lie in a place, of all `places`; none of them where it is None."""
+    names, place_of = places
+    mine = np.array([each is not None and each == place for each in names], dtype=np.bool_)
+    found: Bools = mine[place_of[rows]]
+    return found
 
 
 def _own_function(calls: Mapping[tuple[Frame, str], float], total_s: float) -> OwnFunction:

@@ -39,7 +39,11 @@ CALLBACKS = "run_callbacks"
 # thread of autograd's does so, and the main one sleeps meanwhile.
 STEP = re.compile(r"[\\/]torch[\\/](?:nn[\\/]modules[\\/]module|autograd[\\/][^\\/]*|optim[\\/][^\\/]*)\.py$")
 STEPS = re.compile(r"[\\/]torch[\\/](?:optim[\\/]|(?:cuda[\\/])?amp[\\/]grad_scaler|utils[\\/]_contextlib)")
+SCALER = re.compile(r"[\\/]torch[\\/](?:cuda[\\/])?amp[\\/]grad_scaler\.py$")  # once a step, before the optimizer
 TORCH = re.compile(r"[\\/](?:torch|ultralytics)[\\/]")
+OPTIMIZER_STEP = (
+    "optimizer_step"  # of YOLO's trainer, or an override: what it does between the passes and the loss shown
+)
 FORWARD = "forward"  # what torch calls of a module: another function of the user's there is a hook, or a helper
 # What YOLO does besides steps has a model run, too.
 # YOLO's functions (ultralytics 8.4) that run no model: one that runs within an override of them is the user's own work.
@@ -61,7 +65,7 @@ def _of_files(pattern: re.Pattern[str]) -> Callable[[Frame], bool]:
 
 in_interpreter, in_known_package, in_yolo, in_torch = map(_of_files, (INTERPRETER, PACKAGE, YOLO, TORCH))
 in_integration, in_loader, in_step, in_no_step = map(_of_files, (INTEGRATIONS, LOADER, STEP, NO_STEP))
-in_progress_bar = _of_files(PROGRESS_BAR)
+in_progress_bar, in_scaler = map(_of_files, (PROGRESS_BAR, SCALER))
 passes_on = _of_files(STEPS)  # is of torch's between YOLO and an optimizer that it steps
 
 
@@ -100,6 +104,15 @@ COLLECTIVES = frozenset(
 def waits_for_gpu(stack: Stack) -> bool:
     """Tell whether a main process that stands in this stack waits for what it asked of its GPU."""
     return bool(stack) and stack[0].called in WAIT_FOR_GPU
+
+
+def waits_for_step(stack: Stack) -> bool:
+    """Tell whether a main process waits for its GPU after a step's passes, which YOLO does itself a moment later.
+
+    YOLO shows the loss of each batch (ultralytics 8.4), which waits for all that the GPU has to do in the step.
+    Anywhere else the GPU has done that already, or could be given more to do meanwhile.
+    """
+    return waits_for_gpu(stack) and any(frame.function == OPTIMIZER_STEP for frame in stack)
 
 
 @lru_cache(maxsize=8192)
@@ -152,7 +165,7 @@ def _call_of_yolo(stack: Stack) -> int | None:
 
 def _is_usual_work(function: str, inner: Stack) -> bool:
     """Tell whether what a function of the user's calls is what YOLO, a model or an optimizer does in its place."""
-    runs = any(map(in_step, inner))
+    runs = any(map(in_step, inner)) or any(map(in_scaler, inner))
     return not runs and any(map(in_yolo, inner)) if function in WITHOUT_MODEL else runs or any(map(in_yolo, inner))
 
 

@@ -10,6 +10,7 @@ from support.stacks import LOG, TRAINER, process
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.signals.thresholds import OWN_SHARE
+from gpu_report.catalogue import USER_CODE_WAITS_KEY
 from gpu_report.model import Frame, InsideEpoch, InsideRun, Options, Phase, Probes, YoloRun
 from gpu_report.render.next_steps import next_step
 from gpu_report.render.speedup_rows import speedup_rows
@@ -24,11 +25,12 @@ BEGINS_S, EPOCHS, EPOCH_S = 10.0, 4, 30.0
 OVER_S = BEGINS_S + EPOCHS * EPOCH_S
 
 
-def trained(logs_share, *, util=30.0, computes=False, grown=0.0, stack=LOGS, swings=0.0):
+def trained(logs_share, *, util=30.0, computes=False, grown=0.0, stack=LOGS, swings=0.0, first=(0.0, STEP)):
     """Return a training whose steps launch, and whose callback takes a share of each second; its GPU is idle there.
 
     The share grows evenly by `grown` up to the end. With `swings` every second second has twice of it, in the others
-    there is none; by so many points the GPU is busier then, and less busy in the others.
+    there is none; by so many points the GPU is busier then, and less busy in the others. `first` is the share of each
+    second that it stands in another stack before.
     """
     phases = [Phase("startup", None, 0.0, BEGINS_S, "callbacks", "first batch")]
     epochs, stays = [], [(0.0, BEGINS_S, STEP)]
@@ -39,7 +41,8 @@ def trained(logs_share, *, util=30.0, computes=False, grown=0.0, stack=LOGS, swi
     for second in np.arange(BEGINS_S, OVER_S):
         share = logs_share + grown * (second - BEGINS_S) / (OVER_S - BEGINS_S)
         share *= 2 * (second % 2) if swings else 1
-        stays += [(second, second + share, stack), (second + share, second + 1, STEP)]
+        began, before = second + first[0], first[1]
+        stays += [(second, began, before), (began, began + share, stack), (began + share, second + 1, STEP)]
     looks = np.arange(BEGINS_S, OVER_S) + logs_share / 2
     probes = Probes(looks, np.full(len(looks), 1.0 if computes else 0.0))
     notes = dataclasses.replace(process(*[stay for stay in stays if stay[1] > stay[0]]), probes=probes)
@@ -115,6 +118,39 @@ def test_one_that_takes_ever_longer_leads():
     text = analyse(run).verdict.text
     assert text.startswith("Look at `log_images` (callbacks.py:41): it took ")
     assert "each epoch takes at least 3 s longer than the one before" in text
+
+
+def saved_share(run):
+    """Return what is at most saved by the row of the user's function, as a share (0 to 1) of training."""
+    return [
+        row.limit.saves_at_most_s / row.limit.epoch_s_now for row in speedup_rows(analyse(run)) if row.limit.function
+    ]
+
+
+CLIP = Frame("/home/u/trainer.py", 15, "optimizer_step")
+CLIPS, WAITS_THERE = (CLIP, TRAINER), (CLIP._replace(called="item"), TRAINER)
+
+
+def test_to_wait_for_the_steps_own_work_on_the_gpu_is_not_what_a_function_costs():
+    """YOLO shows the loss a moment later, for which it waits as long. What a callback waits for is work of its own."""
+    run = trained(0.2, util=50.0, stack=CLIPS, first=(0.2, WAITS_THERE))
+    (finding,) = own(run)
+    assert finding.summary.startswith("40 % of training time on GPU 0 went into optimizer_step (trainer.py:15)")
+    assert saved_share(run) == [pytest.approx(0.2, abs=0.02)]
+    assert [each.value for each in finding.evidence if each.key == USER_CODE_WAITS_KEY] == [pytest.approx(20, abs=2)]
+    logs = trained(0.2, util=50.0, first=(0.2, (LOG._replace(called="item"), CALLS, TRAINER)))
+    assert saved_share(logs) == [pytest.approx(0.4, abs=0.02)]
+
+
+def test_what_any_step_does_to_its_gradients_is_no_work_of_an_override():
+    scaler = Frame("/venv/lib/python3.11/site-packages/torch/amp/grad_scaler.py", 358, "unscale_")
+    run = trained(0.2, stack=CLIPS, first=(0.2, (scaler, *CLIPS)))
+    assert saved_share(run) == [pytest.approx(0.2, abs=0.02)]
+
+
+def test_no_epoch_is_promised_that_is_shorter_than_the_gpus_work():
+    """In a function that takes half of the time a GPU that is busy for 62 % works as well."""
+    assert saved_share(trained(0.5, util=62.0)) == [pytest.approx(0.38, abs=0.02)]
 
 
 @pytest.mark.parametrize("run", [trained(0.0), trained(0.04), trained(0.3, util=97.0)], ids=["none", "little", "busy"])

@@ -126,6 +126,7 @@ from gpu_report.model.recorded import (
     Raised,
     RecordedEvent,
     Recording,
+    RefusedAllocation,
     Run,
     SettingLocation,
     Severity,

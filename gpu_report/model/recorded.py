@@ -448,6 +448,18 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class RefusedAllocation:
+    """How much a process asked for of a GPU's memory (MiB), what of that was free, and what the process may have.
+
+    `free_mib` is None where torch did not say it, `allowed_mib` where nothing limits the process, or torch is old.
+    """
+
+    asked_mib: float
+    free_mib: float | None = None
+    allowed_mib: float | None = None
+
+
+@dataclass(frozen=True)
 class Raised:
     """What an exception said of itself beside its type's name; `message` is one line, and hostile until escaped.
 
@@ -455,7 +467,7 @@ class Raised:
     (ENOSPC), CUDA's or one of its libraries' (cudaErrorAssert, CUDNN_STATUS_EXECUTION_FAILED), or NAN_GRADIENT.
     `loader_worker` is how a worker of the loader went, of which it tells: the signal's name (SIGKILL), or `exited`.
     `raised_in` is the function of ultralytics that it came from, as `module:function`. `frames` are those it came
-    through, innermost first.
+    through, innermost first. `refused` is the allocation for which CUDA had no memory.
     """
 
     message: str = ""
@@ -464,6 +476,7 @@ class Raised:
     loader_worker: str | None = None
     raised_in: str | None = None
     frames: tuple[Frame, ...] = ()
+    refused: RefusedAllocation | None = None
 
 
 NAN_GRADIENT = "nan gradient"  # `code` of what autograd's anomaly detection raises, and nothing else

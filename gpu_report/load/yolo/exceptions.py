@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gpu_report.load.yolo.callback_lines import text, whole
-from gpu_report.model import NAN_GRADIENT, Frame, Raised
+from gpu_report.model import NAN_GRADIENT, Frame, Raised, RefusedAllocation
 
 LONGEST_MESSAGE: Final = 300
 MOST_BASES: Final = 8
@@ -25,6 +25,12 @@ _SIGNALS: Final = {
 }
 # ... and a NaN gradient, for which autograd (engine.cpp) looks only while anomaly detection is on.
 _NAN_GRADIENT = re.compile(r"Function '\w{1,200}' returned nan values in its \d{1,4}th output\.?")
+# ... and an allocation for which there was no memory: of torch 2.1 and later, then of those before.
+_SIZE = r"(\d{1,9}(?:\.\d{1,2})?) (bytes|KiB|MiB|GiB)"
+_ASKED = re.compile(rf"^CUDA out of memory\. Tried to allocate {_SIZE}")
+_FREE = re.compile(rf"(?:; | of which ){_SIZE} (?:is )?free[.;]")
+_ALLOWED = re.compile(rf" {_SIZE} allowed;")
+_MIB: Final = {"bytes": 2.0**-20, "KiB": 2.0**-10, "MiB": 1.0, "GiB": 2.0**10}
 _LIBRARY_CODE = re.compile(r"\b(?:CUDNN|CUBLAS|CUFFT|CUSPARSE|CUSOLVER)_STATUS_[A-Z_]{2,60}\b")
 _CUDA = re.compile(r"CUDA error: (?P<said>[^.\n]{1,100}?)(?:$|[.\n]| (?:CUDA kernel errors|Search for|Compile with))")
 ANY_CUDA_ERROR: Final = "cudaError"
@@ -57,6 +63,7 @@ def raised(ended: Mapping[str, Any]) -> Raised:
         loader_worker=_SIGNALS.get(worker["signal"] or "", "exited") if worker else None,
         raised_in=one_line(ended.get("raised_in")) or None,
         frames=_frames(ended.get("frames")),
+        refused=_refused(said),
     )
 
 
@@ -80,6 +87,19 @@ def one_line(value: object) -> str:
     """Return a text on one line, without what no terminal prints; empty where it is none."""
     words = " ".join((text(value) or "").split())
     return "".join(letter for letter in words if letter.isprintable())[:LONGEST_MESSAGE]
+
+
+def _refused(said: str) -> RefusedAllocation | None:
+    asked_mib = _mib(_ASKED.search(said))
+    return (
+        None
+        if asked_mib is None
+        else RefusedAllocation(asked_mib, _mib(_FREE.search(said)), _mib(_ALLOWED.search(said)))
+    )
+
+
+def _mib(size: re.Match[str] | None) -> float | None:
+    return None if size is None else float(size[1]) * _MIB[size[2]]
 
 
 def _nan_code(said: str) -> str | None:

@@ -120,7 +120,7 @@ def _without_gpu_memory(context: Context, run: InsideRun, ended: Finding) -> Fin
         ended,
         summary=allowed.words,
         evidence=(*ended.evidence, *held, *allowed.evidence),
-        advice=(*ended.advice, allowed.advice),
+        advice=(*ended.advice, *allowed.advice),
     )
 
 

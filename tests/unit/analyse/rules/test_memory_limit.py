@@ -13,7 +13,7 @@ from gpu_report.analyse.rules.memory_limit import near_limit
 from gpu_report.analyse.rules.thresholds import NEAR_LIMIT_PCT
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.load import load_run
-from gpu_report.model import InsideRun, Options, Phase, SettingLocation
+from gpu_report.model import InsideRun, Options, Phase, Raised, RefusedAllocation, SettingLocation
 
 NAN = float("nan")
 SECONDS = 120
@@ -141,6 +141,28 @@ def test_out_of_memory_on_a_card_that_was_mostly_free_is_a_limit_of_the_process(
     assert finding.advice[1].text.endswith("`torch.cuda.set_per_process_memory_fraction` (plankton.py:13)")
     (full,) = found(ran_out([(141_000, 110)], OWN), "run-ended")
     assert (full.summary, len(full.advice)) == ("The training ran out of GPU memory", 1)
+
+
+@pytest.mark.parametrize(
+    ("refused", "summary", "advice"),
+    [
+        (
+            RefusedAllocation(150_000.0, 109_000.0),
+            ": it asked for 146.5 GiB at once, with 106.4 GiB of 139.8 GiB free",
+            1,
+        ),
+        (RefusedAllocation(400.0, 109_000.0), " with 106.4 GiB of 139.8 GiB free", 2),
+        (RefusedAllocation(400.0, 109_000.0, 34_300.0), ": its process may have 33.5 GiB of 139.8 GiB", 2),
+    ],
+)
+def test_an_allocation_larger_than_what_is_free_needs_no_limit_to_fail(refused, summary, advice):
+    run = ran_out([(34_000, 110)], OWN)
+    told = dataclasses.replace(run.inside[0], raised=Raised(refused=refused))
+    (finding,) = found(dataclasses.replace(run, inside=(told,)), "run-ended")
+    assert finding.summary == f"The training ran out of GPU memory{summary}"
+    assert len(finding.advice) == advice
+    assert not any("larger than what is free" in each.text for each in finding.advice)
+    assert facts(finding)["memory that it asked for at once"] == pytest.approx(refused.asked_mib / 1024)
 
 
 def test_out_of_memory_beside_another_process_names_it():

@@ -3,7 +3,7 @@
 import pytest
 
 from gpu_report.load.yolo.exceptions import LONGEST_MESSAGE, raised
-from gpu_report.model import NAN_GRADIENT, Frame, Raised
+from gpu_report.model import NAN_GRADIENT, Frame, Raised, RefusedAllocation
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,28 @@ def test_a_code_is_a_number_or_a_fixed_format(fields, code):
 )
 def test_the_end_of_a_loaders_worker_is_known_by_its_format(message, how):
     assert raised({"message": message}).loader_worker == how
+
+
+@pytest.mark.parametrize(
+    ("message", "refused"),
+    [
+        (
+            "CUDA out of memory. Tried to allocate 400.00 MiB. GPU 0 has a total capacity of 139.80 GiB of which "
+            "105.96 GiB is free. Including non-PyTorch memory, this process has 33.82 GiB memory in use. 33.53 GiB "
+            "allowed; Of the allocated memory 26.36 GiB is allocated by PyTorch",
+            RefusedAllocation(400.0, 105.96 * 1024, 33.53 * 1024),
+        ),
+        (
+            "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 79.19 GiB total capacity; 78.00 GiB already "
+            "allocated; 17.00 MiB free; 78.10 GiB reserved in total by PyTorch)",
+            RefusedAllocation(2048.0, 17.0),
+        ),
+        ("CUDA out of memory. Tried to allocate 20.00 GiB.", RefusedAllocation(20 * 1024.0)),
+        ("my words: CUDA out of memory. Tried to allocate 20.00 GiB.", None),
+    ],
+)
+def test_an_allocation_that_failed_is_known_by_its_format(message, refused):
+    assert raised({"message": message}).refused == refused
 
 
 def test_words_are_one_line_that_can_be_printed_and_not_long():

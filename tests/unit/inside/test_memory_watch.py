@@ -205,6 +205,41 @@ def test_no_walk_through_all_objects_begins_once_the_time_is_over(monkeypatch):
     assert len(walks) <= 3
 
 
+@pytest.mark.parametrize("way", ["get_objects", "get_referrers"])
+def test_no_walk_begins_that_would_end_after_the_time(monkeypatch, way):
+    """Each through all objects takes a second; of the graphs of losses they are looked through once more."""
+    spent, walks = Some(s=0.0), {name: getattr(gc, name) for name in ("get_objects", "get_referrers")}
+
+    def slow(name):
+        def walk(*objects):
+            spent.s += 1.0
+            return walks[name](*objects)
+
+        return walk
+
+    before = known()
+    monkeypatch.setattr(time, "thread_time", lambda: spent.s)
+    monkeypatch.setattr(gc, "get_objects", slow("get_objects"))
+    monkeypatch.setattr(gc, way, slow(way))
+    trainer = Trainer()
+    for _ in range(12):
+        trainer.keep(Tensor(0, leaf=False))
+    holders.look(lambda ids: ids - before, 1.9 if way == "get_objects" else 2.9)
+    assert 1.0 <= spent.s <= (1.9 if way == "get_objects" else 2.9)
+
+
+def test_a_process_with_very_many_objects_is_not_looked_into(watched, monkeypatch):
+    watch, written, counter = watched
+    monkeypatch.setattr(sys, "getallocatedblocks", lambda: memory_watch.MOST_BLOCKS + 1)
+    trainer = Trainer()
+    for epoch in range(1, 6):
+        for _ in range(4):
+            trainer.keep(Tensor(50))
+        watch.epoch_ends(epoch)
+        counter.mib += 200
+    assert written == []
+
+
 def test_a_sum_of_losses_is_named_by_its_chain_of_additions():
     trainer, node = Trainer(), None
     for _ in range(holders.SUMMED):

@@ -45,14 +45,20 @@ def look(
 
     The latter is as JSON holds it: empty where nothing holds them, or no time is left. `deadline` is a moment of this
     thread's own CPU clock (`time.thread_time`): a process that gets no core must not be the reason to find nothing.
+    The collector's walks go through all objects, as the first one does, and cannot be stopped: none begins that would
+    end after it.
     """
     with _plain_torch():
+        began = time.thread_time()
         tensors = _tensors()
+        deadline -= time.thread_time() - began
         ids = {id(each) for each in tensors}
         fresh = choose(ids)
         # what was there at the look before and has a graph is no batch's: the pictures in it have the bytes then
         ways = (_with_graphs, _of_most_bytes) if survived else (_of_most_bytes, _with_graphs)
         for way in ways:
+            if time.thread_time() > deadline:
+                break
             samples = way([each for each in tensors or _tensors() if id(each) in fresh], max(enough_mib, LEAST_MIB))
             tensors = []  # a list of ours would be found as what refers to the objects in it
             found = _found(samples, fresh, deadline)

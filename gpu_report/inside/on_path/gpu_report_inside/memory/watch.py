@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 MOST_LOOKS = 3
 SECOND = 2
-# Of CPU; the call of the collector that is going on then is finished. With 2,400 labels a look took 0.4 s on an H200
-# (2026-11-28), with 30,000 on a slow host more. After 0.3 s those steps had been held up, and nothing had a name.
+# Of CPU. With 2,400 labels a look took 0.4 s on an H200 (2026-11-28), with 30,000 on a slow host more. After 0.3 s
+# those steps had been held up, and nothing had a name.
 LONGEST_LOOK_S = 1.0
+# Of Python's memory: the first walk through all objects cannot be stopped. With 11 million blocks (4 million objects)
+# it took 0.23 s, and a whole look 0.46 s, on a slow core (2026-11-28).
+MOST_BLOCKS = 20_000_000
 # The report calls 4 % and 256 MiB growth (analyse/signals/thresholds.py): two looks lie within that.
 LEAST_SHARE, LEAST_MIB = 0.02, 128.0
 LEAST_SHARE_OF_CARD = 0.05  # within an epoch, where a look holds up a step: so much of what it may have is taken
@@ -92,6 +95,8 @@ class MemoryWatch:
 
     def _look(self, allocated: float, grown: float | None, epoch: int) -> None:
         """Compare with the looks before; from the third on what came between two of them and is still there counts."""
+        if sys.getallocatedblocks() > MOST_BLOCKS:
+            return
         began, began_s = time.thread_time(), time.monotonic()
         self._looks += 1
         enough_mib, survived = BYTES_SHARE * (grown or 0.0), self._looks > SECOND

@@ -30,8 +30,9 @@ SUSTAINED_SHARE = 0.05
 LOW_READINGS = 3  # fewer are no evidence, however far apart they were taken
 
 # Pauses shorter than a drop count where a GPU stood still in them (%), for as long as what is left of a drop must last,
-# and where they took 2 minutes, and of training what nobody would call noise: a GPU that stands still for seconds again
-# and again does so for something that runs now and then. Ends of epochs are none of training.
+# and where they took 2 minutes, and a share of training. Of 188 recordings of a GPU in training 180 had none at all in
+# 104 minutes of it, and 7 of the other 8 a fault: so ordinary training has less than 0.4 % of them (95 % confidence,
+# 8 s each). Five times as much is no chance. Ends of epochs are none of training.
 STILL_PCT = 5.0
 PAUSE_S = 5.0
 PAUSES_SHARE = 0.02

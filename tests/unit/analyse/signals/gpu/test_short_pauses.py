@@ -4,9 +4,12 @@ import dataclasses
 
 import pytest
 from support.runs import make_run, readings
+from support.samples import NAMES, labels_of, run_of
 
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideEpoch, InsideRun, Phase, YoloRun
+from gpu_report.analyse.build_context import build_context
+from gpu_report.analyse.signals import thresholds
+from gpu_report.model import InsideEpoch, InsideRun, Options, Phase, YoloRun
 
 EPOCH_S, VALIDATION_S = 1200, 20
 
@@ -42,3 +45,13 @@ def test_pauses_of_seconds_are_one_finding_where_they_take_a_fiftieth(pause_s, b
 )
 def test_what_is_rare_shorter_or_at_work_is_none(pause_s, busy_s, low_pct):
     assert drops(training(pause_s, busy_s, low_pct)) == []
+
+
+def test_ordinary_training_has_no_pauses_at_all(monkeypatch):
+    """What PAUSES_SHARE is set by: however few would do, none of the sample runs without a fault has one."""
+    monkeypatch.setattr(thresholds, "PAUSES_SHARE", 0.0)
+    monkeypatch.setattr(thresholds, "PAUSES_S", 1.0)
+    healthy = [name for name in NAMES if not labels_of(name).faults]
+    assert len(healthy) >= 10
+    shorter = {name: [d for d in build_context(run_of(name), Options()).drops if d.duration_s < 10] for name in healthy}
+    assert {name: found for name, found in shorter.items() if found} == {}

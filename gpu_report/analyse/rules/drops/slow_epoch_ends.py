@@ -145,7 +145,8 @@ def _host_idle(context: Context) -> tuple[Floats, Bools, Bools] | None:
     if np.isnan(main).all():
         return None
     # without workers there is none of their CPU to read; a reading that failed says nothing
-    workers = np.where(host["workers"] == 0, 0.0, host["workers_cpu_pct"].to_numpy(dtype=float))
+    is_none = host["workers"] == 0 if "workers" in host else False
+    workers = np.where(is_none, 0.0, host["workers_cpu_pct"].to_numpy(dtype=float))
     idle = workers < IDLE_CPU_PCT
     return host["t_s"].to_numpy(dtype=float), idle, idle & (main < IDLE_CPU_PCT)
 

@@ -128,7 +128,8 @@ def _explanation(throttle: Throttle) -> str:
     if throttle.by_design:
         return "the GPU draws all the power it is made for; only less work per image would make it faster"
     if throttle.cause == LOWER_CLOCK and not throttle.applied:
-        return f"its clock was {throttle.cost_pct:.0f} % lower, though it was as busy; no reason is recorded"
+        why = "; heavier work may lower it, too" if throttle.unsure else ""
+        return f"its clock was {throttle.cost_pct:.0f} % lower, though it was as busy; no reason is recorded{why}"
     typical = "typical" if throttle.alike else "what it reaches under less load"
     return lower_first(f"{_how(throttle, 'the clock')} by {throttle.cost_pct:.0f} %, compared with {typical}")
 

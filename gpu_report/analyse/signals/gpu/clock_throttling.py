@@ -58,6 +58,7 @@ class Throttle:
     lost_s: float
     by_design: bool = False
     applied: bool = False
+    unsure: bool = False
 
     @property
     def cost_pct(self) -> float:
@@ -68,7 +69,7 @@ class Throttle:
     def severity(self) -> Severity:
         """Return how bad it was (thresholds.py); what the board itself halves is worst."""
         hard_s = self.throttled_s[self.hard]
-        if self.by_design:
+        if self.by_design or self.unsure:
             return "info"
         halved = float((hard_s * self.lost[self.hard]).sum()) >= th.HALVED_PCT / 100 * float(hard_s.sum())
         if float(hard_s.sum()) >= th.THROTTLED_AT_LEAST_S and halved:
@@ -108,7 +109,7 @@ def throttles(series: GpuSeries, activity: Activity, gpu: Gpu, trained: Sequence
         return ()
     rows = _rows(series, activity)
     steps = mask_in_any(rows.t_s, trained) if trained else np.ones(len(rows.t_s), dtype=np.bool_)
-    fell = _fell(series, rows, steps, gpu.power_limit_w)
+    fell = _fell(series, rows, steps, gpu.power_limit_w, trained)
     typical_mhz = _typical_mhz(rows, gpu) if rows.reported.any() else None
     if typical_mhz is None:
         return () if fell is None else (fell,)
@@ -129,7 +130,9 @@ def _with_fall(held: tuple[Throttle, ...], fell: Throttle | None) -> tuple[Throt
     return (*(each for each in held if each.cause != fell.cause), fell)
 
 
-def _fell(series: GpuSeries, rows: _Rows, steps: Bools, limit_w: float | None) -> Throttle | None:
+def _fell(
+    series: GpuSeries, rows: _Rows, steps: Bools, limit_w: float | None, trained: Sequence[Span]
+) -> Throttle | None:
     """Return the clock that fell in training for minutes, though the GPU was as busy, and what the driver says of it.
 
     Mostly that is nothing. It may say so at a tick now and then, where reasons come and go. Levels are medians of a
@@ -165,7 +168,42 @@ def _fell(series: GpuSeries, rows: _Rows, steps: Bools, limit_w: float | None) -
         share=rows.seconds(down) / rows.seconds(rows.work),
         lost_s=float((rows.weight_s * lost * rows.util_pct / 100).sum()),
         applied=rows.seconds(down & rows.applied) >= rows.seconds(down) / 2,
+        unsure=cause == LOWER_CLOCK and not _was_slower(rows, down, full, trained, float(lost[down].mean())),
     )
+
+
+def _was_slower(rows: _Rows, down: Bools, full: Bools, trained: Sequence[Span], lost: float) -> bool:
+    """Tell whether training got slower by the share of its clock that it lost (0 to 1), by half of it at least.
+
+    The lengths of its epochs say so. Where none is all at one clock, the driver says so that gives reasons, and has
+    none; else the power, which falls with the clock where the work is the same. Where nobody read that, nothing does.
+    """
+    by_epochs = _longer(rows, trained, down, full)
+    if by_epochs is not None or rows.reported[down].any():
+        return by_epochs is None or by_epochs >= 1 / (1 - lost / 2)
+    then_w, before_w = (rows.power_w[mask & np.isfinite(rows.power_w)] for mask in (down, full))
+    if not len(then_w) or not len(before_w):
+        return False
+    return float(np.median(then_w)) <= (1 - lost / 2) * float(np.median(before_w))
+
+
+def _longer(rows: _Rows, trained: Sequence[Span], down: Bools, full: Bools) -> float | None:
+    """Return how many times as long as at the full clock epochs trained at the lower one; the first one warms up."""
+    then_s, before_s = (_lengths_at(rows, trained[1:], mask) for mask in (down, full))
+    return float(np.median(then_s) / np.median(before_s)) if then_s and before_s else None
+
+
+def _lengths_at(rows: _Rows, spans: Sequence[Span], marked: Bools) -> list[float]:
+    """Return the lengths (s) of the spans of which nearly all work is marked."""
+    ends = np.array(spans, dtype=float).reshape(-1, 2)
+    work_s, marked_s = (
+        np.concatenate([[0.0], np.cumsum(np.where(rows.work & mask, rows.weight_s, 0.0))]) for mask in (True, marked)
+    )
+    first, last = np.searchsorted(rows.t_s, ends).T
+    all_s, mine_s = (sums[last] - sums[first] for sums in (work_s, marked_s))
+    is_mine = (all_s > 0) & (mine_s >= th.LOWER_EPOCH_SHARE * all_s)
+    lengths: list[float] = (ends[:, 1] - ends[:, 0])[is_mine].tolist()
+    return lengths
 
 
 def _said_of(rows: _Rows, down: Bools, full: Bools) -> str | None:

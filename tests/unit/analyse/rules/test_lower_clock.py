@@ -43,7 +43,7 @@ def test_it_is_dated_by_its_readings_and_booked_without_epochs(reasons):
 
 def test_gpus_whose_clocks_fell_at_once_are_named_in_one_finding():
     later = np.arange(SECONDS) >= FELL_S
-    quantities = {"sm_clock_mhz": np.where(later, LOW_MHZ, FULL_MHZ)}
+    quantities = {"sm_clock_mhz": np.where(later, LOW_MHZ, FULL_MHZ), "clock_event_reasons": np.zeros(SECONDS)}
     run = make_run([[95.0] * SECONDS] * 2, quantities=quantities)
     analysis = analyse(run)
     (finding,) = [f for f in analysis.findings if f.rule == "lower-clock"]
@@ -99,7 +99,40 @@ def test_epochs_that_all_ran_at_the_lower_clock_could_be_as_fast_as_before_it():
     run = make_run(
         [0.0] * 10 + [95.0] * 3600,
         rows=[(number, 10 + 900 * number) for number in (1, 2, 3, 4)],
-        quantities={"sm_clock_mhz": np.where(np.arange(3610) >= 700, LOW_MHZ, FULL_MHZ)},
+        quantities={
+            "sm_clock_mhz": np.where(np.arange(3610) >= 700, LOW_MHZ, FULL_MHZ),
+            "clock_event_reasons": np.zeros(3610),
+        },
     )
     limit = next(each for each in analyse(run).speedup_limits if each.cause == "lower-clock")
     assert limit.epoch_s_at_best == pytest.approx(900 * (1 - 0.95 * (1 - LOW_MHZ / FULL_MHZ)), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("watts", "severity"),
+    [((330.0, 180.0), "warning"), ((330.0, 320.0), "info"), ((np.nan, np.nan), "info")],
+    ids=["with its power", "at as much power", "power not read"],
+)
+def test_a_bare_log_warns_where_power_shows_the_same_work(watts, severity):
+    """A card at its limit lowers its clock for heavier work, and then draws as much."""
+    run = trained(reasons=None, watts=watts)
+    run = dataclasses.replace(run, gpus=tuple(dataclasses.replace(gpu, power_limit_w=None) for gpu in run.gpus))
+    (finding,) = found(run)
+    assert (finding.rule, finding.severity) == ("lower-clock", severity)
+    assert ("heavier work may lower it" in finding.cause.explanation) is (severity == "info")
+
+
+@pytest.mark.parametrize(("longer", "severity"), [(1.0, "info"), (1.6, "critical")])
+@pytest.mark.parametrize("reasons", [True, False])
+def test_epochs_that_are_no_longer_at_the_lower_clock_lost_nothing(longer, severity, reasons):
+    """Each trains for 300 s at the full clock: what waits for the CPU, or for memory, is not slowed by a lower one."""
+    lengths = [300] * 4 + [round(300 * longer)] * 4
+    ends = np.cumsum([10, *lengths])
+    seconds = int(ends[-1]) + 10
+    quantities = {
+        "sm_clock_mhz": np.where(np.arange(seconds) >= ends[4], LOW_MHZ, FULL_MHZ),
+        "clock_event_reasons": np.zeros(seconds) if reasons else np.full(seconds, np.nan),
+    }
+    rows = [(number, float(end)) for number, end in enumerate(ends[1:], 1)]
+    run = make_run([0.0] * 10 + [95.0] * (seconds - 10), rows=rows, quantities=quantities)
+    assert [finding.severity for finding in found(run) if finding.rule == "lower-clock"] == [severity]

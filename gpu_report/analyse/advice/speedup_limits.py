@@ -51,14 +51,23 @@ EXPECTED = "estimate from the batches that it trained"
 
 @dataclass(frozen=True)
 class _Epoch:
-    """The training part of an epoch: where it lies, and its length in seconds."""
+    """The training part of an epoch: where it lies, and its length in seconds.
+
+    `seen` is what an epoch that is worked out was worked out from.
+    """
 
     summary: EpochSummary
     train_s: float
+    seen: tuple[Span, ...] = ()
 
     @property
     def span(self) -> Span:
         return self.summary.start_t_s, self.summary.start_t_s + self.train_s
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """Return when it trained, or what it was worked out from did."""
+        return self.seen or (self.span,)
 
 
 def training_of_limits(context: Context, epochs: Sequence[EpochSummary]) -> Training | None:
@@ -125,11 +134,12 @@ def _by_expected_epoch(
     epoch = expected_epoch(
         context, training, [each for each in _of_the_longest(epochs) if each.train_s and not each.partial]
     )
-    limit = _lasting(context, training, [_Epoch(epoch, epoch.train_s or 0.0)], findings) if epoch else None
+    seen = tuple(training.within(context.undisturbed)) if training is not None else ()
+    steps = [_Epoch(epoch, epoch.train_s or 0.0, seen)] if epoch else []
+    limit = _lasting(context, training, steps, findings)
     if limit is not None and limit.speed_up_at_most >= th.LEAST_SPEED_UP:
         yield replace(limit, now_is=EXPECTED)
-    if epoch:
-        steps = [_Epoch(epoch, epoch.train_s or 0.0)]
+    if steps:
         known = [limit] if limit else []
         yield from (replace(each, now_is=EXPECTED) for each in _of_code(context, training, steps, findings, known))
     went = None if epoch or training is None else epoch_as_it_went(context, training)
@@ -397,7 +407,7 @@ def _busy_shares(context: Context, training: Training, epochs: Sequence[_Epoch])
 
     What a GPU spins for a late one of its training, or of another node, is no work of it.
     """
-    spans = as_array([epoch.span for epoch in epochs])
+    spans = as_array([span for epoch in epochs for span in epoch.spans])
     mine = [series for series in context.series if series.gpu in training.gpus]
     ahead = {gpu: share for gpu, (_, share) in context.cached(peer_waits).items()}
     shares = ((series.gpu, _work_share(context, series, mask_in_any(series.t_s, spans))) for series in mine)

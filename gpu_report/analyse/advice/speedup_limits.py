@@ -24,7 +24,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training, longest_run
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s, mask_in_any
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s, mask_in_any, minus
 from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
 from gpu_report.catalogue import (
     CAUSES,
@@ -53,12 +53,14 @@ EXPECTED = "estimate from the batches that it trained"
 class _Epoch:
     """The training part of an epoch: where it lies, and its length in seconds.
 
-    `seen` is what an epoch that is worked out was worked out from.
+    `seen` is what an epoch that is worked out was worked out from. `apart` is the share (0 to 1) of it that went with
+    what disturbed each epoch, which has limits of its own: that is not `seen` then.
     """
 
     summary: EpochSummary
     train_s: float
     seen: tuple[Span, ...] = ()
+    apart: float = 0.0
 
     @property
     def span(self) -> Span:
@@ -100,7 +102,8 @@ def find_speedup_limits(
     steady = [epoch for epoch in mine if not held_up.touches(epoch.span)]
     left_out = left_out_words(epochs)
     which = f"median of {STEADY if 0 < len(steady) < len(mine) else ALL}{left_out}"
-    lasting = [limit for limit in [_lasting(context, training, steady or mine, findings)] if limit]
+    lasts = steady or [_beside(epoch, took) for epoch in mine]
+    lasting = [limit for limit in [_lasting(context, training, lasts, findings)] if limit]
     mean = f"mean of {ALL}{left_out}"
     found = [
         *(
@@ -124,6 +127,13 @@ def find_speedup_limits(
     ]
     worthwhile = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
     return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
+
+
+def _beside(epoch: _Epoch, took: Sequence[Finding]) -> _Epoch:
+    """Return a disturbed epoch without the times in which its GPUs did nothing for what disturbed it."""
+    idle = [f.span for f in took if RULES[f.rule].fall or f.rule in {SLOW_RANK, WAITING_FOR_PEER}]
+    rest = tuple(minus([epoch.span], idle))
+    return replace(epoch, seen=rest, apart=1 - length_s(rest) / epoch.train_s)
 
 
 def _by_expected_epoch(
@@ -350,6 +360,9 @@ def _lasting(
             f"the GPU filled to {th.MOST_OCCUPANCY_PCT:.0f} %, about the most in practice",
         )
     limit = _by_utilisation(cause, now_s, _busy_shares(context, training, epochs), signals)
+    if limit is not None:
+        apart = fmean(epoch.apart for epoch in epochs)
+        limit = replace(limit, epoch_s_at_best=now_s - (1 - apart) * limit.saves_at_most_s)
     call = signals.idle_location.call if signals is not None and signals.idle_location is not None else None
     if limit is None or call is None or signals is None or _share_in_call(cause, signals) is None:
         return limit

@@ -23,11 +23,11 @@ class RunSettings:
 
     `image_px` is the median of the longer side of the images on disk, `image_mib` the mean of what one takes there,
     `scaled_down` is of those that are larger than imgsz. `val_images` are validated after each epoch, None if never.
-    `workers` and `batch` are those in effect, `workers` of each rank, `batch` of all. `cores_free` are cores that
-    neither other processes nor a core or two for the rest of the training take, for each rank; `workers_most` are the
-    workers to which ultralytics cuts any larger number. `memory_free_mib` is the least host memory that was available,
-    and that its cgroup's limit left. `gpu_peak_mib` and `gpu_total_mib` are of the fullest GPU that it used,
-    the latter as far as a process may use it.
+    `workers` and `batch` are those in effect, `workers` of each rank, `batch` of all; `ranks` are those of this node.
+    `cores_free` are cores that neither other processes nor a core or two for the rest of the training take, for each
+    rank; `workers_most` are the workers to which ultralytics cuts any larger number. `memory_free_mib` is the least
+    host memory that was available, and that its cgroup's limit left. `gpu_peak_mib` and `gpu_total_mib` are of the
+    fullest GPU that it used, the latter as far as a process may use it.
     `ready_batches` are those that each worker has loaded when an epoch begins, if it had the time.
     """
 
@@ -78,7 +78,7 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         scaled_down=scaled_down(said),
         image_mib=_image_mib(training),
         cached=str(said.get("cache") or False) not in {"None", "False"},
-        ranks=training.ranks,
+        ranks=training.ranks_here,
         cores=_usable(context.run.recording),
         cores_free=_cores_free(context, training),
         workers_most=_workers_most(context, training),
@@ -104,7 +104,7 @@ def _cores_free(context: Context, training: Training) -> int | None:
     if usable is None or shown is None:
         return None
     left = min(int(usable), shown - _taken_by_others(context, training, shown))
-    return max(left // training.ranks - th.SPARE_CORES, 1)
+    return max(left // training.ranks_here - th.SPARE_CORES, 1)
 
 
 def _workers_most(context: Context, training: Training) -> int | None:
@@ -135,14 +135,17 @@ def _usable(recording: Recording) -> int | None:
 
 
 def _taken_by_others(context: Context, training: Training, cores: int) -> int:
-    """Return how many cores other processes took in the steady state, 0 where the host was not recorded."""
+    """Return how many cores other processes took in the steady state, 0 where the host was not recorded.
+
+    Of several ranks the busiest one's main process is read: ranks step together, and none of them is another process.
+    """
     signals = context.signals.of_training(min(training.gpus), training) if training.gpus else None
     if signals is None:
         return 0
     cpu, main, workers = (signals.within(name) for name in ("cpu_pct", "main_cpu_pct", "workers_cpu_pct"))
     if cpu is None or main is None:
         return 0
-    return max(round((cpu * cores - main - (workers or 0.0)) / 100), 0)
+    return max(round((cpu * cores - main * training.ranks_here - (workers or 0.0)) / 100), 0)
 
 
 def _peak_mib(series: GpuSeries, training: Training) -> float:

@@ -74,7 +74,7 @@ def with_late_first_batches(training: Training, explained: Explanation) -> Expla
     if name != UNEXPLAINED and not CAUSES[name].is_input:
         return explained
     told = training.rank_group.main.epochs[1:] if training.rank_group else ()
-    workers = (training.workers or 0) / training.ranks
+    workers = (training.workers or 0) / training.ranks_here
     epochs = [epoch for epoch in told if epoch.end_t_s is not None and epoch.batches > workers > 0]
     waits = [end - start for start, end in _late(epochs, th.LATE_STARTS_S)]
     if sum(waits) < th.OF_THE_WAIT * sum(epoch.data_wait_s for epoch in epochs) or not waits:

@@ -152,7 +152,7 @@ class SignalsIndex:
             data_wait_share=self._data_wait_share(gpu, within),
             step_s=self._step_s(gpu, within),
             loader_workers=training.workers if training else None,
-            ranks=training.ranks if training else 1,
+            ranks=training.ranks_here if training else 1,
             slow_modes=training.slow_modes if training else frozenset(),
             setting_locations=training.setting_locations if training else (),
             is_rect=training is not None and training.args.get("rect") is True,

@@ -23,7 +23,7 @@ from gpu_report.analyse.timeline.training_epochs import (
 )
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, mask_in_any, minus, union
-from gpu_report.model import EpochSummary, Phase, Run, SettingLocation, YoloRun
+from gpu_report.model import EpochSummary, JobPart, Phase, Run, SettingLocation, YoloRun
 
 CPU = "cpu"
 STRIDE_PX = 32  # imgsz is a multiple of it: the coarsest cell of YOLO's models
@@ -36,7 +36,7 @@ class Training:
     `number` is that of its YoloRun, None where that is not known. `rank_group` is what its processes reported by
     callbacks, None where only files and readings are known. `epochs` is when it trained, None where it did not come to
     that. `args` is what was asked for (args.yaml), `settings` what was in effect, as far as it is known. `gpus` are
-    those it used.
+    those it used. `of_this_node` is how many of a job's ranks ran here, None where it is not of several nodes.
     """
 
     number: int | None
@@ -46,6 +46,7 @@ class Training:
     args: Mapping[str, object] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
     gpus: frozenset[int] = frozenset()
+    of_this_node: int | None = None
 
     @property
     def train_spans(self) -> list[Span]:
@@ -74,16 +75,21 @@ class Training:
         return self.world_size or max(len(self.gpus), 1)
 
     @property
+    def ranks_here(self) -> int:
+        """Return how many of them ran on this machine: they share its cores and its memory."""
+        return self.ranks if self.of_this_node is None else min(self.ranks, self.of_this_node)
+
+    @property
     def steps_together(self) -> bool:
         """Tell whether it is one training that ran on all the GPUs that it used, two or more: none steps alone."""
         return len(self.gpus) > 1 and self.world_size == len(self.gpus)
 
     @property
     def workers(self) -> int | None:
-        """Return how many workers load for it, over all its ranks: as reported, else as asked for."""
+        """Return how many workers load for it, over all its ranks here: as reported, else as asked for."""
         reported = whole(self.settings.get("workers"))
         each = whole(self.args.get("workers")) if reported is None else reported
-        return None if each is None else each * self.ranks
+        return None if each is None else each * self.ranks_here
 
     @property
     def begun_again(self) -> Span | None:
@@ -188,7 +194,18 @@ def find_trainings(
     found = found or (_awake(run, activity, epoch_ends) if activity.used_gpus else _by_rows(run, activity))
     found.sort(key=lambda training: training.span)
     alone = len(found) == 1
-    return tuple(replace(each, gpus=_gpus_of(run, all_series, activity, each, alone=alone)) for each in found)
+    here = _ranks_of_node(run.job)
+    return tuple(
+        replace(each, gpus=_gpus_of(run, all_series, activity, each, alone=alone), of_this_node=here) for each in found
+    )
+
+
+def _ranks_of_node(job: JobPart) -> int | None:
+    """Return how many of a job's ranks run on this node, None where there is one node, or nobody knows."""
+    if not job.is_of_several_nodes:
+        return None
+    each = (job.world_size or 0) // (job.nodes or 1)
+    return len(job.ranks) or each or None
 
 
 def longest_run(epochs: Sequence[EpochSummary]) -> int | None:

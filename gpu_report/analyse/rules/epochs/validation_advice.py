@@ -126,7 +126,7 @@ class ValidationAdvice:
         if not asked or not has or cores is None or has < LOADERS * asked:
             return
         working = max(1 - waits_s / self.typical.length_s, 1 / th.MOST_TIMES_WORKERS)
-        to = min(ceil(asked / working), int(cores) // (LOADERS * self.training.ranks))
+        to = min(ceil(asked / working), int(cores) // (LOADERS * self.training.ranks_here))
         if to > asked:
             text = f"Load with more workers: a validation waits {amount(waits_s, 's')} for data. It has twice as many"
             yield Advice(text, "workers", str(asked), str(to), gain_at_most=waits_s / self.epoch_s)

@@ -53,17 +53,17 @@ def threads(context: Context, training: Training) -> SetupIssue | None:
     asked = (training.quantity(name) for name in ("omp_num_threads", "torch_threads"))
     each = max((number for number in asked if number is not None), default=None)
     usable = context.run.recording.usable_cores
-    if each is None or usable is None or each <= 1 or each * training.ranks <= usable:
+    if each is None or usable is None or each <= 1 or each * training.ranks_here <= usable:
         return None
     main, waited = host_mean(context, training, "main_cpu_pct"), _waited_for_cores(context, training)
     used = (main or 0.0) >= th.THREADS_USED_PCT and (waited or 0.0) >= th.CORES_WAITED_PCT
     place = setting_location_words(training.setting_locations, "threads")
-    fit = max(int(usable) // training.ranks, 1)
-    times = f" in each of {training.ranks} processes" if training.ranks > 1 else ""
+    fit = max(int(usable) // training.ranks_here, 1)
+    times = f" in each of {training.ranks_here} processes" if training.ranks_here > 1 else ""
     return SetupIssue(
         "warning" if used else "info",
         f"OMP_NUM_THREADS asks for {each:.0f} threads{times}; only {_cores(usable)} may be used",
-        (each, training.ranks),
+        (each, training.ranks_here),
         evidence(
             ("CPU of the main process in training", main, "% of a core"),
             ("training time with a process waiting for a CPU core", waited, "%"),
@@ -76,23 +76,23 @@ def cores(context: Context, training: Training) -> SetupIssue | None:
     """Find workers at the limit of the cores that a quota or an affinity leaves, which ultralytics does not see."""
     usable, shown = context.run.recording.usable_cores, context.run.recording.cores_online
     workers = training.quantity("workers")
-    if usable is None or shown is None or workers is None or usable >= shown or workers * training.ranks <= usable:
+    if usable is None or shown is None or workers is None or usable >= shown or workers * training.ranks_here <= usable:
         return None
     main, loader = (host_mean(context, training, name) for name in ("main_cpu_pct", "workers_cpu_pct"))
     waited = _waited_for_cores(context, training)
     if main is None or loader is None or waited is None:
         return None
-    used = main * training.ranks + loader  # `main` is the busiest rank's
+    used = main * training.ranks_here + loader  # `main` is the busiest rank's
     if used < th.CORES_FULL_PCT * usable or waited < th.CORES_WAITED_PCT:
         return None
-    all_workers = f"{workers * training.ranks:.0f} data-loader workers"
-    fewer = max(int(usable) // training.ranks, 1)
+    all_workers = f"{workers * training.ranks_here:.0f} data-loader workers"
+    fewer = max(int(usable) // training.ranks_here, 1)
     change = Advice("With these cores more workers gain nothing", "workers", f"{workers:.0f}", str(fewer))
     can_change = "workers" in training.args and fewer < workers
     return SetupIssue(
         "warning",
         f"{all_workers} shared {_cores(usable)} (of {shown} in the machine) and needed more",
-        (workers * training.ranks,),
+        (workers * training.ranks_here,),
         evidence(
             ("CPU of the main process and its workers in training", used, "% of a core"),
             ("training time with a process waiting for a CPU core", waited, "%"),

@@ -12,7 +12,7 @@ from gpu_report.analyse.context import Context, working_on
 from gpu_report.analyse.signals.code.hold_lines import with_hold_lines
 from gpu_report.analyse.signals.gpu.busy_wait import busy_waits_of
 from gpu_report.analyse.signals.gpu.chance_drops import drops_by_chance
-from gpu_report.analyse.signals.gpu.clock_throttling import Throttle, throttles
+from gpu_report.analyse.signals.gpu.clock_throttling import Steps, Throttle, throttles
 from gpu_report.analyse.signals.gpu.short_pauses import short_pauses
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.signals.host.other_processes import other_processes_on
@@ -65,7 +65,7 @@ def build_context(run: Run, options: Options) -> Context:
         between_bursts=tuple(drop for drop in found if drop in bursts),
         other_processes=others,
         busy_waits=read.waits,
-        throttles=_throttles(run, series, timeline),
+        throttles=_throttles(run, series, timeline, throughput),
         undisturbed=all_apart.undisturbed(signals),
         signals=signals,
         throughput=throughput,
@@ -148,8 +148,13 @@ def _profiled(run: Run) -> list[Span]:
     return [window.span for window in run.profiled if window.ran]
 
 
-def _throttles(run: Run, series: Sequence[GpuSeries], timeline: Timeline) -> tuple[Throttle, ...]:
-    steps = [phase.span for phase in timeline.phases if phase.name == "train"]
+def _throttles(
+    run: Run, series: Sequence[GpuSeries], timeline: Timeline, throughput: Throughput | None
+) -> tuple[Throttle, ...]:
+    steps = Steps(
+        tuple(phase.span for phase in timeline.phases if phase.name == "train"),
+        (lambda _: None) if throughput is None else throughput.batches_per_s,
+    )
     return tuple(t for each in series for t in throttles(each, timeline.activity, run.gpu(each.gpu), steps))
 
 

@@ -5,7 +5,7 @@ held since the driver was loaded, read every 10 s. Idle (0x1), application clock
 (0x100) are no throttling. A clock that fell in training for minutes without any of it is one, too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -100,15 +100,24 @@ class _Rows:
         return float(self.weight_s[mask].sum())
 
 
-def throttles(series: GpuSeries, activity: Activity, gpu: Gpu, trained: Sequence[Span] = ()) -> tuple[Throttle, ...]:
+@dataclass(frozen=True)
+class Steps:
+    """When steps went on, epoch by epoch, and how many batches a second were trained in some spans, None if unknown."""
+
+    epochs: tuple[Span, ...]
+    batches_per_s: Callable[[Sequence[Span]], float | None]
+
+
+def throttles(series: GpuSeries, activity: Activity, gpu: Gpu, trained: Steps) -> tuple[Throttle, ...]:
     """Return what held a GPU down for long enough, by reasons and counters, and a clock that fell without either.
 
-    Whether it is by the card's design is judged by the work of its steps (`trained`): a validation is a lighter load.
+    Whether it is by the card's design is judged by the work of its steps: a validation is a lighter load.
     """
     if series.gpu not in activity.used_gpus:
         return ()
     rows = _rows(series, activity)
-    steps = mask_in_any(rows.t_s, trained) if trained else np.ones(len(rows.t_s), dtype=np.bool_)
+    is_known = bool(trained.epochs)
+    steps = mask_in_any(rows.t_s, trained.epochs) if is_known else np.ones(len(rows.t_s), dtype=np.bool_)
     fell = _fell(series, rows, steps, gpu.power_limit_w, trained)
     typical_mhz = _typical_mhz(rows, gpu) if rows.reported.any() else None
     if typical_mhz is None:
@@ -130,9 +139,7 @@ def _with_fall(held: tuple[Throttle, ...], fell: Throttle | None) -> tuple[Throt
     return (*(each for each in held if each.cause != fell.cause), fell)
 
 
-def _fell(
-    series: GpuSeries, rows: _Rows, steps: Bools, limit_w: float | None, trained: Sequence[Span]
-) -> Throttle | None:
+def _fell(series: GpuSeries, rows: _Rows, steps: Bools, limit_w: float | None, trained: Steps) -> Throttle | None:
     """Return the clock that fell in training for minutes, though the GPU was as busy, and what the driver says of it.
 
     Mostly that is nothing. It may say so at a tick now and then, where reasons come and go. Levels are medians of a
@@ -172,15 +179,19 @@ def _fell(
     )
 
 
-def _was_slower(rows: _Rows, down: Bools, full: Bools, trained: Sequence[Span], lost: float) -> bool:
+def _was_slower(rows: _Rows, down: Bools, full: Bools, trained: Steps, lost: float) -> bool:
     """Tell whether training got slower by the share of its clock that it lost (0 to 1), by half of it at least.
 
-    The lengths of its epochs say so. Where none is all at one clock, the driver says so that gives reasons, and has
-    none; else the power, which falls with the clock where the work is the same. Where nobody read that, nothing does.
+    The lengths of its epochs say so. Where none is all at one clock, its batches do, if they were counted within it;
+    else the driver that gives reasons, and has none; else the power, which falls with the clock where the work is the
+    same. Where nobody read that, nothing does.
     """
-    by_epochs = _longer(rows, trained, down, full)
-    if by_epochs is not None or rows.reported[down].any():
-        return by_epochs is None or by_epochs >= 1 / (1 - lost / 2)
+    by_epochs, much = _longer(rows, trained.epochs, down, full), 1 / (1 - lost / 2)
+    if by_epochs is not None:
+        return by_epochs >= much
+    then, before = (trained.batches_per_s(_spans_of(rows, mask)) for mask in (down, full))
+    if rows.reported[down].any() or (then and before and before / then >= much):
+        return True
     then_w, before_w = (rows.power_w[mask & np.isfinite(rows.power_w)] for mask in (down, full))
     if not len(then_w) or not len(before_w):
         return False
@@ -191,6 +202,11 @@ def _longer(rows: _Rows, trained: Sequence[Span], down: Bools, full: Bools) -> f
     """Return how many times as long as at the full clock epochs trained at the lower one; the first one warms up."""
     then_s, before_s = (_lengths_at(rows, trained[1:], mask) for mask in (down, full))
     return float(np.median(then_s) / np.median(before_s)) if then_s and before_s else None
+
+
+def _spans_of(rows: _Rows, marked: Bools) -> list[Span]:
+    firsts, ends = _stretches(rows, marked)
+    return list(zip(rows.t_s[firsts].tolist(), (rows.t_s + rows.weight_s)[ends - 1].tolist(), strict=True))
 
 
 def _lengths_at(rows: _Rows, spans: Sequence[Span], marked: Bools) -> list[float]:

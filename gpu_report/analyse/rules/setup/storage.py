@@ -9,6 +9,7 @@ from gpu_report.analyse.rules.setup.check import SHM, SetupIssue, host_mean
 from gpu_report.analyse.signals.host.filesystems import is_network, mount_of
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
+from gpu_report.analyse.timeseries.intervals import length_s
 from gpu_report.model import Advice, Cause, Mount
 from gpu_report.wording import MIB_PER_GIB, length
 
@@ -20,10 +21,8 @@ def data_disk(context: Context, training: Training) -> SetupIssue | None:
     folder = training.text("data_folder")
     mount = None if folder is None else mount_of(folder, context.run.recording.mounts)
     slow = "" if mount is None else _slow(mount)
-    waited_s, trained_s = (
-        _waited_for_reads_s(context, training),
-        sum(end - start for start, end in training.train_spans),
-    )
+    trained_s = length_s(training.train_spans)
+    waited_s = _share_waiting_for_reads(context, training) * trained_s
     if mount is None or not slow or waited_s < max(th.READS_WAITED_S, th.READS_WAITED_SHARE * trained_s):
         return None
     size = training.quantity("data_mib")
@@ -69,13 +68,12 @@ def _is_network(mount: Mount) -> bool:
     return is_network(mount.type, mount.source)
 
 
-def _waited_for_reads_s(context: Context, training: Training) -> float:
-    """Return for how many seconds of training processes waited for input: in the trainer's cgroup, else anywhere."""
+def _share_waiting_for_reads(context: Context, training: Training) -> float:
+    """Return in which share (0 to 1) of training processes waited for input: in the trainer's cgroup, else anywhere."""
     host = context.run.host
     own = column_values(host, "cgroup_io_pressure_pct", training.train_spans)
     waits = own if len(own) else column_values(host, "io_pressure_pct", training.train_spans)
-    tick_s = context.run.recording.interval_s or 1.0
-    return float((waits >= IO_PRESSURE_PCT).sum()) * tick_s
+    return float((waits >= IO_PRESSURE_PCT).mean()) if len(waits) else 0.0
 
 
 def copy_to(place: Mount, size_mib: float | None) -> Advice:

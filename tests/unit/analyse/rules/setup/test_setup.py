@@ -454,6 +454,15 @@ def test_no_word_on_cores_that_suffice_or_are_not_known(host, machine, workers):
 WAITING = {"cgroup_io_pressure_pct": [0.0] * 20 + [40.0] * 30 + [0.0] * 70, "trainer_read_mib_s": 12.0}
 
 
+def test_rows_that_failed_do_not_make_waits_for_reads_shorter():
+    """Two of three rows are missing: of the third, a third says that processes waited."""
+    seconds = np.arange(SECONDS)
+    pressure = np.where(seconds % 3, np.nan, np.where(seconds % 9 == 0, 50.0, 0.0))
+    settings = {**FITTING, "data_folder": "/data/coco/images/train"}
+    (finding,) = odds(trained(settings, host={"io_pressure_pct": pressure}, mounts=(ROOT, NFS)))
+    assert "processes waited for reads during 33 s" in finding.summary
+
+
 @pytest.mark.parametrize(
     ("mount", "words"),
     [(NFS, "a network filesystem (nfs4, server:/export)"), (DISK, "a rotating disk (xfs on sda)")],

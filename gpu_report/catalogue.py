@@ -33,7 +33,6 @@ START_WORK_KEY = "start_work_s"  # of evidence: what a kind of work took of the 
 START_AGAIN_KEY = "start_again_s"  # of evidence: what each later epoch takes for the same
 ON_CPU_KEY = "main_cpu_of_training"  # of evidence: the CPU of a training that ran on it, as the finding says
 USER_CODE_KEY = "user_code_pct"  # of evidence: the share of training time that a function of the user's takes
-USER_CODE_WAITS_KEY = "user_code_waits_pct"  # likewise: of that, what it waited for a GPU at work
 BESIDES_LAYERS = "GPU work besides the model's layers"
 SEVERITIES = ("critical", "warning", "info")  # worst first
 

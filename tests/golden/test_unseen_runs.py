@@ -155,6 +155,13 @@ def test_an_epoch_without_the_function_takes_as_long_as_was_measured(folder, nam
     assert at_best_s == pytest.approx(without_s, rel=0.15)
 
 
+def test_an_override_that_waits_for_its_steps_work_wins_what_it_does_besides(folder):
+    """Measured with YOLO's own `optimizer_step`: 7 to 12 % less. It was in the function for 25 % of the time."""
+    limits = analyse(load_run(folder / "forklift")).speedup_limits
+    (limit,) = [each for each in limits if each.function]
+    assert 0.07 < limit.saves_at_most_s / limit.epoch_s_now < 0.17
+
+
 def test_memory_that_a_list_filled_is_answered_by_no_other_batch(folder):
     found = analyse(load_run(folder / "plankton"))
     assert "batch" not in {one.argument for f in found.findings for each in f.advice for one in each.settings}

@@ -34,7 +34,6 @@ from gpu_report.catalogue import (
     SLOW_RANK,
     UNEXPLAINED,
     USER_CODE_KEY,
-    USER_CODE_WAITS_KEY,
     WAITING_FOR_PEER,
 )
 from gpu_report.model import EpochSummary, Finding, SpeedupLimit
@@ -175,7 +174,7 @@ def _of_code(
         return
     now_s = median(epoch.train_s for epoch in epochs)
     busy = min(_busy_shares(context, training, epochs), default=0.0) if training is not None else 0.0
-    best_s = now_s * max(1 - (share_pct - (most.number(USER_CODE_WAITS_KEY) or 0.0)) / 100, busy)
+    best_s = now_s * max(1 - share_pct / 100, busy)
     yield SpeedupLimit(most.cause.name, now_s, best_s, "without that function", function=where_it_is(most.where[0]))
 
 

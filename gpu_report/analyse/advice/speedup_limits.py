@@ -101,7 +101,8 @@ def find_speedup_limits(
     steady = [epoch for epoch in mine if not held_up.touches(epoch.span)]
     left_out = left_out_words(epochs)
     which = f"median of {STEADY if 0 < len(steady) < len(mine) else ALL}{left_out}"
-    lasts = steady or [_beside(epoch, took) for epoch in mine]
+    idle = IntervalIndex([f for f in took if _is_idle(f)], _span)
+    lasts = steady or [_beside(epoch, idle(*epoch.span)) for epoch in mine]
     lasting = [limit for limit in [_lasting(context, training, lasts, findings)] if limit]
     mean = f"mean of {ALL}{left_out}"
     found = [
@@ -128,10 +129,14 @@ def find_speedup_limits(
     return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
 
 
-def _beside(epoch: _Epoch, took: Sequence[Finding]) -> _Epoch:
-    """Return a disturbed epoch without the times in which its GPUs did nothing for what disturbed it."""
-    idle = [f.span for f in took if RULES[f.rule].fall or f.rule in {SLOW_RANK, WAITING_FOR_PEER}]
-    rest = tuple(minus([epoch.span], idle))
+def _is_idle(finding: Finding) -> bool:
+    """Tell whether GPUs did nothing, or less, while what disturbed a training lasted: others make it slower instead."""
+    return RULES[finding.rule].fall or finding.rule in {SLOW_RANK, WAITING_FOR_PEER}
+
+
+def _beside(epoch: _Epoch, idle: Sequence[Finding]) -> _Epoch:
+    """Return a disturbed epoch without the times in which its GPUs were idle for what disturbed it."""
+    rest = tuple(minus([epoch.span], [finding.span for finding in idle]))
     return replace(epoch, seen=rest, apart=1 - length_s(rest) / epoch.train_s)
 
 

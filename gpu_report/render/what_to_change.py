@@ -1,6 +1,6 @@
 """What to change, in one order for page, terminal, Markdown and summary.json: what the verdict says, then the rest."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from gpu_report.catalogue import RULES, UNEXPLAINED
@@ -21,11 +21,11 @@ def listed_changes(analysis: Analysis) -> list[Advice]:
     unexpected = [finding for finding in analysis.findings if not finding.expected]
     listed = {each for finding in unexpected if RULES[finding.rule].ending for each in finding.advice}
     listed.update(said_changes(unexpected, analysis))
-    every = [each for each in changes(unexpected, analysis) if each.text != analysis.run.kernel.advice]
+    every = [each for each in changes(unexpected, analysis) if not each.reads_kernel_log]
     mine = [each for each in every if each in listed or _has_title(each, analysis)]
-    said = " ".join(each.text.lower() for each in mine)
+    told = _with_told_step(unexpected, analysis)
     steps = further_steps(unexpected, analysis).items()
-    looks = [Advice(f"{finding_title(of[0][1])}: {step}") for step, of in steps if step.rstrip(".") not in said]
+    looks = [Advice(f"{finding_title(of[0][1])}: {step}") for step, of in steps if told.isdisjoint(f.id for _, f in of)]
     return sorted([*mine, *looks], key=lambda each: bool(each.resume))
 
 
@@ -62,13 +62,29 @@ def changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice]:
 
 def said_changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice]:
     """Return what the verdict says to do about findings, or about none, in its order."""
-    by_id = {finding.id: finding for finding in findings}
     steps: list[Advice] = []
+    for said, mine in _saying_what(findings, analysis):
+        steps += [said.advice] if said.advice else _of_sentence(said, mine, analysis)
+    return steps
+
+
+def _with_told_step(findings: Iterable[Finding], analysis: Analysis) -> set[str]:
+    """Return the ids of findings whose next step `said_changes` has: there is no advice in its place."""
+    return {
+        finding.id
+        for said, mine in _saying_what(findings, analysis)
+        if said.advice is None and (said.names_own or not _advised(mine, analysis))
+        for finding in mine
+    }
+
+
+def _saying_what(findings: Iterable[Finding], analysis: Analysis) -> Iterator[tuple[Sentence, list[Finding]]]:
+    """Yield the sentences of the verdict that say what to do, each with those of the findings that it reports."""
+    by_id = {finding.id: finding for finding in findings}
     for said in analysis.verdict.sentences:
         mine = [by_id[found] for found in said.findings if found in by_id]
         if said.kind in SAYS_WHAT and (mine or not said.findings):
-            steps += [said.advice] if said.advice else _of_sentence(said, mine, analysis)
-    return steps
+            yield said, mine
 
 
 def _of_sentence(said: Sentence, findings: list[Finding], analysis: Analysis) -> list[Advice]:
@@ -76,8 +92,7 @@ def _of_sentence(said: Sentence, findings: list[Finding], analysis: Analysis) ->
 
     Nothing where it says that nobody knows the cause, and nothing would help to know it.
     """
-    log = analysis.run.kernel.advice  # which has a line of its own
-    advised = [each for finding in findings for each in _in_order(finding, analysis) if each.text != log]
+    advised = _advised(findings, analysis)
     if said.names_own:
         how = next((step for finding in findings if (step := own_step(finding, analysis))), "")
         how = how or next((sentence(each.text) for each in advised if not _has_title(each, analysis)), "")
@@ -85,6 +100,11 @@ def _of_sentence(said: Sentence, findings: list[Finding], analysis: Analysis) ->
     step = next((step for finding in findings if (step := next_step(finding, analysis))), "")
     known = [] if said.about == UNEXPLAINED else [Advice(said.text)]
     return advised[:1] or ([Advice(sentence(step))] if step else known)
+
+
+def _advised(findings: Iterable[Finding], analysis: Analysis) -> list[Advice]:
+    """Return the advice of findings but how to read the kernel log, which has a line of its own."""
+    return [each for finding in findings for each in _in_order(finding, analysis) if not each.reads_kernel_log]
 
 
 def _in_order(finding: Finding, analysis: Analysis) -> list[Advice]:

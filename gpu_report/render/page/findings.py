@@ -85,7 +85,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         runner_up=cause_words(cause.runner_up) if cause and cause.runner_up else "",
         evidence=() if brief else (*(() if _is_place(finding) else _where(finding, analysis)), *evidence(finding)),
         kernel=tuple(_nearby(event, clock, finding) for event in finding.kernel_events),
-        advice=tuple(_advice(a, analysis) for a in finding.advice if a.text != analysis.run.kernel.advice),
+        advice=tuple(_advice(a, analysis) for a in finding.advice if not a.reads_kernel_log),
         step=sentence(next_step(finding, analysis)),
         is_told=is_told,
         learn_more=() if brief else learn_more(finding),
@@ -149,13 +149,12 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     How to read the kernel log is said here, not in each. After it stands what to do about the largest loss where no
     finding is of it, and where to look into the findings without any.
     """
-    log = analysis.run.kernel
     of_findings = {each for finding in unexpected for each in finding.advice}
     said = _said_whole(analysis)
     advice = [each for each in changes(unexpected, analysis) if each in of_findings and each not in said]
-    read_log = f"To see what the kernel log said: {with_code(log.advice)}"
+    read_log = f"To see what the kernel log said: {with_code(analysis.run.kernel.advice)}"
     views = (
-        replace(_advice(a, analysis), text=read_log) if a.text == log.advice else _advice(a, analysis) for a in advice
+        replace(_advice(a, analysis), text=read_log) if a.reads_kernel_log else _advice(a, analysis) for a in advice
     )
     gaps = gaps_step(analysis)
     largest = [AdviceView(gaps, "", "", "")] if gaps else []

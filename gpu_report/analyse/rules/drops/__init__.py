@@ -94,4 +94,4 @@ def fall_evidence(context: Context, drop: Drop) -> tuple[Evidence, ...]:
 def _kernel_advice(context: Context) -> tuple[Advice, ...]:
     """Return how to see the kernel log next time, where it was not read this time."""
     kernel = context.run.kernel
-    return (Advice(kernel.advice),) if kernel.status != "read" and kernel.advice else ()
+    return (Advice(kernel.advice, reads_kernel_log=True),) if kernel.status != "read" and kernel.advice else ()

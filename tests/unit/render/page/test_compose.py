@@ -339,7 +339,7 @@ def test_a_read_log_without_events_says_what_was_read(analysis: model.Analysis) 
 
 def test_the_first_advice_stands_once_and_says_how_to_read_the_kernel_log(analysis: model.Analysis) -> None:
     log = model.KernelLog("unavailable", advice="import again, where FILE is from `dmesg`")
-    advice = (model.Advice(log.advice), model.Advice("more workers", "workers", "2", "14"))
+    advice = (model.Advice(log.advice, reads_kernel_log=True), model.Advice("more workers", "workers", "2", "14"))
     findings = tuple(replace(DROP, id=f"drop-{n}", advice=advice) for n in (1, 2))
     shown = compose(replace(analysis, findings=findings, run=replace(analysis.run, kernel=log)))
     assert [each.text for each in shown.advice] == [f"To see what the kernel log said: {log.advice}", "More workers."]

@@ -9,7 +9,7 @@ from support.compared import analysed
 from support.plain_words import banned
 
 from gpu_report.catalogue import UNEXPLAINED
-from gpu_report.model import Sentence
+from gpu_report.model import Advice, Sentence
 from gpu_report.render.formatting import sentence
 from gpu_report.render.next_steps import next_step
 from gpu_report.render.run.summary_json import build_summary
@@ -191,3 +191,21 @@ def test_the_function_that_leads_is_what_to_change_before_the_resume():
     stopped = replace(analysis, findings=(waits, ended), verdict=replace(analysis.verdict, sentences=(look,)))
     listed = render_text(stopped, width=200).partition("What to change\n")[2].splitlines()
     assert listed[0].startswith("Look at `clahe` (aug.py:7).")
+
+
+def test_a_line_to_look_at_is_said_once_where_no_cause_is_known():
+    analysis = analysed("s-oom")
+    slow = replace(
+        analysis.findings[0], id="slow-epoch-1", rule="slow-epoch", severity="warning", cause=None, advice=()
+    )
+    look = Sentence("look", "Look at `clahe` (aug.py:7): epoch 2 took 9 s.", ("slow-epoch-1",), names_own=True)
+    told = replace(analysis, findings=(slow,), verdict=replace(analysis.verdict, sentences=(look,)))
+    assert [each.text for each in listed_changes(told)] == [look.text]
+
+
+def test_how_to_read_the_kernel_log_is_no_change_whatever_its_words():
+    analysis = analysed("s-oom")
+    read_log = Advice("read it as root", short="Read the kernel log", reads_kernel_log=True)
+    drop = replace(analysis.findings[0], id="drop-1", rule="drop", severity="warning", cause=None, advice=(read_log,))
+    unread = replace(analysis, findings=(drop,), verdict=replace(analysis.verdict, sentences=()))
+    assert listed_changes(unread) == []

@@ -1,11 +1,15 @@
 """The errors a person may see: one line saying what happened and what to do, and an exit code."""
 
 import errno
+import json
 import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+
+# In the environment of a command line of ours that another process of ours starts: its error is JSON, {"error": "..."}.
+ERROR_AS_JSON: Final = "GPU_REPORT_ERROR_AS_JSON"
 
 # What helps beside another place, by why a file cannot be written.
 _HELPS: Final[Mapping[int, str]] = {
@@ -45,6 +49,23 @@ class NothingToRecordError(GpuReportError):
     """No NVML, no GPU, and no command to run: exit 5."""
 
     exit_code = 5
+
+
+def error_as_json(line: str) -> str:
+    """Return an error for the process that asked for it so: in one line, its commands between backticks."""
+    return json.dumps({"error": line})
+
+
+def error_in(printed: str) -> str:
+    """Return the error in what a command line printed that was asked for JSON, all of that where there is none."""
+    for line in reversed(printed.splitlines()):
+        try:
+            said = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(said, dict) and isinstance(said.get("error"), str):
+            return str(said["error"])
+    return printed.strip()
 
 
 def unwritable(path: Path, error: OSError, elsewhere: str = "name another place") -> str:

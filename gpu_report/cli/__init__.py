@@ -30,7 +30,8 @@ from gpu_report.cli.commands.summary import summary
 from gpu_report.cli.common import say
 from gpu_report.cli.help_text import COMPLETION, KEEP_LINES, CommandList, HelpContext, examples
 from gpu_report.cli.option_hints import with_hint
-from gpu_report.errors import GpuReportError, InputError
+from gpu_report.errors import ERROR_AS_JSON, GpuReportError, InputError, error_as_json
+from gpu_report.terminal import plain
 
 COMMANDS = (
     *(record, render, summary, serve, import_logs, export, stop, profile),
@@ -110,4 +111,8 @@ def _is_somewhere() -> bool:
 def _show(error: BaseException, line: str, *, debug: bool) -> None:
     if debug:
         traceback.print_exception(error)
-    say(" ".join(line.split()))
+    line = " ".join(line.split())
+    if os.environ.get(ERROR_AS_JSON):
+        click.echo(error_as_json(plain(line)), err=True)
+    else:
+        say(line)

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from gpu_report.errors import ERROR_AS_JSON, error_in
 from gpu_report.notebook import live_view
 from gpu_report.notebook.live_state import LiveReader
 from gpu_report.notebook.live_view import Bundle
@@ -81,12 +82,18 @@ def _final(folder: Path) -> Bundle:
     shown = _short(folder)
     command = [sys.executable, "-m", "gpu_report", "summary", "--format", "json", str(folder)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=VERDICT_LIMIT_S, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=VERDICT_LIMIT_S,
+            check=False,
+            env={**os.environ, ERROR_AS_JSON: "1"},
+        )
     except (OSError, subprocess.SubprocessError) as error:
         return live_view.final_bundle(shown, [], f"The recording could not be read ({type(error).__name__}).")
     if done.returncode:
-        said = done.stderr.strip().rpartition("gpu-report: ")[2]
-        return live_view.final_bundle(shown, [], said)
+        return live_view.final_bundle(shown, [], error_in(done.stderr))
     verdict = [str(sentence["text"]) for sentence in json.loads(done.stdout)["verdict"][:SENTENCES]]
     return live_view.final_bundle(shown, verdict)
 

@@ -41,6 +41,14 @@ def test_what_keeps_it_from_starting_is_said(run_cli):
     assert all(each.startswith("    ") for each in done.stderr.splitlines()[1:])  # commands, to be copied
 
 
+def test_an_error_that_quotes_what_an_error_begins_with_is_said_whole(run_cli, fake_nvml, tmp_path):
+    folder = tmp_path / "gpu-report: x"
+    folder.write_text("a file")
+    done = run_cli("record", "--background", "--output", folder / "r", env=fake_nvml.env())
+    assert done.returncode == 2
+    assert f"{folder}/r: Not a directory" in done.stderr
+
+
 def test_for_a_training_that_is_attached_the_host_is_recorded_without_a_gpu(run_cli, tmp_path):
     options = ("record", "--with-parent", os.getpid(), "--duration", 2, "--interval", "0.2", "--output", "r")
     done = run_cli(*map(str, options), env={"LD_LIBRARY_PATH": "/nonexistent"})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_report.errors import unwritable
+from gpu_report.errors import error_as_json, error_in, unwritable
 
 
 @pytest.fixture
@@ -55,3 +55,12 @@ def test_no_place_is_proposed_that_is_no_better(tmp_path, home, monkeypatch):
 def test_a_path_that_is_to_be_typed_is_quoted(tmp_path, home):
     (tmp_path / "a b").mkdir()
     assert f"`df -h '{tmp_path}/a b'`" in unwritable(tmp_path / "a b" / "r.html", failed(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("line", ["no GPU: `nvidia-smi` says why", "gpu-report: in quotes\u2028"])
+def test_an_error_comes_back_whole_from_between_other_lines(line):
+    assert error_in(f"gpu-report: note: x\n{error_as_json(line)}\n[1]\n") == line
+
+
+def test_what_is_no_json_is_the_error_as_it_was_printed():
+    assert error_in(" Error: no such option\n") == "Error: no such option"

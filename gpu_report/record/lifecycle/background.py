@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpu_report import run_folder, schema
-from gpu_report.errors import GpuReportError, InputError
+from gpu_report.errors import ERROR_AS_JSON, GpuReportError, InputError, error_in
 from gpu_report.inside.on_path.gpu_report_inside.profiler.requests import is_recorded
 from gpu_report.record.options import RecordOptions
 
@@ -39,6 +39,7 @@ def start(options: RecordOptions, *, with_parent: int | None = None) -> Path:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        env={**os.environ, ERROR_AS_JSON: "1"},
         start_new_session=True,
     )
     deadline = time.monotonic() + START_LIMIT_S
@@ -50,14 +51,9 @@ def start(options: RecordOptions, *, with_parent: int | None = None) -> Path:
     _, errors = process.communicate()
     with contextlib.suppress(OSError):
         folder.rmdir()  # it is empty unless somebody recorded into it
-    said = _with_commands_marked(errors.decode("utf-8", "replace").strip().rpartition("gpu-report: ")[2])
-    raise NotBegunError(said or "the recorder did not begin in time", process.returncode)
-
-
-def _with_commands_marked(printed: str) -> str:
-    """Return what a command line printed, as one line: commands, which have lines of their own, between backticks."""
-    lines = ((line, line.strip()) for line in printed.splitlines())
-    return " ".join(f"`{words}`" if line.startswith(" ") else words for line, words in lines)
+    raise NotBegunError(
+        error_in(errors.decode("utf-8", "replace")) or "the recorder did not begin in time", process.returncode
+    )
 
 
 def stop(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Text is never data: outside of wording and the outputs no code takes a sentence apart, searches or compares it."""
+"""Text is never data: outside of wording no code takes a sentence apart, searches or compares it."""
 
 import ast
 from pathlib import Path
@@ -14,7 +14,19 @@ READS = {
     *("removesuffix", "find", "rfind", "index", "count", "lower", "casefold", "match", "search", "fullmatch"),
 }
 ROOT = Path(gpu_report.__file__).parent
-PLACES = [ROOT / "catalogue.py", *(p for room in ("analyse", "cli", "model") for p in (ROOT / room).rglob("*.py"))]
+ROOMS = ("analyse", "cli", "model", "notebook", "record", "render")
+PLACES = [ROOT / "catalogue.py", *(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))]
+# What stands beside something that reads the same is not printed twice: with other words both are, and that is all.
+NOT_TWICE = {
+    "render/page/findings.py": [
+        "finding.summary.endswith(why)",
+        "cause in finding.summary",
+        "when.replace(NO_BREAK, ' ') in finding.summary",
+        "nearby.event.meaning.rstrip('.') in finding.summary",
+        "a.text == nearby.event.action",
+    ],
+    "render/run/terminal.py": ["title.startswith(each.text)", "each.text.startswith(title)"],
+}
 
 
 def is_sentence(node: ast.AST) -> bool:
@@ -40,7 +52,9 @@ def reads_of_sentences(code: str) -> list[str]:
 
 def test_no_code_decides_by_reading_a_sentence():
     found = {path.relative_to(ROOT).as_posix(): reads_of_sentences(path.read_text("utf-8")) for path in PLACES}
-    assert {path: reads for path, reads in found.items() if reads} == {}
+    assert {path: sorted(reads) for path, reads in found.items() if reads} == {
+        path: sorted(reads) for path, reads in NOT_TWICE.items()
+    }
 
 
 def test_the_search_sees_what_was_once_decided_so():

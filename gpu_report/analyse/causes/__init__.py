@@ -56,6 +56,7 @@ from gpu_report.analyse.causes.main_process import (
 )
 from gpu_report.analyse.causes.slow_modes import slowed_by_mode
 from gpu_report.analyse.causes.yolo_phases import autotuning, phase_needs_no_gpu
+from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeseries.intervals import Spans
 from gpu_report.catalogue import CAUSES as CAUSE_ROWS
@@ -137,13 +138,13 @@ def explain(
     fell: bool = False,
     expected: Cause | None = None,
     kernel_was_read: bool = True,
-    lasting: IntervalSignals | None = None,
+    always: Cause | None = None,
 ) -> Explanation:
     """Return what explains an interval: the strongest candidate, else `expected`, else unexplained.
 
     `fell` says that utilisation fell in it: batches that are too small were as small before. `expected` is the cause
     that the phase gives (a validation of typical length), which yields only to a stronger one. `kernel_was_read` is
-    False when nobody looked. `lasting` are the signals of all of its training, which it may be a part of.
+    False when nobody looked. `always` is what holds up all of its training (`lasting_cause`): it may be part of that.
     """
     excluded = WHILE_WAITED_FOR if is_in_unusual_place(signals) else frozenset()
     excluded -= {cores_taken} if cpu_lost_to_new_programs(signals) else frozenset()
@@ -151,7 +152,7 @@ def explain(
     scorers = (each for each in CAUSES if each not in excluded)
     found = [candidate for scorer in scorers if (candidate := scorer(signals)) is not None]
     if not found and expected is None:
-        rest = _more_of(lasting, signals) or waited_for_data(signals)
+        rest = _more_of(always, signals) or waited_for_data(signals)
         found = [] if rest is None else [rest]
     ranked = sorted(found, key=lambda candidate: -candidate.confidence)
     if ranked and (expected is None or _outranks(ranked[0], expected)):
@@ -168,12 +169,24 @@ def explain(
     return Explanation(Cause(UNEXPLAINED, 0.0, f"{NOTHING}{unread}"))
 
 
-def _more_of(lasting: IntervalSignals | None, signals: IntervalSignals) -> Candidate | None:
+def lasting_cause(context: Context, gpu: int, t_s: float) -> Cause | None:
+    """Return what holds up a GPU's training at a moment all the time; None where it had no steady state.
+
+    It is the same of all that happens in a training, and worked out once.
+    """
+    signals = context.lasting_signals(gpu, t_s)
+    return None if signals is None else context.cached(_cause_of_all, signals)
+
+
+def _cause_of_all(_context: Context, signals: IntervalSignals) -> Cause:
+    return explain(signals).cause
+
+
+def _more_of(always: Cause | None, signals: IntervalSignals) -> Candidate | None:
     """Return what holds a loader up all the time, where an interval shows that, too: as much of it as is typical.
 
     Compared with what is typical nothing is unusual then.
     """
-    always = None if lasting is None else explain(lasting).cause
     if always is None or not CAUSE_ROWS[always.name].is_input or always.confidence < LIKELY:
         return None
     nothing: Spans = ()

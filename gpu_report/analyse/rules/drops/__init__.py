@@ -1,6 +1,6 @@
 """Rule: utilisation fell under half of its level and stayed there, with what happened beside it."""
 
-from gpu_report.analyse.causes import explain
+from gpu_report.analyse.causes import explain, lasting_cause
 from gpu_report.analyse.causes.confidence import POSSIBLE
 from gpu_report.analyse.causes.late_first_batches import with_late_first_batch
 from gpu_report.analyse.context import Context
@@ -35,8 +35,8 @@ def _finding(context: Context, part: DropPart) -> Finding:
     signals = context.signals.of(drop.gpu, *drop.span)
     kernel_was_read = context.run.kernel.status == "read"
     expects = at_end.cause if at_end else _without_epochs(context, drop)
-    lasting = context.lasting_signals(drop.gpu, drop.start_t_s)
-    explained = explain(signals, fell=True, expected=expects, kernel_was_read=kernel_was_read, lasting=lasting)
+    always = lasting_cause(context, drop.gpu, drop.start_t_s)
+    explained = explain(signals, fell=True, expected=expects, kernel_was_read=kernel_was_read, always=always)
     explained = with_late_first_batch(context, drop, explained)
     cause = explained.cause
     expected = (

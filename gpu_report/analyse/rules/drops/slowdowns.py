@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpu_report.analyse.causes import explain
+from gpu_report.analyse.causes import explain, lasting_cause
 from gpu_report.analyse.causes.slower_storage import advice_on_storage
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
@@ -353,7 +353,7 @@ def _finding(context: Context, fall: Drop, least_confidence: float) -> Finding |
     """Return what a fall came to, None where its cause is not as sure as asked for."""
     beside = context.cached(_beside, fall) if fall.duration_s >= LASTED_S else context
     signals = beside.signals.of(fall.gpu, *fall.span)
-    explained = explain(signals, fell=True, lasting=context.lasting_signals(fall.gpu, fall.start_t_s))
+    explained = explain(signals, fell=True, always=lasting_cause(context, fall.gpu, fall.start_t_s))
     if explained.cause.confidence < least_confidence:
         return None
     return context.finding(

@@ -862,7 +862,7 @@ def test_what_holds_a_loader_up_all_the_time_explains_a_fall_in_which_it_is_as_u
     interval, lasting = _storage_all_along()
     assert explain(lasting).cause.name == "input-storage"
     assert explain(interval, fell=True).cause.name == "unexplained"  # compared with what is typical
-    found = explain(interval, fell=True, lasting=lasting)
+    found = explain(interval, fell=True, always=explain(lasting).cause)
     assert (found.cause.name, found.cause.confidence) == ("input-storage", POSSIBLE)
     assert found.cause.explanation == "as in all of the training, the data loader waited for storage"
     assert "time with a process waiting for input or output" in {each.text for each in found.evidence}
@@ -870,7 +870,7 @@ def test_what_holds_a_loader_up_all_the_time_explains_a_fall_in_which_it_is_as_u
 
 def test_it_explains_no_fall_in_which_it_was_not_there():
     interval, lasting = _storage_all_along(io_pressure_pct=0, io_full_pressure_pct=0, workers_blocked=0)
-    assert explain(interval, fell=True, lasting=lasting).cause.name == "unexplained"
+    assert explain(interval, fell=True, always=explain(lasting).cause).cause.name == "unexplained"
 
 
 SENDS = {"pcie_tx_mib_s": 12_000, "pcie_rx_mib_s": 11_000, "pcie_link_generation": 5, "pcie_link_width": 16}

@@ -38,6 +38,7 @@ from gpu_report.model.comparison import (
 from gpu_report.model.found import (
     GPUS,
     HEALTHY_PCT,
+    LEAST_SPEED_UP,
     STARVED_PCT,
     WELL_COVERED,
     Advice,

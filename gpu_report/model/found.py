@@ -238,6 +238,9 @@ class Advice:
         return "" if None in values else " and ".join(value for value in values if value is not None)
 
 
+LEAST_SPEED_UP = 1.05  # times as fast: less is not worth a person's time, and within what epochs differ by anyway
+
+
 @dataclass(frozen=True)
 class SpeedupLimit:
     """What the training part of an epoch could be without one cause, in seconds.
@@ -287,6 +290,11 @@ class SpeedupLimit:
     def speed_up_at_most(self) -> float:
         """Return now over at best, 1 where nothing can be won."""
         return self.epoch_s_now / self.epoch_s_at_best
+
+    @property
+    def is_worthwhile(self) -> bool:
+        """Tell whether it is worth a person's time: it is a limit of the analysis only then."""
+        return self.speed_up_at_most >= LEAST_SPEED_UP
 
     @property
     def speed_up_estimate(self) -> float | None:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu_report.catalogue import CAUSES, LAUNCH_BOUND, RULES, UNEXPLAINED, row_words
-from gpu_report.model import Analysis, EpochSummary, Finding, SpeedupLimit, epoch_now_s
+from gpu_report.model import LEAST_SPEED_UP, Analysis, EpochSummary, Finding, SpeedupLimit, epoch_now_s
 from gpu_report.wording import shown_ratio
 
-LEAST_PCT = 5  # of an epoch: limits of less are left out
+LEAST_SHARE = 1 - 1 / LEAST_SPEED_UP  # of an epoch (0 to 1): the analysis has no limit for what takes less
 RATIO_FROM = 1.2  # times as fast; less is said in percent
 SLOWER_EPOCHS = "Slower epochs (unknown cause)"
 GAPS = "short gaps"  # what is left where nothing explains it: nobody can act on it
@@ -97,20 +97,20 @@ def not_listed(analysis: Analysis) -> str:
     led = [finding for finding in analysis.findings if finding.id in lead.findings]
     if not led or not all(RULES[finding.rule].takes_epoch_time for finding in led):
         return ""
-    if _pct_of_epochs(led, analysis.epochs) >= LEAST_PCT:  # it has no row since nobody can say what it cost
+    if _share_of_epochs(led, analysis.epochs) >= LEAST_SHARE:  # it has no row since nobody can say what it cost
         return ""
-    return f"{row_words(lead.about)} took under {LEAST_PCT} % of these epochs: it is not listed."
+    return f"{row_words(lead.about)} took under {100 * LEAST_SHARE:.0f} % of these epochs: it is not listed."
 
 
-def _pct_of_epochs(findings: Sequence[Finding], epochs: Sequence[EpochSummary]) -> float:
-    """Return how much of the training of epochs that are judged findings lasted (%); all where there is none."""
+def _share_of_epochs(findings: Sequence[Finding], epochs: Sequence[EpochSummary]) -> float:
+    """Return how much of the training of epochs that are judged findings lasted (0 to 1); all where there is none."""
     judged = [
         (each.start_t_s, each.start_t_s + each.train_s) for each in epochs if each.train_s and not each.is_special
     ]
     spans = [one.span for finding in findings for one in finding.each]
     lasted = sum(max(min(end, to) - max(start, since), 0.0) for start, end in judged for since, to in spans)
     in_all = sum(end - start for start, end in judged)
-    return 100 * lasted / in_all if in_all else 100.0
+    return lasted / in_all if in_all else 1.0
 
 
 def _to_try(limit: SpeedupLimit, analysis: Analysis) -> str:

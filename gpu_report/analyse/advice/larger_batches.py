@@ -10,7 +10,7 @@ from gpu_report.analyse.causes.candidate import never_waits_for_data
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.catalogue import LAUNCH_BOUND
-from gpu_report.model import SpeedupLimit
+from gpu_report.model import LEAST_SPEED_UP, SpeedupLimit
 
 VALIDATED_BY_BATCH = frozenset({"obb", "semantic", "depth"})  # tasks; others validate twice a batch at once
 
@@ -42,7 +42,7 @@ class Batches:
             try_, best_s = try_ * 2, epoch_s
         return (try_, best_s) if self.is_worth(best_s, self.limit.epoch_s_now, th.LARGER_BATCH_LEAST) else None
 
-    def is_worth(self, epoch_s: float, best_s: float, least: float = th.LEAST_SPEED_UP) -> bool:
+    def is_worth(self, epoch_s: float, best_s: float, least: float = LEAST_SPEED_UP) -> bool:
         """Tell whether a training part of an epoch (s) makes whole epochs `least` times as fast as another one does."""
         rest_s = self.limit.rest_s
         return (epoch_s + rest_s) * least <= best_s + rest_s

@@ -125,7 +125,7 @@ def find_speedup_limits(
         replace(limit, now_is=which, rest_s=_rest_s(mine, median))
         for limit in _of_code(context, training, steady or mine, findings, found)
     ]
-    worthwhile = [limit for limit in found if limit.speed_up_at_most >= th.LEAST_SPEED_UP]
+    worthwhile = [limit for limit in found if limit.is_worthwhile]
     return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
 
 
@@ -151,7 +151,7 @@ def _by_expected_epoch(
     seen = tuple(training.within(context.undisturbed)) if training is not None else ()
     steps = [_Epoch(epoch, epoch.train_s or 0.0, seen)] if epoch else []
     limit = _lasting(context, training, steps, findings)
-    if limit is not None and limit.speed_up_at_most >= th.LEAST_SPEED_UP:
+    if limit is not None and limit.is_worthwhile:
         yield replace(limit, now_is=EXPECTED)
     if steps:
         known = [limit] if limit else []

@@ -1,6 +1,5 @@
 """Thresholds of speed-up limits and fixes, each with its unit and its reason."""
 
-LEAST_SPEED_UP = 1.05  # less is not worth a person's time, and within what epochs differ by anyway
 # Of a larger batch, whose estimates were up to a fifth off: 1.14 and 1.16 times as fast came to 1.08 and 0.99 (YOLO26m
 # and x, H200).
 LARGER_BATCH_LEAST = 1.2

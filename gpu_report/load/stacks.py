@@ -19,7 +19,7 @@ from gpu_report.load.stack_tables import MOST_NUMBER, StackTables, first_number,
 from gpu_report.load.yolo.callback_lines import text, whole
 from gpu_report.model import (
     BusyThreads,
-    Collections,
+    CollectionCounts,
     LockHeld,
     LongCollections,
     Probes,
@@ -86,8 +86,8 @@ class _Process:
         self._probes: list[tuple[Floats, Bools]] = []
         self._threads: dict[str, _ThreadNotes] = {}
         self._held: list[LockHeld] = []
-        self._collected: list[_Collected] = []
-        self._collections: list[_Collections] = []
+        self._collected: list[_LongCollection] = []
+        self._collections: list[_CollectionsOfBlock] = []
         self._busy: list[_Busy] | None = None  # not known
         self._role = ""
         self._parent: int | None = None
@@ -325,8 +325,8 @@ def _held(told: object, begin_s: float, step_s: float, end_s: float) -> Iterator
                     yield LockHeld(start_s, min(start_s + held_ms / 1000, end_s), min(cpu_ms, held_ms) / 1000)
 
 
-class _Collections(NamedTuple):
-    """What Python's garbage collector did in a block: a row of `Collections`."""
+class _CollectionsOfBlock(NamedTuple):
+    """What Python's garbage collector did in a block: a row of `CollectionCounts`."""
 
     start_s: float
     end_s: float
@@ -334,7 +334,7 @@ class _Collections(NamedTuple):
     seconds: float
 
 
-class _Collected(NamedTuple):
+class _LongCollection(NamedTuple):
     """A long run of the garbage collector: a row of `LongCollections`."""
 
     start_s: float
@@ -343,7 +343,7 @@ class _Collected(NamedTuple):
     in_main: bool
 
 
-def _collected(told: object, begin_s: float, step_s: float, end_s: float) -> Iterator[_Collected]:
+def _collected(told: object, begin_s: float, step_s: float, end_s: float) -> Iterator[_LongCollection]:
     """Yield the long runs of the garbage collector, each with its stack's number as it is written."""
     for note in told if isinstance(told, list) else ():
         if not isinstance(note, list) or len(note) != COLLECTED or set(map(type, note)) != {int}:
@@ -351,22 +351,22 @@ def _collected(told: object, begin_s: float, step_s: float, end_s: float) -> Ite
         at, took_ms, number, in_main = note
         start_s = begin_s + at * step_s
         if 0 <= at <= MOST_NUMBER and 0 <= took_ms <= MOST_NUMBER and start_s < end_s:
-            yield _Collected(start_s, min(start_s + took_ms / 1000, end_s), number, in_main == 1)
+            yield _LongCollection(start_s, min(start_s + took_ms / 1000, end_s), number, in_main == 1)
 
 
-def _collections(told: object, begin_s: float, end_s: float) -> Iterator[_Collections]:
+def _collections(told: object, begin_s: float, end_s: float) -> Iterator[_CollectionsOfBlock]:
     match told:
         case [int(count), int(took_ms)] if 0 <= count <= MOST_NUMBER and took_ms >= 0 and begin_s < end_s:
-            yield _Collections(begin_s, end_s, count, min(took_ms / 1000, end_s - begin_s))
+            yield _CollectionsOfBlock(begin_s, end_s, count, min(took_ms / 1000, end_s - begin_s))
 
 
-def _all_collections(rows: Sequence[_Collections], long: Sequence[_Collected]) -> Collections:
+def _all_collections(rows: Sequence[_CollectionsOfBlock], long: Sequence[_LongCollection]) -> CollectionCounts:
     """Return what the garbage collector did in order of time, as columns."""
     begun_s, until_s, count, seconds = np.array(sorted(rows), dtype=np.float64).T
-    table = np.array(sorted(long), dtype=np.float64).reshape(-1, len(_Collected._fields))
+    table = np.array(sorted(long), dtype=np.float64).reshape(-1, len(_LongCollection._fields))
     start_s, end_s, number, in_main = table.T
     each = LongCollections(start_s, end_s, number.astype(np.int32), in_main > 0)
-    return Collections(begun_s, until_s, count, seconds, each)
+    return CollectionCounts(begun_s, until_s, count, seconds, each)
 
 
 class _Busy(NamedTuple):

@@ -103,7 +103,7 @@ from gpu_report.model.recorded import (
     OF_EPOCHS,
     VALIDATION_PARTS,
     BusyThreads,
-    Collections,
+    CollectionCounts,
     EpochRow,
     Gpu,
     InsideEpoch,

@@ -314,7 +314,7 @@ class LongCollections:
 
 
 @dataclass(frozen=True, eq=False)
-class Collections:
+class CollectionCounts:
     """How often Python's garbage collector ran in a process: `count` times from `start_s` to `end_s`, for `seconds`.
 
     These are stretches of 20 s or less, in order of time. `long` are the runs that are known one by one.
@@ -381,7 +381,7 @@ class ProcessStacks:
     probes: Probes | None = None
     parent: int | None = None
     busy_threads: BusyThreads | None = None
-    collections: Collections | None = None
+    collections: CollectionCounts | None = None
 
     @property
     def is_worker(self) -> bool:

@@ -28,7 +28,7 @@ def collections():
     others = gc.callbacks[:]
     gc.callbacks.clear()
     gc.disable()
-    made = garbage.Collections()
+    made = garbage.CollectionCounter()
     made.start()
     yield made
     gc.enable()
@@ -87,7 +87,7 @@ def test_one_in_another_thread_is_told_as_its(collections, much):
 
 def test_a_thread_of_c_that_has_no_line_is_told_without_one(much):
     """It has one here, of what ctypes calls; but nobody can ask without an error where there may be none."""
-    collections, done = garbage.Collections(), []
+    collections, done = garbage.CollectionCounter(), []
 
     @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
     def cleans_in_c(_):
@@ -147,7 +147,7 @@ def test_those_that_nobody_takes_are_few(collections, much, monkeypatch):
 
 def test_it_begins_once_and_ends_without_a_trace():
     before = list(gc.callbacks)
-    collections = garbage.Collections()
+    collections = garbage.CollectionCounter()
     collections.start()
     collections.start()
     assert len(gc.callbacks) == len(before) + 1
@@ -164,7 +164,7 @@ def works():
     while True:
         [[] for _ in range(100)]
 garbage.LONG_NS = 0
-collections = garbage.Collections()
+collections = garbage.CollectionCounter()
 collections.start()
 for _ in range(3):
     threading.Thread(target=works, daemon=True).start()
@@ -229,7 +229,7 @@ class _Clock:
 
 def test_of_an_interpreter_without_counts_nothing_is_told(monkeypatch):
     monkeypatch.setattr(sys, "implementation", types.SimpleNamespace(name="pypy"))
-    collections = garbage.Collections()
+    collections = garbage.CollectionCounter()
     collections.start()
     assert collections.so_far is None
     notes = Notes(0.01)

@@ -12,7 +12,7 @@ from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
-from gpu_report.model import Collections, Frame, LongCollections, ProcessStacks
+from gpu_report.model import CollectionCounts, Frame, LongCollections, ProcessStacks
 
 COLLECT = "collect"  # the function of C by which a program asks for it; what calls none made one object too many
 
@@ -71,7 +71,7 @@ def garbage_in(process: ProcessStacks, spans: Sequence[Span]) -> Garbage | None:
     return Garbage(times, in_long + short_s, length_s(union(list(spans))), line, is_called) if times else None
 
 
-def _short(done: Collections, cover: IntervalCover) -> tuple[float, float]:
+def _short(done: CollectionCounts, cover: IntervalCover) -> tuple[float, float]:
     """Return how many short runs there were, and how long they took (s): within a block they are spread evenly."""
     of = np.searchsorted(done.start_s, done.long.start_s, side="right") - 1
     known, lengths, blocks = of >= 0, done.long.end_s - done.long.start_s, len(done.start_s)

@@ -43,8 +43,8 @@ class Long(NamedTuple):
     places: list[Place]
 
 
-class Collections:
-    """All collections of this process since `start`."""
+class CollectionCounter:
+    """Counts all collections of this process since `start`, and keeps the long ones until they are asked for."""
 
     def __init__(self) -> None:
         self._callback: Any = None
@@ -129,4 +129,4 @@ def _has_frames() -> Iterator[bool]:
     return map(operator.and_, is_known, is_own)
 
 
-COLLECTIONS = Collections()
+COLLECTIONS = CollectionCounter()

@@ -22,7 +22,7 @@ from gpu_report.analyse.build_context import build_context
 from gpu_report.load import load_run
 from gpu_report.model import (
     Advice,
-    Collections,
+    CollectionCounts,
     EpochRow,
     Frame,
     Gpu,
@@ -552,7 +552,7 @@ def test_a_call_of_the_garbage_collector_in_each_step_is_what_to_remove():
     begun = np.arange(20.0, LASTS_S) + 0.2
     long = LongCollections(begun, begun + 0.69, np.full(len(begun), 99), np.ones(len(begun), dtype=bool))
     all_s = [np.array([each]) for each in (0.0, float(LASTS_S), 9.0 * len(begun), 0.7 * len(begun))]
-    made = dataclasses.replace(made, stacks={**made.stacks, 99: cleans}, collections=Collections(*all_s, long))
+    made = dataclasses.replace(made, stacks={**made.stacks, 99: cleans}, collections=CollectionCounts(*all_s, long))
     run = dataclasses.replace(run, stacks=(made,))
     said = [each.text for each in analyse(run).verdict.sentences]
     assert said[0] == "Remove `gc.collect()` in `log_images` (callbacks.py:41), or call it once an epoch."
@@ -564,7 +564,7 @@ def test_without_pythons_garbage_collector_an_epoch_is_shorter_by_what_that_took
     run = launch_bound_run(util=10.0)
     seconds = np.arange(float(LASTS_S))
     long = LongCollections(*np.zeros((2, 0)), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=bool))
-    collections = Collections(seconds, seconds + 1, np.full(LASTS_S, 50.0), np.full(LASTS_S, 0.6), long)
+    collections = CollectionCounts(seconds, seconds + 1, np.full(LASTS_S, 50.0), np.full(LASTS_S, 0.6), long)
     run = dataclasses.replace(
         run, stacks=(dataclasses.replace(process((0, LASTS_S, TRAINS)), collections=collections),)
     )

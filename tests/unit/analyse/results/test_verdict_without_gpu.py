@@ -10,7 +10,7 @@ from support.stacks import LOG, TRAINER, process
 from gpu_report.analyse import analyse
 from gpu_report.model import (
     CodeLocation,
-    Collections,
+    CollectionCounts,
     Finding,
     Frame,
     InsideEpoch,
@@ -66,7 +66,7 @@ def collecting(run, share, called):
     seconds = np.arange(0.0, OVER_S)
     long = LongCollections(seconds, seconds + share, np.full(len(seconds), 9), np.ones(len(seconds), dtype=bool))
     all_s = [np.array([each]) for each in (0.0, OVER_S, float(len(seconds)), share * len(seconds))]
-    made = dataclasses.replace(made, stacks={**made.stacks, 9: calls}, collections=Collections(*all_s, long))
+    made = dataclasses.replace(made, stacks={**made.stacks, 9: calls}, collections=CollectionCounts(*all_s, long))
     return dataclasses.replace(run, stacks=(made,))
 
 

@@ -7,7 +7,7 @@ import pytest
 from support.stacks import LOG, LOGS, TRAINER, TRAINS, process
 
 from gpu_report.analyse.signals.code.garbage import garbage_in, garbage_of_all, most_garbage
-from gpu_report.model import Collections, LongCollections
+from gpu_report.model import CollectionCounts, LongCollections
 
 CLEANS = (LOG._replace(called="collect"), TRAINER)
 BLOCK_S = 20.0
@@ -27,7 +27,7 @@ def collecting(*runs, blocks=((0, 0.0), (0, 0.0)), stacks=(TRAINS, LOGS, CLEANS)
     inside = [(begun >= start) & (begun < start + BLOCK_S) for start in starts]
     short = zip(blocks, inside, strict=True)
     all_ = np.array([(times + mine.sum(), short_s + took[mine].sum()) for (times, short_s), mine in short], dtype=float)
-    return dataclasses.replace(made, collections=Collections(starts, starts + BLOCK_S, *all_.T, long))
+    return dataclasses.replace(made, collections=CollectionCounts(starts, starts + BLOCK_S, *all_.T, long))
 
 
 def test_long_runs_count_where_they_are_and_their_line_is_the_one_that_asked_for_them():

@@ -8,7 +8,7 @@ from support.runs import make_run
 from support.stacks import LOG, TRAINER, TRAINS, process
 
 from gpu_report.analyse.signals.code.hold_lines import with_hold_lines
-from gpu_report.model import BusyThreads, Collections, LockHeld, LongCollections, Phase
+from gpu_report.model import BusyThreads, CollectionCounts, LockHeld, LongCollections, Phase
 
 DUMPS, SORTS = (LOG._replace(called="dumps"), TRAINER), (LOG._replace(line=50, called="sort"), TRAINER)
 HELD_S = 0.4
@@ -85,7 +85,7 @@ def collecting(*runs):
     start_s, end_s, in_main = (np.array(column) for column in zip(*runs, strict=True))
     long = LongCollections(start_s, end_s, np.full(len(runs), number), in_main)
     ends = [np.array([each]) for each in (0.0, 11.0, 9.0, 3.0)]
-    return dataclasses.replace(made, collections=Collections(*ends, long))
+    return dataclasses.replace(made, collections=CollectionCounts(*ends, long))
 
 
 def stood(run):

@@ -22,16 +22,6 @@ from gpu_report.ordinary_file import refuse_special
 
 FACTS = "baseline.json"
 KEPT = 5  # baselines of one set-up: enough for a band, few enough for a repository
-FILES = (
-    schema.RUN_JSON,
-    schema.SAMPLES_CSV,
-    schema.RING_CSV,
-    schema.HOST_CSV,
-    schema.PROCESSES_CSV,
-    schema.WAITS_CSV,
-    schema.OTHERS_CSV,
-    schema.EVENTS_JSONL,
-)
 FOLDERS = (schema.YOLO_DIR, schema.INSIDE_DIR)
 
 
@@ -172,7 +162,7 @@ def _copy(run: Path, target: Path) -> None:
     if run.is_file():
         shutil.copyfile(run, target / schema.SAMPLES_CSV)
         return
-    for name in FILES:
+    for name in schema.RUN_FILES:
         _copy_file(run / name, target / name)
     for folder in (run / name for name in FOLDERS):
         for source in sorted(folder.rglob("*")) if folder.is_dir() and not folder.is_symlink() else ():

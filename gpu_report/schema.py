@@ -16,6 +16,8 @@ PROCESSES_CSV = "processes.csv"
 WAITS_CSV = "waits.csv"
 OTHERS_CSV = "others.csv"
 EVENTS_JSONL = "events.jsonl"
+# The files that lie in a run folder itself, and that are read of one.
+RUN_FILES = (RUN_JSON, SAMPLES_CSV, RING_CSV, HOST_CSV, PROCESSES_CSV, WAITS_CSV, OTHERS_CSV, EVENTS_JSONL)
 ACTIONS_JSONL = "actions.jsonl"  # commands that the live page ran
 YOLO_DIR = "yolo"
 INSIDE_DIR = "inside"
@@ -36,6 +38,7 @@ SOURCE_OF_TRACES = "PyTorch's profiler"  # in run.json: a run of imported traces
 SOURCE_OF_DCGM = "dcgm-exporter"  # likewise: a run that was read from Prometheus
 YOLO_ARGS = "args.yaml"
 YOLO_RESULTS = "results.csv"
+RECORDED_FILES = frozenset({*RUN_FILES, YOLO_ARGS, YOLO_RESULTS})  # nothing else is written under these names
 YOLO_WEIGHTS = "weights/last.pt"  # in YOLO's own folder: only its time is looked at
 
 

@@ -8,10 +8,8 @@ from pathlib import Path
 import click
 
 from gpu_report import run_folder, schema
-from gpu_report.baseline_store import FILES
 from gpu_report.errors import InputError, UsageError, unwritable
 
-RECORDED = frozenset({*FILES, schema.YOLO_ARGS, schema.YOLO_RESULTS})
 DEVICES = Path("/dev")
 PAGES = frozenset({".html", ".htm"})
 
@@ -37,7 +35,7 @@ class OutputFile(click.Path):
             self.fail(f"{path} is a folder{way_out or ': name a file to write'}", param, ctx)
         if self._before_run and path.suffix.lower() not in PAGES and path.is_file() and path.stat().st_size:
             self.fail(f"{path} is no HTML file and would be lost{way_out}", param, ctx)
-        if path.name in RECORDED and path.exists() and not _is_special(path):
+        if path.name in schema.RECORDED_FILES and path.exists() and not _is_special(path):
             self.fail(f"{path} may be part of a recording, and would be lost: name another file", param, ctx)
         return path
 

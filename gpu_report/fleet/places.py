@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpu_report import schema
-from gpu_report.baseline_store import FILES
 from gpu_report.errors import InputError
 from gpu_report.fleet.cells import text
 from gpu_report.fleet.remote import is_url, remote_files, without_user
 
 MARKS = frozenset({schema.RUN_JSON, schema.SAMPLES_CSV})  # a folder with one of these is a run
-KEPT_FILES = frozenset(FILES)
+KEPT_FILES = frozenset(schema.RUN_FILES)
 KEPT_FOLDERS = frozenset({schema.YOLO_DIR, schema.INSIDE_DIR, schema.STACKS_DIR, schema.PROFILE_DIR})
 KEY_LETTERS = 16
 

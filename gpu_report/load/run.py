@@ -141,16 +141,7 @@ def _near(events: Events, samples: Samples) -> Events:
 
 def _files(folder: Path) -> Iterator[Path]:
     """Yield the files of a run folder that are read; of those of callbacks what is no file is left out anyway."""
-    names = (
-        schema.RUN_JSON,
-        schema.SAMPLES_CSV,
-        schema.RING_CSV,
-        schema.HOST_CSV,
-        schema.PROCESSES_CSV,
-        schema.WAITS_CSV,
-        schema.OTHERS_CSV,
-    )
-    yield from (folder / name for name in (*names, schema.EVENTS_JSONL))
+    yield from (folder / name for name in schema.RUN_FILES)
     for place in (folder / schema.YOLO_DIR, *(path for _, path in numbered_places(folder / schema.YOLO_DIR))):
         yield from (place / name for name in (schema.YOLO_ARGS, schema.YOLO_RESULTS))
 

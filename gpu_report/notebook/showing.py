@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from gpu_report import run_folder, schema
-from gpu_report.baseline_store import FILES, one_run
+from gpu_report.baseline_store import one_run
 from gpu_report.errors import InputError, UsageError, unwritable
 from gpu_report.notebook import attaching
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 TEXT_COLUMNS = 100
-RECORDED = frozenset({*FILES, schema.YOLO_ARGS, schema.YOLO_RESULTS})
 
 
 class RunDisplay:
@@ -37,7 +36,7 @@ class RunDisplay:
         from gpu_report.render import render_html  # noqa: PLC0415 - a training that is attached needs none of it
 
         file = Path(path)
-        if file.is_dir() or file.name in RECORDED:
+        if file.is_dir() or file.name in schema.RECORDED_FILES:
             raise UsageError(f"{file} is a folder, or may be part of a recording: name another file, such as {REPORT}")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)

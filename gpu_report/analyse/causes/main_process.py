@@ -21,6 +21,7 @@ from gpu_report.analyse.signals.code.call_growth import CallGrowth
 from gpu_report.analyse.signals.code.loader_work import WorkerCode
 from gpu_report.analyse.signals.code.stack_habits import IdleLocation
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.signals_index import OwnCode
 from gpu_report.analyse.signals.thresholds import (
     COMPUTES_CPU_PCT,
     FAST_LAUNCHES_S,
@@ -30,7 +31,7 @@ from gpu_report.analyse.signals.thresholds import (
     STOOD_SHARE,
 )
 from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY
-from gpu_report.model import Advice, Cause, Evidence, Frame, Setting
+from gpu_report.model import Advice, Cause, Evidence, Setting
 from gpu_report.wording import place_words
 
 SEVERAL = 2
@@ -125,11 +126,11 @@ def partly_in_call(signals: IntervalSignals) -> Candidate | None:
     return Candidate("trainer-blocked", HINTED, f"the main process was blocked {there}", numbers)
 
 
-def in_call(call: Frame, cpu_pct: float | None, who: str, did: str) -> Cause:
+def in_call(own: OwnCode, who: str, did: str) -> Cause:
     """Return that `who` waited in a function of the user's, by its CPU; where that is not known, that it `did` so."""
-    if cpu_pct is not None and cpu_pct < COMPUTES_CPU_PCT:
-        return Cause("trainer-blocked", LIKELY, f"{who} waited in {call.function}()")
-    return Cause("main-process", LIKELY, f"{who} {did} in {call.function}()")
+    if own.cpu_pct is not None and own.cpu_pct < COMPUTES_CPU_PCT:
+        return Cause("trainer-blocked", LIKELY, f"{who} waited in {own.function.function}()")
+    return Cause("main-process", LIKELY, f"{who} {did} in {own.function.function}()")
 
 
 def main_process_bound(signals: IntervalSignals) -> Candidate | None:

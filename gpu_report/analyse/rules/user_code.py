@@ -95,21 +95,20 @@ def _collecting(context: Context, spans: Sequence[Span], collects: Garbage) -> F
 
 def _calling(context: Context, spans: Sequence[Span], call: Frame, seconds: float) -> Finding:
     share = seconds / length_s(spans)
-    at = context.signals.place_of_call(None, call, spans)
-    cpu_pct = context.signals.cpu_in_call(None, call, spans)
+    own = context.signals.own_code(None, call, spans, share)
     return context.finding(
         "user-code",
         "warning",
         (spans[0][0], spans[-1][1]),
-        f"{100 * share:.0f} % of training time went into {where_it_is(at)}",
+        f"{100 * share:.0f} % of training time went into {where_it_is(own.at)}",
         epoch=None,
         phase=None,
         evidence=(
             Evidence("its share of training time", 100 * share, "%", key=USER_CODE_KEY),
-            *evidence(("time of training in it", seconds, "s"), ("CPU of the main process there", cpu_pct, CORE)),
+            *evidence(("time of training in it", seconds, "s"), ("CPU of the main process there", own.cpu_pct, CORE)),
         ),
-        cause=in_call(call, cpu_pct, "the training", "was"),
-        where=(replace(at, share=share),),
+        cause=in_call(own, "the training", "was"),
+        where=(own.at,),
     )
 
 
@@ -119,20 +118,18 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     if signals is None or own is None or not spans or _is_told(signals):
         return None
     span = spans[0][0], spans[-1][1]
-    cpu_pct = context.signals.cpu_in_call(gpu, own.function, spans)
-    alone = IdleLocation(0.0, None, 0.0, None, own.function, 1.0, cpu_pct=cpu_pct, is_alone=signals.is_alone)
+    code = context.signals.own_code(gpu, own.function, spans, own.of_all, is_call=own.is_call)
+    alone = IdleLocation(0.0, None, 0.0, None, own.function, 1.0, cpu_pct=code.cpu_pct, is_alone=signals.is_alone)
     explained = explain(replace(signals, idle_location=alone))
     if explained.cause.name not in OF_A_CALL:
         return None
     growth = context.signals.call_growth(gpu, own.function, training, is_call=own.is_call)
-    at = CodeLocation.in_main(own.function, 0.0)
-    at = context.signals.place_of_call(gpu, own.function, spans) if own.is_call else at
-    into = f"{where_it_is(at)}{_grown_words(growth)}"
+    into = f"{where_it_is(code.at)}{_grown_words(growth)}"
     taken = Evidence("its share of training time", 100 * own.of_all, "%", key=USER_CODE_KEY)
     lost = Evidence("training time for which the GPU waits because of it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
     took = f"{100 * own.of_all:.0f} % of training time"
     waits = ("besides, it waited there for the GPU's work", 100 * own.waited or None, "%")
-    numbers = evidence(lost, waits, ("CPU of the main process there", cpu_pct, CORE))
+    numbers = evidence(lost, waits, ("CPU of the main process there", code.cpu_pct, CORE))
     return context.finding(
         "user-code",
         "warning",
@@ -145,7 +142,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         evidence=(taken, *numbers, *of_growth(growth)),
         cause=explained.cause,
         advice=explained.advice,
-        where=(replace(at, share=own.of_all),),
+        where=(code.at,),
     )
 
 

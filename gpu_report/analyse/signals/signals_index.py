@@ -37,6 +37,15 @@ HOST_COLUMNS = tuple(column.name for column in schema.HOST_QUANTITIES)
 GPU_COLUMNS = tuple(column.name for column in schema.GPU_QUANTITIES)
 
 
+@dataclass(frozen=True)
+class OwnCode:
+    """A function of the user's, the line in it that took most, and the CPU there (% of a core; None: not known)."""
+
+    function: Frame
+    at: CodeLocation
+    cpu_pct: float | None
+
+
 @dataclass(frozen=True, eq=False)
 class _Readings:
     """The readings of the host and of each GPU, in which the steady state of one training is marked."""
@@ -242,9 +251,16 @@ class SignalsIndex:
         habits = next(self._habits_of(gpu), None)
         return None if habits is None else habits.place_in_call(call, spans)
 
-    def place_of_call(self, gpu: int | None, call: Frame, spans: Sequence[Span]) -> CodeLocation:
-        """Return likewise, and its own line where nothing was noted."""
-        return self.place_in_call(gpu, call, spans) or CodeLocation.in_main(call, 0.0)
+    def own_code(
+        self, gpu: int | None, function: Frame, spans: Sequence[Span], share: float, *, is_call: bool = True
+    ) -> OwnCode:
+        """Return a function of the user's with its line, and the CPU used in it.
+
+        It took a `share` (0 to 1) of some time. Unless it `is_call`, one of a line in it, it is that line itself.
+        """
+        at = self.place_in_call(gpu, function, spans) if is_call else None
+        at = replace(at or CodeLocation.in_main(function, 0.0), share=share)
+        return OwnCode(function, at, self.cpu_in_call(gpu, function, spans))
 
     def longest_layer(self, gpu: int, spans: Sequence[Span]) -> OwnLayer | None:
         """Return the user's own layer that a GPU's main process was in for longest, None without one."""

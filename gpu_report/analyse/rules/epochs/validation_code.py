@@ -1,7 +1,6 @@
 """Rule: a function of the user's own that takes a share of the time of epochs within their validations."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from gpu_report.analyse.causes.main_process import in_call
 from gpu_report.analyse.context import Context
@@ -44,26 +43,25 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     lost = share * (1 - _busy(context, gpu, spans))
     if call is None or lost < th.USER_CODE_SHARE:
         return None
-    at = context.signals.place_of_call(gpu, call, spans)
-    cpu_pct = context.signals.cpu_in_call(gpu, call, spans)
-    cause = in_call(call, cpu_pct, "validation", "computed")
+    own = context.signals.own_code(gpu, call, spans, share)
+    cause = in_call(own, "validation", "computed")
     do = DO_NOT_WAIT if cause.name == "trainer-blocked" else DO
     return context.finding(
         "user-code",
         "warning",
         (spans[0][0], spans[-1][1]),
-        f"{100 * share:.0f} % of the time of epochs on GPU {gpu} went into {where_it_is(at)}, in validation",
+        f"{100 * share:.0f} % of the time of epochs on GPU {gpu} went into {where_it_is(own.at)}, in validation",
         gpu=gpu,
         epoch=None,
         phase="validation",
         evidence=(
             Evidence("its share of the time of epochs", 100 * share, "%", key=USER_CODE_KEY),
             Evidence("time of epochs for which the GPU waits because of it", 100 * lost, "%", key=USER_CODE_IDLE_KEY),
-            *evidence(("CPU of the main process there", cpu_pct, "% of a core")),
+            *evidence(("CPU of the main process there", own.cpu_pct, "% of a core")),
         ),
         cause=cause,
         advice=(Advice(do, short=do),),
-        where=(replace(at, share=share),),
+        where=(own.at,),
     )
 
 

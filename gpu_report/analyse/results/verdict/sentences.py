@@ -45,6 +45,7 @@ from gpu_report.analyse.results.verdict.what_happened import (
 )
 from gpu_report.analyse.results.verdict.without_gpu import others_on_cpu
 from gpu_report.analyse.results.verdict.work import (
+    Beside,
     healthy_steady_pct,
     is_judged,
     is_launch_bound,
@@ -189,16 +190,14 @@ def _work(known: _Known, opening: _Opening) -> Iterator[Sentence]:
     context, findings, lead = known.context, known.findings, opening.lead
     is_covered = max(known.unseen, known.unsampled) <= 1 - WELL_COVERED  # of a part nothing is said
     is_lead = not opening.first and lead is None and is_covered
-    yield from work_sentences(
-        context,
-        known.trained,
-        known.unseen,
-        () if opening.first else _without_lasting(findings, lead),
+    beside = Beside(
         is_lead=is_lead,
-        marred=has_problems([f for f in findings if f.rule != "starved" or not is_launch_bound(f)]),
+        is_marred=has_problems([f for f in findings if f.rule != "starved" or not is_launch_bound(f)]),
         others_said=lead is not None and lead.sentence in [each.sentence for each in others_on_cpu(context)],
         unknown_rest=not is_mostly_known(known.ledger),
     )
+    mine = () if opening.first else _without_lasting(findings, lead)
+    yield from work_sentences(context, known.trained, known.unseen, mine, beside)
     if is_lead:
         yield from rest_of_training(context, known.trained, findings, known.ledger)
 

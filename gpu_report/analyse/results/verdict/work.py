@@ -59,38 +59,69 @@ def _says_enough(finding: Finding) -> bool:
     return finding.rule == "starved" or epochs >= LONG_ENDS_LEAST
 
 
-def work_sentences(  # noqa: PLR0913 - what it is judged by
-    context: Context,
-    trained: Busy,
-    unseen: float,
-    findings: Sequence[Finding],
-    *,
-    is_lead: bool,
-    marred: bool,
-    others_said: bool = False,
-    unknown_rest: bool = False,
+@dataclass(frozen=True)
+class Beside:
+    """What the verdict says and knows beside how busy the GPUs were.
+
+    How busy they were leads where it `is_lead`. A training `is_marred` where something else went wrong. `others_said`
+    says that who used the cores of a training on the CPU stands before it, `unknown_rest` that nobody knows what kept
+    the GPUs from working in a good part of training.
+    """
+
+    is_lead: bool
+    is_marred: bool
+    others_said: bool
+    unknown_rest: bool
+
+
+@dataclass(frozen=True)
+class _Training:
+    """A training long enough to be judged: how busy its GPUs were (%) in how many seconds, and what was found."""
+
+    context: Context
+    util: float
+    seconds: float
+    findings: Sequence[Finding]
+    beside: Beside
+
+    @property
+    def is_lead(self) -> bool:
+        """Tell whether it leads, and readings are fine enough to say what to think of it."""
+        return self.beside.is_lead and not self.context.too_coarse
+
+    @property
+    def busy(self) -> str:
+        """Return for how much of which time its GPUs were busy, in words."""
+        return self._busy(by_nature=False)
+
+    @property
+    def busy_by_nature(self) -> str:
+        """Return likewise, of a GPU that is for some of the time idle by nature: within a sentence."""
+        return lower_first(self._busy(by_nature=True))
+
+    def _busy(self, *, by_nature: bool) -> str:
+        who = f"{_who(self.context)} {_be(self.context)}"
+        return f"{who} busy {busy_words(self.util, by_nature=by_nature)} of {of_what_time(self.context, self.seconds)}"
+
+
+def work_sentences(
+    context: Context, trained: Busy, unseen: float, findings: Sequence[Finding], beside: Beside
 ) -> Iterator[Sentence]:
     """Yield how busy the GPUs were in training, with the cause where one lasts; as the lead, what to think of it.
 
-    `others_said` says that who used the cores of a training on the CPU stands before it, `unknown_rest` that nobody
-    knows what kept the GPUs from working in a good part of training.
+    `unseen` is the share (0 to 1) of the time that was not measured.
     """
-    judged = is_lead and not context.too_coarse
     if trained is None:
         cpu_said = any(each.number(ON_CPU_KEY) is not None for each in findings)
-        yield from on_cpu(context, others_said=others_said, cpu_said=cpu_said)
+        yield from on_cpu(context, others_said=beside.others_said, cpu_said=cpu_said)
         if said := _reported_work(context) or _no_work(context, unseen):
             yield Sentence("work", said)
     elif not is_judged(trained, findings):
-        yield from _too_short(context, trained[1], is_lead=is_lead)
-    elif (
-        judged
-        and trained[0] < HEALTHY_PCT
-        and (calm := list(_no_fault(context, *trained, findings, marred=marred, unknown_rest=unknown_rest)))
-    ):
-        yield from calm
+        yield from _too_short(context, trained[1], is_lead=beside.is_lead)
     else:
-        yield from _how_busy(context, trained, findings, judged=judged, marred=marred, unknown_rest=unknown_rest)
+        training = _Training(context, *trained, findings, beside)
+        no_fault = _no_fault(training) if training.is_lead and training.util < HEALTHY_PCT else ()
+        yield from tuple(no_fault) or _how_busy(training)
 
 
 def _too_short(context: Context, seconds: float, *, is_lead: bool) -> Iterator[Sentence]:
@@ -127,23 +158,14 @@ def _why(context: Context, util: float, findings: Sequence[Finding]) -> _Why:
     return _Why(sure, cause, ids, which, steady)
 
 
-def _how_busy(  # noqa: PLR0913 - what it is judged by
-    context: Context,
-    trained: tuple[float, float],
-    findings: Sequence[Finding],
-    *,
-    judged: bool,
-    marred: bool,
-    unknown_rest: bool,
-) -> Iterator[Sentence]:
+def _how_busy(training: _Training) -> Iterator[Sentence]:
     """Yield how busy GPUs were, what else is to be said of it, and the cause: in one sentence where that is all."""
-    util, seconds = trained
-    before = _before(context, trained, findings, marred=marred, unknown_rest=unknown_rest) if judged else ""
+    context, findings, util, seconds = training.context, training.findings, training.util, training.seconds
+    before = _before(training) if training.is_lead else ""
     why, ends = _why(context, util, findings), _at_epoch_ends(context, findings, seconds)
-    kept_busy = f"{_who(context)} {_be(context)} busy {busy_words(util)} of {of_what_time(context, seconds)}"
-    unseen = waits_unseen(context, trained)
-    good = f" ({GOOD})" if judged and not unseen and HEALTHY_PCT <= util < th.DOUBTED_PCT else ""
-    busy = f"{before}{lower_first(kept_busy) if before else kept_busy}{good}"
+    unseen = waits_unseen(context, (util, seconds))
+    good = f" ({GOOD})" if training.is_lead and not unseen and HEALTHY_PCT <= util < th.DOUBTED_PCT else ""
+    busy = f"{before}{lower_first(training.busy) if before else training.busy}{good}"
     if why.cause and not (why.steady or before or ends or why.which):
         yield from with_cause("work", busy, (why.sure, why.cause), why.findings)
         yield from _no_larger_batch(context, findings)
@@ -151,10 +173,8 @@ def _how_busy(  # noqa: PLR0913 - what it is judged by
     after = "" if ends else _after(context, util, findings, why)
     about = () if why.cause else why.findings or tuple(each.id for each in _unknown(findings))
     yield Sentence("work", f"{busy}{after}.", about)
-    still = context.cached(_still_share) if unseen and judged and util >= HEALTHY_PCT else 0.0
-    if still >= th.STILL_SHARE:
-        who = "They" if len(context.activity.used_gpus) > 1 else "It"
-        yield Sentence("work", f"{who} hardly worked for {length(still * seconds)} of it ({100 * still:.0f} %).")
+    if unseen and training.is_lead and util >= HEALTHY_PCT:
+        yield from _stood_still(context, seconds)
     yield from _least_busy(_unknown(findings), util)
     if ends:
         yield Sentence("work", f"{ends}.")
@@ -166,6 +186,14 @@ def _how_busy(  # noqa: PLR0913 - what it is judged by
     yield from _no_larger_batch(context, findings)
 
 
+def _stood_still(context: Context, seconds: float) -> Iterator[Sentence]:
+    """Yield for how much of so many seconds of training GPUs hardly worked, where that is much."""
+    still = context.cached(_still_share)
+    if still >= th.STILL_SHARE:
+        who = "They" if len(context.activity.used_gpus) > 1 else "It"
+        yield Sentence("work", f"{who} hardly worked for {length(still * seconds)} of it ({100 * still:.0f} %).")
+
+
 def _no_larger_batch(context: Context, findings: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield why small steps are not to be larger ones, where they may be small or slow (PROFILE)."""
     small = next((f for f in findings if f.rule == "starved" and is_launch_bound(f) and PROFILE in f.advice), None)
@@ -173,15 +201,24 @@ def _no_larger_batch(context: Context, findings: Sequence[Finding]) -> Iterator[
         yield Sentence("starved", f"A larger batch would keep it busier, but {why}.", (small.id,))
 
 
-def _before(
-    context: Context, trained: tuple[float, float], findings: Sequence[Finding], *, marred: bool, unknown_rest: bool
-) -> str:
+def _before(training: _Training) -> str:
     """Return what to think of a training, empty where something critical is said of it beside."""
-    util = trained[0]
+    util, findings, beside = training.util, training.findings, training.beside
     if util >= HEALTHY_PCT and any(each.severity == "critical" for each in findings):
         return ""
-    said = _judgement(util, marred=marred or _has_small_steps(findings), unknown=bool(_unknown(findings)))
-    return NO_FAULT if said == NOTHING and (unknown_rest or waits_unseen(context, trained)) else said
+    if util < HEALTHY_PCT or _unknown(findings):  # of one GPU is enough, however busy the others are
+        return "No clear fix found: "
+    is_marred = beside.is_marred or _has_small_steps(findings)
+    is_doubted = beside.unknown_rest or waits_unseen(training.context, (util, training.seconds))
+    return _when_busy(is_marred=is_marred, is_doubted=is_doubted)
+
+
+def _when_busy(*, is_marred: bool, is_doubted: bool) -> str:
+    """Return what to think of a training whose GPUs were busy enough, and before which nothing leads.
+
+    It is not fine where something went wrong, and nobody knows that it is where some of its time is in doubt.
+    """
+    return "Little to fix: " if is_marred else NO_FAULT if is_doubted else NOTHING
 
 
 def waits_unseen(context: Context, trained: Busy) -> bool:
@@ -250,36 +287,37 @@ def with_cause(kind: str, said: str, why: tuple[str, str], ids: tuple[str, ...])
         yield Sentence("starved", f"{upper_first(sure + cause)}.", ids)
 
 
-def _no_fault(  # noqa: PLR0913 - what it is judged by
-    context: Context, util: float, seconds: float, findings: Sequence[Finding], *, marred: bool, unknown_rest: bool
-) -> Iterator[Sentence]:
+def _no_fault(training: _Training) -> Iterator[Sentence]:
     """Yield why GPUs were less busy in training than is good, where nothing went wrong; nothing where that is not so.
 
     It only warmed up, or did so for long, or the model is small for the GPU and nobody can give it larger batches.
     """
+    context, findings, beside = training.context, training.findings, training.beside
     starved = [finding for finding in findings if finding.rule == "starved"]
-    if not starved and _at_epoch_ends(context, findings, seconds):
+    if not starved and _at_epoch_ends(context, findings, training.seconds):
         return
-    busy = f"{lower_first(_who(context))} {_be(context)} busy {busy_words(util, by_nature=True)}"
-    busy = f"{busy} of {of_what_time(context, seconds)}"
     steady_pct = healthy_steady_pct(context, findings)
     if steady_pct is not None:
-        said = _judgement(steady_pct, marred=marred, unknown=False)
-        said = NO_FAULT if said == NOTHING and unknown_rest else said
-        yield Sentence("work", f"{said}{busy}, {steady_pct:.0f} % in steady state.")
+        said = _when_busy(is_marred=beside.is_marred, is_doubted=beside.unknown_rest)
+        yield Sentence("work", f"{said}{training.busy_by_nature}, {steady_pct:.0f} % in steady state.")
         yield Sentence("work", f"{GOOD}.")
-    elif not starved and not marred and not context.cached(_mean_steady_pct):
-        yield Sentence("work", f"Too short to judge: {busy}, warming up included.")
+    elif not starved and not beside.is_marred and not context.cached(_mean_steady_pct):
+        yield Sentence("work", f"Too short to judge: {training.busy_by_nature}, warming up included.")
     elif starved and all(finding.cause and _is_by_nature(finding.cause) for finding in starved):
-        ids = tuple(finding.id for finding in starved)
-        why = no_larger_batch(context, starved[0], findings)
-        judged = "Little found to fix" if marred else "Nothing found to fix" if why else "No fault found"
-        yield Sentence("work", f"{judged}: {busy}.")
-        yield Sentence("starved", "The CPU launches kernels more slowly than this GPU runs them (launch-bound).", ids)
-        if why:
-            yield Sentence("starved", f"A larger batch would keep it busier, but {why}.", ids)
-        else:
-            yield Sentence(LOOK, "Try a batch twice as large: it would keep the GPU busier.", ids, LAUNCH_BOUND)
+        yield from _small_steps(training, starved)
+
+
+def _small_steps(training: _Training, starved: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield that GPUs wait by nature for small steps to be launched, and whether a larger batch may be tried."""
+    ids = tuple(finding.id for finding in starved)
+    why = no_larger_batch(training.context, starved[0], training.findings)
+    judged = "Little found to fix" if training.beside.is_marred else "Nothing found to fix" if why else "No fault found"
+    yield Sentence("work", f"{judged}: {training.busy_by_nature}.")
+    yield Sentence("starved", "The CPU launches kernels more slowly than this GPU runs them (launch-bound).", ids)
+    if why:
+        yield Sentence("starved", f"A larger batch would keep it busier, but {why}.", ids)
+    else:
+        yield Sentence(LOOK, "Try a batch twice as large: it would keep the GPU busier.", ids, LAUNCH_BOUND)
 
 
 def _is_by_nature(cause: Cause) -> bool:
@@ -331,16 +369,6 @@ def _shared(context: Context) -> str:
 
 def _is_known(finding: Finding) -> bool:
     return finding.cause is not None and finding.cause.confidence > 0
-
-
-def _judgement(util: float, *, marred: bool, unknown: bool) -> str:
-    """Return what to think of a training before which nothing leads: it is not fine where something went wrong.
-
-    Nor where one of its GPUs waits for something unknown, however busy the others are.
-    """
-    if util < HEALTHY_PCT or unknown:
-        return "No clear fix found: "
-    return "Little to fix: " if marred else NOTHING
 
 
 def _who(context: Context) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.dump_locations import dump_locations
-from gpu_report.analyse.results.time_ledger import WHOLE_ROWS, IdleRows, idle_rows
+from gpu_report.analyse.results.idle_rows import IdleRows, idle_rows
+from gpu_report.analyse.results.time_ledger import WHOLE_ROWS
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.code.stack_notes import MAIN, THREAD, WORKERS, kind_of
 from gpu_report.analyse.signals.thresholds import OWN_SHARE

@@ -9,7 +9,7 @@ from support.samples import run_of
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
-from gpu_report.analyse.results.time_ledger import idle_rows
+from gpu_report.analyse.results.idle_rows import idle_rows
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.model import Cause, Finding, Interval, Options
 

@@ -90,7 +90,7 @@ def load_run(path: Path) -> Run:
         raise _explained(error, _events(folder, SHORT)[0]) from error
     limits = limits_of(samples.ticks_s)
     events, event_problems = _events(folder, limits, samples)
-    run = _assemble(path, samples, info, events, limits, ahead)
+    run = _assemble(_Source(path, samples, info, events, limits, ahead))
     if len(samples.frame) > MANY_ROWS:
         give_back_memory()
     problems = (*samples.problems, *info_problems, *run.problems, *event_problems)
@@ -153,68 +153,6 @@ def _links_of_callbacks(folder: Path) -> Iterator[Path]:
         yield from (path for path in within.glob("*") if path.is_symlink())
 
 
-def _assemble(  # noqa: PLR0913, PLR0917 - what was read before, and how much may be
-    path: Path, read: Samples, info: Mapping[str, Any], events: Events, limits: Limits, ahead: BackgroundReads | None
-) -> Run:
-    """Load what stands beside the samples; its `problems` are those of the files read here."""
-    samples, clock = read.frame, read.clock
-    folder = path if path.is_dir() else path.parent / "no-run-folder"
-    if len(samples) > MANY_ROWS:
-        give_back_memory()  # the readings of the driver take as much again
-    told = _LoadProblems()
-    ring = told.of(load_ring(folder / schema.RING_CSV, clock, ahead))
-    host = told.of(load_host(folder / schema.HOST_CSV, clock, ahead))
-    processes = told.of(load_processes(folder / schema.PROCESSES_CSV, clock, limits))
-    devices = gpus(info, samples)
-    yolo_runs, rows, of_epochs = load_epochs(folder / schema.YOLO_DIR, info, events, clock, samples, limits)
-    told += of_epochs
-    duration_s = _duration([read.ticks, host, ring], info, clock)
-    outside, inside_of = _outside(processes, events, clock), folder / schema.INSIDE_DIR
-    inside = told.of(load_inside(inside_of, clock, duration_s, yolo_runs, outside, limits))
-    calls = told.of(load_calls(inside_of, inside, devices, clock, duration_s))
-    stacks = with_installed(told.of(load_stacks(folder / schema.STACKS_DIR, clock, duration_s, limits)))
-    dumps = told.of(load_dumps(folder / schema.STACKS_DIR, clock, duration_s, limits))
-    waits = told.of(load_waits(folder / schema.WAITS_CSV, clock, duration_s, limits))
-    programs = told.of(load_other_programs(folder / schema.OTHERS_CSV, clock, duration_s, limits))
-    traces, imported, of_traces = load_traces(folder / schema.PROFILE_DIR, inside, clock, duration_s)
-    told += of_traces
-    nccl = told.of(load_nccl(folder, clock, duration_s))
-    kernel = _kernel_log(events, clock, devices, frozenset(processes["pid"].tolist()))
-    recorded = with_versions(recording(info, read.ticks, goes_on=is_recorded(str(folder))), inside)
-    return Run(
-        path=str(path),
-        start_wall_s=clock.start_wall_s,
-        duration_s=duration_s,
-        recording=recorded,
-        gpus=devices,
-        samples=samples,
-        ring=ring,
-        host=host,
-        processes=processes,
-        yolo_runs=yolo_runs,
-        epoch_rows=rows,
-        kernel=kernel,
-        events=tuple(_recorded(event, clock) for event in events if event["kind"] not in ELSEWHERE),
-        problems=(
-            *_notes(info),
-            *_holes(read, recorded),
-            *_ends_early(read, duration_s, recorded.interval_s),
-            *told,
-            *_many_faults(kernel),
-        ),
-        inside=inside,
-        stacks=stacks,
-        dumps=dumps,
-        waits=waits,
-        other_programs=programs,
-        traces=traces,
-        imported_windows=imported,
-        calls=calls,
-        job=load_job(info, inside),
-        nccl=nccl,
-    )
-
-
 class _LoadProblems(list[str]):
     """What was wrong with the files of a run folder, in the order in which they are read."""
 
@@ -223,6 +161,93 @@ class _LoadProblems(list[str]):
         value, problems = loaded
         self.extend(problems)
         return value
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Source:
+    """A run folder, or a bare samples CSV, and what was read of it first; `limits` say how much more is read."""
+
+    path: Path
+    read: Samples
+    info: Mapping[str, Any]
+    events: Events
+    limits: Limits
+    ahead: BackgroundReads | None
+
+    @property
+    def folder(self) -> Path:
+        """Return where the other files are; of a bare CSV there are none."""
+        return self.path if self.path.is_dir() else self.path.parent / "no-run-folder"
+
+
+def _assemble(source: _Source) -> Run:
+    """Load what stands beside the samples; its `problems` are those of the files read here."""
+    if len(source.read.frame) > MANY_ROWS:
+        give_back_memory()  # the readings of the driver take as much again
+    told = _LoadProblems()
+    run = _with_processes(source, _readings(source, told), told)
+    problems = (
+        *_notes(source.info),
+        *_holes(source.read, run.recording),
+        *_ends_early(source.read, run.duration_s, run.recording.interval_s),
+        *told,
+        *_many_faults(run.kernel),
+    )
+    return dataclasses.replace(run, problems=problems)
+
+
+def _readings(source: _Source, told: _LoadProblems) -> Run:
+    """Return the run as its readings, its events and the rows of results.csv have it."""
+    read, info, events, clock, folder = source.read, source.info, source.events, source.read.clock, source.folder
+    ring = told.of(load_ring(folder / schema.RING_CSV, clock, source.ahead))
+    host = told.of(load_host(folder / schema.HOST_CSV, clock, source.ahead))
+    processes = told.of(load_processes(folder / schema.PROCESSES_CSV, clock, source.limits))
+    devices = gpus(info, read.frame)
+    yolo_runs, rows, of_epochs = load_epochs(folder / schema.YOLO_DIR, info, events, clock, read.frame, source.limits)
+    told += of_epochs
+    return Run(
+        path=str(source.path),
+        start_wall_s=clock.start_wall_s,
+        duration_s=_duration([read.ticks, host, ring], info, clock),
+        recording=recording(info, read.ticks, goes_on=is_recorded(str(folder))),
+        gpus=devices,
+        samples=read.frame,
+        ring=ring,
+        host=host,
+        processes=processes,
+        yolo_runs=yolo_runs,
+        epoch_rows=rows,
+        kernel=_kernel_log(events, clock, devices, frozenset(processes["pid"].tolist())),
+        events=tuple(_recorded(event, clock) for event in events if event["kind"] not in ELSEWHERE),
+    )
+
+
+def _with_processes(source: _Source, run: Run, told: _LoadProblems) -> Run:
+    """Return the run with what its processes reported, where they stood and waited, and what traces and NCCL say."""
+    folder, clock, limits, duration_s = source.folder, source.read.clock, source.limits, run.duration_s
+    outside, inside_of = _outside(run.processes, source.events, clock), folder / schema.INSIDE_DIR
+    inside = told.of(load_inside(inside_of, clock, duration_s, run.yolo_runs, outside, limits))
+    calls = told.of(load_calls(inside_of, inside, run.gpus, clock, duration_s))
+    stacks = with_installed(told.of(load_stacks(folder / schema.STACKS_DIR, clock, duration_s, limits)))
+    dumps = told.of(load_dumps(folder / schema.STACKS_DIR, clock, duration_s, limits))
+    waits = told.of(load_waits(folder / schema.WAITS_CSV, clock, duration_s, limits))
+    programs = told.of(load_other_programs(folder / schema.OTHERS_CSV, clock, duration_s, limits))
+    traces, imported, of_traces = load_traces(folder / schema.PROFILE_DIR, inside, clock, duration_s)
+    told += of_traces
+    return dataclasses.replace(
+        run,
+        recording=with_versions(run.recording, inside),
+        inside=inside,
+        stacks=stacks,
+        dumps=dumps,
+        waits=waits,
+        other_programs=programs,
+        traces=traces,
+        imported_windows=imported,
+        calls=calls,
+        job=load_job(source.info, inside),
+        nccl=told.of(load_nccl(folder, clock, duration_s)),
+    )
 
 
 def _notes(info: Mapping[str, Any]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from gpu_report.analyse.job.nodes import (
 from gpu_report.analyse.job.ranks import RankOfJob, rank_table, ranks_of, rows_of
 from gpu_report.analyse.job.straggler import find_straggler
 from gpu_report.analyse.job.verdict import job_verdict
-from gpu_report.model import Job, JobNode, NodeRun, UnreadNode
+from gpu_report.model import Job, JobNode, NodeClock, NodeRun, UnreadNode
 
 NOT_OF_ONE_TIME = "the recordings are not of the same time by their clocks, and no epochs say how these differ"
 
@@ -32,12 +32,7 @@ def analyse_job(runs: Sequence[NodeRun], unread: Sequence[UnreadNode] = ()) -> J
     ordered, notes = in_order(runs)
     found, names = clocks(ordered), names_of(ordered)
     refuse_several_trainings(ordered, found)
-    starts = [run.start_wall_s - ahead_of(clock) for run, clock in zip(ordered, found, strict=True)]
-    begin_s = min(starts)
-    nodes = tuple(
-        JobNode(name, node_rank(run), run, clock, start - begin_s)
-        for name, run, clock, start in zip(names, ordered, found, starts, strict=True)
-    )
+    begin_s, nodes = _nodes(ordered, names, found)
     recorded = list(zip(nodes, ordered, strict=True))
     duration_s = max(node.shift_s + run.duration_s for node, run in recorded)
     why_not = why_not_aligned(names, found)
@@ -68,6 +63,18 @@ def analyse_job(runs: Sequence[NodeRun], unread: Sequence[UnreadNode] = ()) -> J
             *notes,
             *(f"{node.name}: {problem}" for node, run in recorded for problem in run.problems),
         ),
+    )
+
+
+def _nodes(
+    runs: Sequence[NodeRun], names: Sequence[str], found: Sequence[NodeClock]
+) -> tuple[float, tuple[JobNode, ...]]:
+    """Return when the first recording began (UTC seconds by the clocks set right), and each node from then on."""
+    starts = [run.start_wall_s - ahead_of(clock) for run, clock in zip(runs, found, strict=True)]
+    begin_s = min(starts)
+    return begin_s, tuple(
+        JobNode(name, node_rank(run), run, clock, start - begin_s)
+        for name, run, clock, start in zip(names, runs, found, starts, strict=True)
     )
 
 

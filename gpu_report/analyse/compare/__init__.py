@@ -70,15 +70,9 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     training = run_sample(run)
     before = [_baseline(baseline, training) for baseline in baselines]
     usable = _usable(before)
-    sides, notes = _sides([each.training for each in usable], training)
-    obstacles = [
-        *(usable[0].obstacles if usable else ()),
-        *cut_short_obstacle(training.analysis, "The run", alone=not baselines),
-        *([] if _is_mixed(usable) else _too_little(sides, usable)),
-    ]
+    sides, of_sides = _sides([each.training for each in usable], training)
+    obstacles = _obstacles(usable, sides, run)
     metrics = judge_all(sides[:-1], sides[-1])
-    notes = (*value_notes(metrics, gates), *recording_notes([each.training for each in usable], training), *notes)
-    notes = (*notes, *unused_baselines(len(before), len(usable)))
     unlike = usable[0].differences if usable else ()
     cores = host_slowdown(metrics, [difference for each in usable for difference in each.differences])
     kept = tuple(each.training.analysis for each in usable)
@@ -87,9 +81,9 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     whole = all_epochs(sides[:-1], sides[-1])
     time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
     barred = barring(obstacles)
-    lines = _lines(sides, cores, time) if kept and not barred else LineComparison(None)
-    # of a slower machine every part takes longer
-    cause = None if cores or barred else epoch_cause(metrics, lines.lines, gpus=len(training.gpus))
+    lines = LineComparison(None) if barred or not kept else _lines(sides, cores, time)
+    of_slower_host = bool(cores)  # every part takes longer then
+    cause = None if of_slower_host or barred else epoch_cause(metrics, lines.lines, gpus=len(training.gpus))
     reasons = Reasons(unlike, cores, whole_words(whole), likely_disturbances(sides, whole, time), cause)
     verdict = verdict_of(obstacles, metrics, reasons, baselines=len(kept), gates=gated)
     return Comparison(
@@ -107,7 +101,13 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         judgement=None if obstacles or not kept else judgement_of(metrics),
         verdict=verdict,
         setup=slug(fingerprint(training)),
-        notes=(*notes, *lines.why_not),
+        notes=(
+            *value_notes(metrics, gates),
+            *recording_notes([each.training for each in usable], training),
+            *of_sides,
+            *unused_baselines(len(before), len(usable)),
+            *lines.why_not,
+        ),
         left_out=(_special(usable[0].training) if usable else frozenset(), _special(training)),
         code_lines=lines.lines,
         cause=cause,
@@ -144,6 +144,15 @@ def _usable(before: Sequence[_Baseline]) -> list[_Baseline]:
     found = [each for each in before if not each.obstacles]
     long = [each for each in found if len(each.training.epochs) >= th.COMPARED_AT_LEAST]
     return long or found or list(before[:1])
+
+
+def _obstacles(usable: Sequence[_Baseline], sides: Sequence[SampleValues], run: Analysis) -> list[Obstacle]:
+    """Return what speaks against comparing a run with the first of its baselines, or against judging it alone."""
+    return [
+        *(usable[0].obstacles if usable else ()),
+        *cut_short_obstacle(run, "The run", alone=not usable),
+        *([] if _is_mixed(usable) else _too_little(sides, usable)),
+    ]
 
 
 def _is_mixed(usable: Sequence[_Baseline]) -> bool:

@@ -53,18 +53,17 @@ def import_logs(  # noqa: PLR0913 (the command's options)
     happenings = _happenings(found, joined)
     logged, logged_problems = ([], ()) if _has_epochs(happenings) else epochs_in_tensorboard(yolo, joined.start_s)
     notes = _notes(found, joined)
-    facts = {**_facts(found, joined), **({"notes": list(notes)} if notes else {})}
+    facts = _facts(found, joined, notes)
     trained_in = yolo or next((each.trained_in for each in found if each.trained_in), None)
     if trained_in is not None:
         facts["yolo"] = [yolo_facts(trained_in, yolo_files, train_start_s)]
+    events = [*_frame(found, joined, yolo), *joined.happenings, *kernel, *happenings, *logged]
 
     def fill(folder: Path) -> None:
         run_writer.write_samples(folder, joined.samples)
         run_writer.write_processes(folder, _looks(found, joined, zone))
         run_writer.write_host(folder, _host(found, joined, zone))
-        run_writer.write_events(
-            folder, [*_frame(found, joined, yolo), *joined.happenings, *kernel, *happenings, *logged]
-        )
+        run_writer.write_events(folder, events)
         run_writer.write_yolo(folder, yolo_files)
         run_writer.write_run_json(folder, facts)
 
@@ -113,8 +112,8 @@ def _notes(found: Sequence[Found], joined: Joined) -> tuple[str, ...]:
     return (*(note for each in found if each.tool == joined.sources[0] for note in each.notes), *joined.notes)
 
 
-def _facts(found: Sequence[Found], joined: Joined) -> dict[str, Any]:
-    """Return run.json; what no log says is null."""
+def _facts(found: Sequence[Found], joined: Joined, notes: Sequence[str]) -> dict[str, Any]:
+    """Return run.json, with what there is to note of the logs; what no log says is null."""
     wall_s = joined.span
     facts = run_writer.facts_of_import(" and ".join(joined.sources), (wall_s[0], 0.0), (wall_s[1], joined.length_s))
     facts["host"]["name"] = next((each.host_name for each in found if each.host_name), None)
@@ -122,6 +121,8 @@ def _facts(found: Sequence[Found], joined: Joined) -> dict[str, Any]:
     facts["gpus"] = [_gpu_facts(int(gpu), joined.devices.get(gpu, {})) for gpu in joined.samples["gpu"].unique()]
     facts["gpus"].sort(key=lambda gpu: gpu["index"])
     facts["driver"] = next((device["driver"] for device in joined.devices.values() if device.get("driver")), None)
+    if notes:
+        facts["notes"] = list(notes)
     return facts
 
 

@@ -135,6 +135,11 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     if code not in FINISHED:
         say("not finished: this is what was measured until then")
         sys.exit(code)
+    _refuse_without_choice(result)
+
+
+def _refuse_without_choice(result: BenchResult) -> None:
+    """Raise NotComparableError where nothing says which variant to choose."""
     if not any(row.measured for row in result.rows):
         raise NotComparableError("no variant could be measured: the reasons are above")
     if not any(row.may_be_chosen for row in result.rows):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 UNEXPLAINED = "unexplained"  # an honest answer
+GAPS = "short gaps"  # what is left of training where nothing explains it: nobody can act on it
 LOADER, OTHER_NODE = "the data loader", "a rank on another node"  # what a finding waited for
 WAITING_FOR_PEER = "waiting-for-peer"  # a rule and its cause
 SLOW_RANK = "slow-rank"  # a rule: why the rank was late that others waited for
@@ -273,7 +274,7 @@ _CAUSES = (
     CauseRow("idle", "Idle, outside training", without_training="Idle", phase=True, expected=True),
     CauseRow("training", "Training (GPU utilisation unknown)", of_findings=False, expected=True),
     CauseRow(
-        "short gaps",
+        GAPS,
         "Short idle gaps in training",
         without_training="Partly idle (below 100 % busy)",
         of_findings=False,

@@ -1,10 +1,9 @@
 """What a person can do about a cause that no argument of the training mends: where to look, in a sentence or two."""
 
-from gpu_report.catalogue import CAUSES, RULES, row_words
+from gpu_report.catalogue import CAUSES, GAPS, RULES, row_words
 from gpu_report.model import Analysis, Finding
 from gpu_report.wording import place_words
 
-_GAPS = "short gaps"  # a row of the ledger
 _STOPPED = "find who paused the training: Ctrl-Z in its terminal, `kill -STOP`, a scheduler that suspends jobs."
 _RECORD = "record the next training with `gpu-report record -- COMMAND`: it shows what YOLO did at every second."
 
@@ -103,12 +102,12 @@ def gaps_step(analysis: Analysis) -> str:
     No argument is known to close them; a larger batch has fewer, and epochs of 1.8 and 1.3 s with 64 and 128 images in
     place of 4.7 s with 32 (sample_runs/ab-batch-*). A training that was cut short has other worries.
     """
-    is_largest = any(each.kind == "largest loss" and each.about == _GAPS for each in analysis.verdict.sentences)
+    is_largest = any(each.kind == "largest loss" and each.about == GAPS for each in analysis.verdict.sentences)
     trained = any(phase.name == "train" for phase in analysis.phases)
     if not is_largest or not trained or any(RULES[finding.rule].ending for finding in analysis.findings):
         return ""
     return (
-        f"{row_words(_GAPS)}: no setting is known to close them. Look at what runs in the main process between two "
+        f"{row_words(GAPS)}: no setting is known to close them. Look at what runs in the main process between two "
         "steps (callbacks, loggers). A larger batch means fewer gaps."
     )
 

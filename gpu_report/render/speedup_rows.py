@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpu_report.catalogue import CAUSES, LAUNCH_BOUND, RULES, UNEXPLAINED, row_words
+from gpu_report.catalogue import CAUSES, GAPS, LAUNCH_BOUND, RULES, UNEXPLAINED, row_words
 from gpu_report.model import LEAST_SPEED_UP, Analysis, EpochSummary, Finding, SpeedupLimit, epoch_now_s
 from gpu_report.wording import shown_ratio
 
 LEAST_SHARE = 1 - 1 / LEAST_SPEED_UP  # of an epoch (0 to 1): the analysis has no limit for what takes less
 RATIO_FROM = 1.2  # times as fast; less is said in percent
 SLOWER_EPOCHS = "Slower epochs (unknown cause)"
-GAPS = "short gaps"  # what is left where nothing explains it: nobody can act on it
 
 
 @dataclass(frozen=True)

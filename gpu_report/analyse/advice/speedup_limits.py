@@ -28,6 +28,7 @@ from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_arra
 from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
 from gpu_report.catalogue import (
     CAUSES,
+    GAPS,
     GREW_COST_KEY,
     RULES,
     SLOW_COST_KEY,
@@ -39,7 +40,6 @@ from gpu_report.catalogue import (
 from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 from gpu_report.wording import where_it_is
 
-GAPS = "short gaps"
 OTHER_PROCESS = "other-process"  # a rule and its cause
 MAIN_PROCESS = "main-process"
 COST_KEYS = (GREW_COST_KEY, SLOW_COST_KEY)  # of evidence: what epochs took longer in all (s)

@@ -10,7 +10,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import unused_intervals
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, parts, row_ranges, slices
-from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
+from gpu_report.catalogue import CAUSES, GAPS, RULES, UNEXPLAINED
 from gpu_report.model import Finding, Interval
 
 PHASE_ROWS = tuple(name for name, cause in CAUSES.items() if cause.phase)
@@ -20,7 +20,7 @@ CPU_LIMIT = "cpu-limit"
 
 def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], low: Sequence[Interval]) -> IdleRows:
     """Return which row of the ledger the idle part of each reading of a GPU belongs to."""
-    rows = IdleRows(series, "short gaps")
+    rows = IdleRows(series, GAPS)
     rows.give(UNEXPLAINED, [i.span for i in low if i.gpu == series.gpu])
     if cause := _data_cause(findings, series.gpu):
         rows.give_where(cause, _waited(context, series))

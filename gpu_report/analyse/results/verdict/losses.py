@@ -16,6 +16,7 @@ from gpu_report.analyse.results.verdict.work import (
 from gpu_report.analyse.rules.unused_gpus import held_by, idle_gpus
 from gpu_report.catalogue import (
     CAUSES,
+    GAPS,
     RULES,
     UNEXPLAINED,
     row_words,
@@ -34,27 +35,16 @@ def largest_loss(
 ) -> Iterator[Sentence]:
     """Yield where most of the time went when it did not go into work, unless the findings have said more already.
 
-    Gaps, which nobody can act on, are no loss to speak of beside what can be changed.
-
-    Of a training that is healthy, at least once it is warm, only how long its start-up was.
-
-    Startup is none of training's losses: where it is the largest, the largest of those is said with it.
+    Of a training that is busy enough, only how long its start-up was. That is none of training's losses: where it is
+    the largest, the largest of those is said with it.
     """
     lost = sorted((r for r in ledger if r.name not in {"work", "idle", "unmeasured"}), key=lambda r: -r.gpu_seconds)
     if trained is None or trained[0] >= HEALTHY_PCT or not lost:
         yield from _long_start(context, ledger)
         return
     startup = f"Start-up took {100 * lost[0].share:.0f} % of the recorded GPU time" if lost[0].name == "startup" else ""
-    most = next((row for row in lost if not CAUSES[row.name].paid_once), None)
-    is_healthy = healthy_steady_pct(context, findings) is not None and not has_problems(findings)
-    is_idle_talk = most is not None and most.name == "short gaps" and lead is not None
-    if (
-        most is None
-        or is_healthy
-        or is_idle_talk
-        or not is_long(trained)
-        or _mentioned_s(findings, lost) >= most.gpu_seconds
-    ):
+    most = _most_of_training(context, trained, findings, lost, lead)
+    if most is None:
         yield from [Sentence("largest loss", f"{startup}.", about="startup")] if startup else []
         return
     words = lower_first(row_words(most.name, is_training=saw_training(context)))
@@ -68,6 +58,21 @@ def largest_loss(
     first = "Largest loss" if is_largest else "Besides"
     text = f"{first}: {what}, {length(most.gpu_seconds)} ({100 * most.share:.0f} % of the recorded GPU time)."
     yield Sentence("largest loss", text, about=most.name)
+
+
+def _most_of_training(
+    context: Context, trained: Busy, findings: Sequence[Finding], lost: Sequence[LedgerRow], lead: Lead | None
+) -> LedgerRow | None:
+    """Return the largest of training's losses; None where that is not worth a sentence.
+
+    It is not in a training that is short, or healthy once it is warm, nor where findings have said more. Gaps, which
+    nobody can act on, are no loss to speak of beside what can be changed.
+    """
+    most = next((row for row in lost if not CAUSES[row.name].paid_once), None)
+    if most is None or not is_long(trained) or (most.name == GAPS and lead is not None):
+        return None
+    is_healthy = healthy_steady_pct(context, findings) is not None and not has_problems(findings)
+    return None if is_healthy or _mentioned_s(findings, lost) >= most.gpu_seconds else most
 
 
 def _long_start(context: Context, ledger: Sequence[LedgerRow]) -> Iterator[Sentence]:

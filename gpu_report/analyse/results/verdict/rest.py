@@ -6,11 +6,10 @@ from gpu_report.analyse.busy_in_training import Busy
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.work import healthy_steady_pct, is_long, waits_unseen
-from gpu_report.catalogue import UNEXPLAINED, cause_words
+from gpu_report.catalogue import GAPS, UNEXPLAINED, cause_words
 from gpu_report.model import HEALTHY_PCT, Finding, LedgerRow, Sentence
 from gpu_report.wording import lower_first
 
-GAPS = "short gaps"  # a row of the ledger
 _WORDS = {
     UNEXPLAINED: "idle, cause unknown",
     GAPS: "gaps between training steps (launching, Python, logging)",

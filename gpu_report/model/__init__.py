@@ -99,6 +99,8 @@ from gpu_report.model.job_part import ClockState, JobPart, Rank
 from gpu_report.model.nccl import Collective, Nccl, NcclProcess, NcclWarning, RankTrace, TracedGroup
 from gpu_report.model.recorded import (
     AT_EPOCH_END,
+    FROM_CALLBACKS,
+    FROM_TENSORBOARD,
     NAN_GRADIENT,
     OF_EPOCHS,
     VALIDATION_PARTS,

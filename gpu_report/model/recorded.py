@@ -220,6 +220,10 @@ class Validation(TimeSpan):
         return self.images / self.duration_s if self.images and self.duration_s > 0 else None
 
 
+# Sources of phases of which more is said than their name: YOLO's callbacks, its own events there.
+FROM_CALLBACKS, FROM_TENSORBOARD = "callbacks", "TensorBoard"
+
+
 @dataclass(frozen=True)
 class Phase(TimeSpan):
     """What YOLO was doing from `start_t_s` to `end_t_s`, and where that is known from.

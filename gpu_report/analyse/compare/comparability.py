@@ -12,8 +12,7 @@ from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.metrics import EPOCH_TIME
 from gpu_report.analyse.compare.samples import RunSample, with_epochs
 from gpu_report.analyse.compare.significance import SampleValues
-from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
-from gpu_report.model import Analysis, EpochSummary, Gate, MetricComparison, Obstacle
+from gpu_report.model import FROM_CALLBACKS, Analysis, EpochSummary, Gate, MetricComparison, Obstacle
 from gpu_report.wording import between, counted, ending_words, lower_first, share_change
 
 Chosen = tuple[tuple[RunSample, ...], tuple[str, ...]]

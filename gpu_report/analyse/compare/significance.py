@@ -45,13 +45,12 @@ from gpu_report.analyse.compare.samples import (
     windows,
     with_epochs,
 )
-from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeseries.bootstrap import change_interval
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.student import student_quantile
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_SHARE, OUTLIER_SIBLINGS
-from gpu_report.model import EpochSummary, Finding, Judgement, MetricComparison
+from gpu_report.model import FROM_CALLBACKS, EpochSummary, Finding, Judgement, MetricComparison
 
 Basis = Literal["epochs", "windows", "run", "calls"]
 OF_A_WHOLE = frozenset({TYPICAL, "mean"})  # statistics that a run without epochs has, too

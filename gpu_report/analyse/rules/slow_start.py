@@ -27,12 +27,11 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.code.stack_notes import kind_of
 from gpu_report.analyse.signals.host.filesystems import mount_of
-from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Floats, Indices, Span, length_s, union
 from gpu_report.catalogue import LOADER, START_AGAIN_KEY, START_WORK_KEY
-from gpu_report.model import Advice, Cause, Evidence, Finding, Frame, Phase, Setting, Stack
+from gpu_report.model import FROM_CALLBACKS, Advice, Cause, Evidence, Finding, Frame, Phase, Setting, Stack
 from gpu_report.wording import place_words, setting_location_words
 
 FIRST_BATCH = "first batch"

@@ -22,14 +22,13 @@ from gpu_report.analyse.signals.host.other_programs import Program, typical_prog
 from gpu_report.analyse.signals.host.process_waits import longest_file_wait, longest_lock
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable, signal_table
-from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.throughput import Throughput, throughput_by_gpu
 from gpu_report.analyse.timeline.trainings import Training, training_at, whole
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
-from gpu_report.model import CodeLocation, Frame, KernelEvent, Phase, Run
+from gpu_report.model import FROM_CALLBACKS, CodeLocation, Frame, KernelEvent, Phase, Run
 
 SEVERAL = 2
 SHORTEST_ROW_S = 1e-3  # of the host: the first has nothing before it

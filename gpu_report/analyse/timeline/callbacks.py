@@ -11,9 +11,8 @@ from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd, EpochEnds
 from gpu_report.analyse.timeline.ranks import rank_groups
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
-from gpu_report.model import EpochRow, InsideEpoch, InsideRun, Phase, Run
+from gpu_report.model import FROM_CALLBACKS, EpochRow, InsideEpoch, InsideRun, Phase, Run
 
-FROM_CALLBACKS = "callbacks"
 FROM_COMMAND = "start of the command"
 
 SLACK_S = 0.05  # two callbacks that follow each other, one ending an epoch, the other beginning its validation

@@ -8,19 +8,18 @@ from typing import NamedTuple
 
 from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity, unfinished
-from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS, CallbackView
+from gpu_report.analyse.timeline.callbacks import CallbackView
 from gpu_report.analyse.timeline.epoch_end_fit import EpochFit, Pause, fit_epoch_ends
 from gpu_report.analyse.timeline.epoch_ends import EpochEnds
 from gpu_report.analyse.timeline.fitness import fitness
 from gpu_report.analyse.timeline.siblings import SiblingLengths
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus
-from gpu_report.model import EpochRow, Phase, Run, YoloRun
+from gpu_report.model import FROM_CALLBACKS, FROM_TENSORBOARD, EpochRow, Phase, Run, YoloRun
 
 FROM_SAMPLES = "utilisation"
 FROM_ROWS = "results.csv"
 FROM_BOTH = "results.csv, edges from utilisation"
-FROM_TENSORBOARD = "TensorBoard"
 FROM_FILES = "results.csv and file times"
 FROM_ARGS = "args.yaml, end from utilisation"
 

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity
-from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.epoch_ends import EpochEnds
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, length_s, minus
-from gpu_report.model import Phase
+from gpu_report.model import FROM_CALLBACKS, Phase
 
 
 def steady_phases(phases: Sequence[Phase], epoch_ends: EpochEnds) -> list[Phase]:

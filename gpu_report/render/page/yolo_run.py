@@ -4,14 +4,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import PurePath
 
-from gpu_report.model import Analysis, InsideRun, YoloRun
+from gpu_report.model import FROM_CALLBACKS, FROM_TENSORBOARD, Analysis, InsideRun, YoloRun
 from gpu_report.render.formatting import clean, duration, known, number
 from gpu_report.render.page.view import Fact, YoloView
 from gpu_report.render.page.yolo_defaults import DEFAULTS, SAME_SINCE, is_changed
 from gpu_report.wording import counted
-
-FROM_CALLBACKS = "callbacks"  # the source of what YOLO told itself (analyse/timeline/callbacks.py)
-FROM_TENSORBOARD = "TensorBoard"  # that of edges by YOLO's own events there (analyse/timeline/phases.py)
 
 _ANCHORS = {
     "recorded": "Epochs were stamped as they ended.",

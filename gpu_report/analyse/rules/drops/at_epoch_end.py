@@ -9,11 +9,10 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
-from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.thresholds import FIRST_EPOCH_END_EXTRA_S
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, minus, union
-from gpu_report.model import Phase
+from gpu_report.model import FROM_CALLBACKS, Phase
 
 CLOSING = "close mosaic"  # the part of training in which the loader is made anew
 SEVERAL = 2

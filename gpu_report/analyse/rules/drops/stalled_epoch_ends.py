@@ -17,13 +17,12 @@ from gpu_report.analyse.rules.drops.at_epoch_end import AT_THE_END
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.code.stack_habits import IdleLocation
 from gpu_report.analyse.signals.host.process_waits import is_named
-from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, length_s, union
 from gpu_report.catalogue import CAUSES, LOADER
-from gpu_report.model import Advice, CodeLocation, Finding, Frame, ProcessWait
+from gpu_report.model import FROM_CALLBACKS, Advice, CodeLocation, Finding, Frame, ProcessWait
 from gpu_report.wording import place_words
 
 SEVERAL = 2

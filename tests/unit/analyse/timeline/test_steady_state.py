@@ -3,11 +3,10 @@
 import pytest
 
 from gpu_report.analyse.timeline.activity import Activity
-from gpu_report.analyse.timeline.callbacks import FROM_CALLBACKS
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd, EpochEnds
 from gpu_report.analyse.timeline.steady_state import is_settled, steady_phases, steady_spans, undisturbed_epochs
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.model import EpochRow, Phase
+from gpu_report.model import FROM_CALLBACKS, EpochRow, Phase
 
 NO_SIGNALS = Activity((), (), frozenset({0}))
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from gpu_report.catalogue import cause_words
 from gpu_report.fleet.figures import CAUSE, FAILED, UNKNOWN, UNMEASURED, WORST_RUNS, Fleet, by_group, fixes
-from gpu_report.render.formatting import MISSING, known, share
-from gpu_report.wording import counted, money_words
+from gpu_report.render.formatting import known, share
+from gpu_report.wording import MISSING, counted, money_words
 
 TITLES = {
     "user": "User",

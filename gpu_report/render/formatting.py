@@ -19,12 +19,10 @@ from gpu_report.model import (
     LedgerRow,
     Recording,
 )
-from gpu_report.wording import MIB_PER_GIB, counted, lower_first
+from gpu_report.wording import JOULE_PER_WATT_HOUR, MIB_PER_GIB, MISSING, counted, lower_first
 
-MISSING = "n/a"
 TRAININGS_SHOWN = 3  # with the length of their epochs
 SHOWN_SECONDS = 0.05  # a row of the ledger with less would read 0.0 s
-JOULE_PER_WATT_HOUR = 3600
 DAYS_FROM_H = 100
 
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=[%a-zA-Z°])")

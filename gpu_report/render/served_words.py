@@ -1,8 +1,8 @@
 """Served models in words: their names, settings, latencies, and which part of a call is the longest."""
 
 from gpu_report.model import Analysis, CallParts, Quantile, ServedModel
-from gpu_report.render.formatting import MISSING, clean, energy, known, number, share, step_time
-from gpu_report.wording import amount, ends_of_change
+from gpu_report.render.formatting import clean, energy, known, number, share, step_time
+from gpu_report.wording import MISSING, amount, ends_of_change
 
 MS = 1000.0
 

@@ -6,7 +6,6 @@ from statistics import median
 
 from gpu_report.model import Analysis, EpochSummary
 from gpu_report.render.formatting import (
-    MISSING,
     clean,
     duration,
     energy,
@@ -19,7 +18,7 @@ from gpu_report.render.formatting import (
 )
 from gpu_report.render.page.view import EpochBar, EpochChartView, EpochLine, EpochPart, EpochRowView
 from gpu_report.render.run_clock import WallClock
-from gpu_report.wording import counted
+from gpu_report.wording import MISSING, counted
 
 WIDTH = 1000.0  # of the chart, in its own units
 HEIGHT = 100.0  # of each of its panels

@@ -6,7 +6,6 @@ from dataclasses import replace
 from gpu_report.catalogue import RULES, cause_look, cause_words, phase_words
 from gpu_report.model import Advice, Analysis, Cause, Finding, KernelEvent, NearbyKernelEvent
 from gpu_report.render.formatting import (
-    MISSING,
     SHOWN_SECONDS,
     duration,
     finding_title,
@@ -27,7 +26,7 @@ from gpu_report.render.sentence_kinds import findings_in_lead
 from gpu_report.render.speedup_rows import speedup_rows
 from gpu_report.render.what_to_change import changes, further_steps
 from gpu_report.render.where_stood import lines_of
-from gpu_report.wording import counted, upper_first
+from gpu_report.wording import MISSING, counted, upper_first
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.model import Analysis, Gpu, GpuSummary, Run
-from gpu_report.render.formatting import MISSING, duration, gibibytes, known, number, quantity
+from gpu_report.render.formatting import duration, gibibytes, known, number, quantity
 from gpu_report.render.page import gpu_health
 from gpu_report.render.page.static_charts import strip
 from gpu_report.render.page.view import GpuView, Table
 from gpu_report.render.quantity_labels import THROTTLE_COUNTERS, gpu_quantities, label
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import QuantitySeries
-from gpu_report.wording import counted
+from gpu_report.wording import MISSING, counted
 
 _STATISTICS = ("mean", "min", "p5", "p50", "p95", "max")
 # A mean of a bitmask, of a counter or of a state's number says nothing.

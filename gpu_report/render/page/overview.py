@@ -8,7 +8,6 @@ import pandas as pd
 from gpu_report.catalogue import RULES, SEVERITIES, cause_look, phase_words
 from gpu_report.model import Analysis, Finding, GpuSummary, LedgerRow, Run, Sentence
 from gpu_report.render.formatting import (
-    MISSING,
     clean,
     duration,
     ending_name,
@@ -33,7 +32,7 @@ from gpu_report.render.recorder_events import marked
 from gpu_report.render.samples.quantity_series import gpu_indexes
 from gpu_report.render.sentence_kinds import NEAR, own_text
 from gpu_report.render.served_words import calls_in_all
-from gpu_report.wording import counted, gpu_models, lower_first
+from gpu_report.wording import MISSING, counted, gpu_models, lower_first
 
 EVENTS, UTILISATION_LANE = "events", LANES[0].title
 LOW_PERCENT = 20  # as traces.js draws it: what utilisation was under in a low interval

@@ -6,9 +6,9 @@ from itertools import islice
 from statistics import median
 
 from gpu_report.model import VALIDATION_PARTS, Analysis, InsideRun, Validation, ValidationPart
-from gpu_report.render.formatting import MISSING, number, share
+from gpu_report.render.formatting import number, share
 from gpu_report.render.page.view import Table
-from gpu_report.wording import VALIDATION_PART_WORDS, amount, upper_first
+from gpu_report.wording import MISSING, VALIDATION_PART_WORDS, amount, upper_first
 
 MOST_COLUMNS = 6  # more have no room beside each other
 LEAST_SHARE = 0.0005  # of a validation: a part that takes less of each has no row

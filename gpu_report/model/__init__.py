@@ -40,6 +40,7 @@ from gpu_report.model.found import (
     HEALTHY_PCT,
     LEAST_SPEED_UP,
     STARVED_PCT,
+    UNSURE,
     WELL_COVERED,
     Advice,
     Analysis,

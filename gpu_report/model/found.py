@@ -191,6 +191,9 @@ class Setting:
     to_value: str
 
 
+UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
+
+
 @dataclass(frozen=True)
 class Advice:
     """One thing to change: in words, and as an argument of the run with its value now and the one to try.

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from gpu_report.catalogue import RULES, UNEXPLAINED
-from gpu_report.model import Advice, Analysis, Finding, Sentence
+from gpu_report.model import UNSURE, Advice, Analysis, Finding, Sentence
 from gpu_report.render.formatting import finding_title, sentence
 from gpu_report.render.next_steps import next_step, own_step
 
-UNSURE = 0.5  # what is only known to win at most so much stands behind what is likely to win half of that
 SAYS_WHAT = frozenset({"fix", "look", "prevent", "all nodes"})  # kinds of sentences that say what to do
 
 

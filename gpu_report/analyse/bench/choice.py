@@ -11,7 +11,6 @@ from gpu_report.analyse.timeseries.student import student_quantile
 from gpu_report.errors import UsageError
 from gpu_report.model import BenchResult, BenchRow, BenchRun, LatencyLimit
 
-HALF_OF_5_PERCENT = 0.975
 _LIMIT = re.compile(r"(p50|p95|p99):(\d+(?:\.\d+)?)ms")
 
 
@@ -45,7 +44,7 @@ def _may_be_as_fast(rows: tuple[BenchRow, ...], place: int, choice: int) -> bool
         return False
     logs = np.log([mine / best for mine, best in pairs])
     batches = batches_of(len(logs))
-    far = student_quantile(HALF_OF_5_PERCENT, batches - 1) * variance_of_mean(logs, batches) ** 0.5
+    far = student_quantile(th.HALF_OF_5_PERCENT, batches - 1) * variance_of_mean(logs, batches) ** 0.5
     return bool(logs.mean() + far >= 0)
 
 

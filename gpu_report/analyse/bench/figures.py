@@ -29,7 +29,6 @@ from gpu_report.model import (
 TIMES = ("preprocess_ms", "inference_ms", "postprocess_ms", "total_ms")
 COLUMNS = ("start_s", "images", "height", "width", *TIMES)
 CPU = "cpu"
-HALF_OF_5_PERCENT = 0.975
 POWER_HOLD_S = 2.0  # seconds that a reading of power counts at most: the recorder's tick is shorter
 
 
@@ -135,7 +134,7 @@ def _of_another(quantile: Quantile, turns: Sequence[Floats], share: float) -> Qu
 
 def _far(blocks: Sequence[float]) -> float:
     """Return by how many times two benchmarks of such blocks differ at most (95 %): each has the mean of as many."""
-    times = student_quantile(HALF_OF_5_PERCENT, len(blocks) - 1) * math.sqrt(2 / len(blocks))
+    times = student_quantile(th.HALF_OF_5_PERCENT, len(blocks) - 1) * math.sqrt(2 / len(blocks))
     return math.exp(times * float(np.log(blocks).std(ddof=1)))
 
 

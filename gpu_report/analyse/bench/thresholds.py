@@ -27,3 +27,5 @@ LONG_TURN_S = 1.5
 
 # Share of a variant's turns: the power of the rest is taken to be the same, which a minority of it cannot say.
 POWER_READ_SHARE = 0.5
+
+HALF_OF_5_PERCENT = 0.975  # the quantile of an interval of 95 % on either side

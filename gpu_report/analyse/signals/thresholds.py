@@ -16,8 +16,6 @@ BURSTS_SHARE = 0.2
 BURSTS_PARTS = 3
 BURSTS_EVEN_SHARE = 0.5
 BURSTS_WAITED_SHARE = 0.4  # of them: by reports as far apart as a burst and a drop the waits of both are one
-# Readings so far apart leave gaps: the driver's sampling period is 1/6 to 1 s (reference/nvml.md).
-SPARSE_S = 2.0
 CHANCE_READINGS = 100  # of training on either side: enough to say how often one is low, and near enough
 CHANCE_LEAST = 0.05  # a drop that chance makes in one of twenty such runs is no event
 # In them the workers use so much of their typical CPU, and the machine at most so many points more of all its cores.

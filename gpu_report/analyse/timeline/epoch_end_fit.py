@@ -43,7 +43,6 @@ PAUSE_DRIFT = 0.15  # price, in contradicted seconds a row, of a second between 
 PAUSE_OUTVOTED_S = 1.0  # the most contradicted seconds with which one row may vote on the length it shares with others
 PAUSE_ROWS_AT_ONCE = 2000  # a table of lengths by rows: 3 MB at a time, however long the run
 GPUS_ENOUGH = 4  # of a training, whose readings are looked at: more tell nothing else
-SPARSE_S = 2.0  # readings so far apart leave gaps: the driver's sampling period is 1/6 to 1 s
 FINE_S = 0.5  # readings this close or closer are the driver's own: of a checkpoint they tell most
 SHORT_READINGS = 3.0  # a validation of so many readings of power or fewer has none that is of it alone
 # Of the power of training, above the least, what a validation takes that is over before power is read: 0.1 to 0.45 on
@@ -290,7 +289,7 @@ def _weight(signal: Signal, levels: Levels, rows_s: Floats, validation_s: float)
     Utilisation is of a moment, and power of a second: between two batches of a validation it may be 0 or 100 %, which
     the usual epoch, a median over all of them, does not show.
     """
-    if signal.interval_s < SPARSE_S:
+    if signal.interval_s < th.SPARSE_S:
         return min(levels.separation, SEPARATION_AT_MOST)
     t_s = signal.begins_s[:-1]
     ends = np.minimum(np.searchsorted(rows_s, t_s), len(rows_s) - 1)

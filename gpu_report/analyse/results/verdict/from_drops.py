@@ -13,7 +13,7 @@ from gpu_report.analyse.signals.code.stack_notes import WORKERS
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, PHASE_EDGE_S, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
 from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, CauseRow, rule_words
-from gpu_report.model import CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
+from gpu_report.model import UNSURE, CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
 from gpu_report.wording import about_length, counted, gpus_words, place_words, shown_ratio, upper_first
 
 # Whose stay or stretches cost a part of the time that they take.
@@ -43,7 +43,7 @@ def drop_leads(
         is_known = cost_s is not None and all(one.lost_gpu_s is not None for one in mine)
         saves_s = cost_s if is_known and cost_s is not None else took_s  # a lower clock costs a part of its time
         saves_s = saves_s if limit is None else min(saves_s, limit.saves_at_most_s * max(epochs, 1))
-        saves_s *= th.UNSURE if cause == UNEXPLAINED else 1.0
+        saves_s *= UNSURE if cause == UNEXPLAINED else 1.0
         if cause not in waited_for | lasting:
             sentence, then = _look(cause, mine, f"{_last(context, mine)}{about_length(took_s)}", cost_s, faster)
             yield Lead(sentence, saves_s, then)

@@ -9,7 +9,7 @@ from gpu_report.analyse.results.verdict.lead import FIX, LOOK, Lead, now_words, 
 from gpu_report.analyse.rules.epochs.validation_advice import WRITE
 from gpu_report.analyse.rules.thresholds import LARGEST_PART
 from gpu_report.catalogue import ENDS_SHARE_KEY, SWAPPED_KEY
-from gpu_report.model import Advice, Finding
+from gpu_report.model import UNSURE, Advice, Finding
 from gpu_report.wording import lower_first
 
 
@@ -38,7 +38,7 @@ def long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
 
 def _wins_much(finding: Finding) -> bool:
     """Tell whether what is advised about the ends of epochs would have won so much of what was recorded."""
-    gains = (each.gain_estimate or th.UNSURE * (each.gain_at_most or 0.0) for each in finding.advice)
+    gains = (each.gain_estimate or UNSURE * (each.gain_at_most or 0.0) for each in finding.advice)
     return max(gains, default=0.0) * finding.duration_s >= WORTH_NEXT_S
 
 
@@ -62,7 +62,7 @@ def _of_saving(finding: Finding) -> Lead:
     """Return to look at what takes long after validations."""
     first = finding.advice[0]
     text = f"{first.short}: {lower_first(finding.summary)}"
-    return Lead(sentence_of(finding, LOOK, text, first), th.UNSURE * (first.gain_at_most or 0.0) * finding.duration_s)
+    return Lead(sentence_of(finding, LOOK, text, first), UNSURE * (first.gain_at_most or 0.0) * finding.duration_s)
 
 
 def _switched_on(finding: Finding) -> Iterator[Lead]:
@@ -82,10 +82,10 @@ def _costly_validation(finding: Finding) -> Iterator[Lead]:
     known = [each for each in finding.advice if each.argument or each.short]
     much = [each for each in known if (each.gain_at_most or 0.0) >= LARGEST_PART * share]
     for advice in sorted(much or known, key=lambda each: each.argument == "val")[:1]:
-        yield _of_argument(finding, advice, th.UNSURE)
+        yield _of_argument(finding, advice, UNSURE)
     if not finding.advice and finding.cause and finding.cause.name == "validation":
         text = f"Validate on fewer images, or less often: {lower_first(finding.summary)}"
-        yield Lead(sentence_of(finding, LOOK, text), th.UNSURE * share * finding.duration_s)
+        yield Lead(sentence_of(finding, LOOK, text), UNSURE * share * finding.duration_s)
 
 
 def _of_argument(finding: Finding, advice: Advice, sure: float = 1.0) -> Lead:

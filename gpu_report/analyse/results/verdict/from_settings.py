@@ -18,7 +18,7 @@ from gpu_report.analyse.results.verdict.lead import (
 )
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
 from gpu_report.catalogue import ENLARGED_KEY, MEMORY_GROWS, RULES, SLOW_IMAGES_KEY
-from gpu_report.model import Advice, EpochNow, Finding, Projection, Sentence, SpeedupLimit
+from gpu_report.model import UNSURE, Advice, EpochNow, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import epoch_length, lower_first, shown_ratio
 
 
@@ -44,7 +44,7 @@ def set_up(context: Context, findings: Sequence[Finding], now: EpochNow | None) 
             gain = advice.gain_at_most or 0.0
             ratio = _ratio(gain, now)
             faster = f" (up to {ratio:.2g}\u00d7 faster)" if ratio >= th.FASTER_FROM else ""
-            saves_s = th.UNSURE * gain * seconds_trained(context) if 0 < gain < th.HALF else URGENT_S
+            saves_s = UNSURE * gain * seconds_trained(context) if 0 < gain < th.HALF else URGENT_S
             saves_s = finding.number(SLOW_IMAGES_KEY) or saves_s
             text = f"{advice.short}{faster}: {lower_first(finding.summary)}"
             yield Lead(sentence_of(finding, LOOK, text, advice), saves_s, says_how=True)
@@ -68,7 +68,7 @@ def enlarged(context: Context, findings: Sequence[Finding], now: EpochNow | None
             argument = f"`{advice.argument}={advice.to_value}`"
             faster = f"Up to {_ratio(gain, now):.2g}\u00d7 faster; compare mAP"
             text = f"Try {argument}{now_words(advice)}: {lower_first(finding.summary)}. {faster}"
-            yield Lead(sentence_of(finding, FIX, text, advice), th.UNSURE * gain * seconds_trained(context))
+            yield Lead(sentence_of(finding, FIX, text, advice), UNSURE * gain * seconds_trained(context))
 
 
 def setting(context: Context, findings: Sequence[Finding], projection: Projection | None) -> Iterator[Lead]:
@@ -124,7 +124,7 @@ def in_steps(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
         if not RULES[finding.rule].in_steps or finding.severity != "warning":
             continue
         advice = finding.advice[0]
-        gain = advice.gain_estimate or th.UNSURE * (advice.gain_at_most or 0.0) or STEP_WARNS_SHARE
+        gain = advice.gain_estimate or UNSURE * (advice.gain_at_most or 0.0) or STEP_WARNS_SHARE
         most = f": up to {100 * advice.gain_at_most:.0f} % of training time" if advice.gain_at_most else ""
         text, kind, then = f"{advice.short or advice.text}{most}", LOOK, f"{finding.summary}."
         if advice.argument:

@@ -34,7 +34,7 @@ from gpu_report.catalogue import (
     USER_CODE_IDLE_KEY,
     USER_CODE_KEY,
 )
-from gpu_report.model import Advice, CodeLocation, Finding, Projection, Sentence, SpeedupLimit
+from gpu_report.model import UNSURE, Advice, CodeLocation, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import about_length, place_words, step_words, upper_first
 
 
@@ -67,7 +67,7 @@ def steady_leads(
         text = stood or CAUSES[cause.name].always
         if text and (looks or do or cause.name != LAUNCH_BOUND or not no_larger_batch(context, finding, findings)):
             # what a line of one's own took, it can give back; of nearly all, before what hides it, such as more workers
-            sure = th.UNSURE if own is None else 1.0 if own.share >= th.NEARLY_ALL_SHARE else own.share
+            sure = UNSURE if own is None else 1.0 if own.share >= th.NEARLY_ALL_SHARE else own.share
             least_s = th.WORTH_LEADING_SHARE * seconds_trained(context)
             # a batch that no argument can be said for comes after a function that can be looked at
             is_vague = cause.name == LAUNCH_BOUND and own is None and bool(own_code)
@@ -146,7 +146,7 @@ def slow_epochs(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]
         cost_s = sum(finding.number(SLOW_COST_KEY) or 0.0 for finding in mine)
         lead = sentence_of(mine[0], LOOK, _look_at(context, mine), _short_advice(mine[0]))
         lead = replace(lead, findings=tuple(finding.id for finding in mine))
-        yield Lead(lead, cost_s if name or short else th.UNSURE * cost_s)
+        yield Lead(lead, cost_s if name or short else UNSURE * cost_s)
 
 
 def _short_advice(finding: Finding) -> Advice | None:

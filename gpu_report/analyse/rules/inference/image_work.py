@@ -10,11 +10,11 @@ from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, severity
+from gpu_report.analyse.timeline.trainings import STRIDE_PX
 from gpu_report.model import Advice, Cause, Finding, ServedModel
 
 # The pixels of an image at all sizes that `augment` asks for (1, 0.83 and 0.67, ultralytics 8.4), in its own.
 AUGMENTED_PIXELS = 1.0 + 0.83**2 + 0.67**2
-STRIDE_PX = 32  # of YOLO: sizes are its multiples
 
 
 class _Change(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
+from gpu_report.analyse.timeline.thresholds import SPARSE_S
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Indices
 
@@ -24,7 +25,7 @@ def drops_by_chance(
     `line_share` (0 to 1) of the level is the line of a drop, `stretches` how many such parts of readings all GPUs have:
     what is rare in one of them is not in a thousand. None where readings follow each other without a gap.
     """
-    if series.interval_s < th.SPARSE_S or not drops:
+    if series.interval_s < SPARSE_S or not drops:
         return set()
     rows = np.flatnonzero(trains)
     at = np.searchsorted(series.t_s[rows], [(drop.start_t_s + drop.end_t_s) / 2 for drop in drops])

@@ -146,7 +146,7 @@ def _field(owner: Any, name: str, hider: Hider) -> Any:
 
 def _entry(key: object, value: Any, hider: Hider) -> Any:
     """Return an entry of what an event carries."""
-    if key == "command" and value:
+    if key == "command" and value and isinstance(value, str | list | tuple):  # in a hostile folder it may be anything
         words = value.split() if isinstance(value, str) else [str(word) for word in value]
         return " ".join(hider.command(tuple(words)))
     if key in _PATHS and isinstance(value, str):

@@ -324,3 +324,11 @@ def test_the_file_of_a_line_that_sets_something_is_hidden_wherever_it_is_named(a
     (hidden,) = shared.run.inside[0].setting_locations
     assert (hidden.name, hidden.line) == ("tf32", 8)
     assert "tapir" not in hidden.file + shared.verdict.text + render_html(shared)
+
+
+@pytest.mark.parametrize("command", [0, 1e308, 2**63, True, None, {"a": "zebra-17"}])
+def test_a_command_of_an_event_that_is_none_stays_what_it_is(command):
+    analysis = analysed("healthy")
+    event = model.RecordedEvent(1.0, "suspend", None, {"command": command})
+    (hidden, *_) = redact(replace(analysis, run=replace(analysis.run, events=(event,)))).run.events
+    assert type(hidden.fields["command"]) is type(command)

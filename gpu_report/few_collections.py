@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-TIMES_AS_SELDOM: Final = 100
+TIMES_AS_SELDOM: Final = 100  # so that hardly one is left in the making of a report
 
 
 @contextmanager

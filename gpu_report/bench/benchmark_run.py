@@ -26,7 +26,7 @@ from gpu_report.bench.variants import Variant
 HELLO_LIMIT_S = 300.0  # imports of torch from a network disk
 LOAD_LIMIT_S = 900.0  # also a download of weights, and a runtime that compiles at its first call
 ANSWER_LIMIT_S = 300.0  # beyond what a request is meant to take: a large batch on a CPU is one call of minutes
-VAL_LIMIT_S = 7200.0
+VAL_LIMIT_S = 7200.0  # COCO has 5,000 images to validate: on a CPU a second each
 # Of calls before the first turn, in which a warm-up is looked for; after it the energy of short turns is read.
 WARM_UP_S, WARM_UP_SHARE = 3.0, 0.5
 SAY_EVERY_S = 10.0  # how far it has come; then bench.json is written, too

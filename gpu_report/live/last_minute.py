@@ -17,7 +17,7 @@ from gpu_report.ordinary_file import LARGEST_HEADER, open_ordinary
 from gpu_report.run_folder import finite
 
 END_BYTES = 262_144  # of a file: a minute of calls of 2 ms each has 2 MB at most, of which the newest count
-LAST_S = 60.0
+LAST_S = 60.0  # what the page calls the last minute
 TAIL_SHARE = 0.95  # of calls: that many take no longer
 MOST_TABLES = 16  # of processes
 DRAWN = {"cpu_pct": "cpu_pct", "memory_used_mib": "host_memory_mib"}  # columns of host.csv, by what the page calls them

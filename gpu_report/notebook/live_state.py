@@ -15,9 +15,9 @@ from gpu_report.record.lifecycle import background
 
 BUSY_OVER_S = 30.0  # utilisation of a single reading swings between 0 and 100 %
 LOW_PCT = 20.0  # of utilisation: under it for LOW_FOR_S is what the report draws red
-LOW_FOR_S = 10.0
+LOW_FOR_S = 10.0  # as long as a low interval of the report lasts at least
 OLD_AFTER_S = 10.0  # a newest reading older than this, and than OLD_AFTER_TICKS, is no reading of now
-OLD_AFTER_TICKS = 3.0
+OLD_AFTER_TICKS = 3.0  # a busy host misses a tick or two
 MOST_FILES = 64  # of processes of the training that are followed
 
 

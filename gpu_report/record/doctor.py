@@ -25,8 +25,8 @@ from gpu_report.record.py_spy import permission
 from gpu_report.record.py_spy.program import find_program
 
 OPEN_LIMIT_S = 15.0  # a driver that has to wake GPUs takes seconds
-READ_LIMIT_S = 5.0
-FINISH_S = 2.0
+READ_LIMIT_S = 5.0  # a look takes milliseconds: what takes seconds waits for a driver or disk that hangs
+FINISH_S = 2.0  # a thread that hangs is left behind: the command ends soon whatever it finds
 PRESSURE = Path("/proc/pressure/cpu")
 HUNG = "look into `dmesg` for the driver's errors, or reboot"
 

@@ -20,7 +20,7 @@ from gpu_report.wording import amount, between, brief_seconds, counted, speed_ch
 Whole = Literal["better", "worse", "same", "mixed"]
 
 AS_THE_CORES = {True: "because the machine was slower", False: "because the machine was faster"}
-ARGUMENTS_SHOWN = 5
+ARGUMENTS_SHOWN = 5  # the table of differences has all of them
 METRICS_SHOWN = 3  # the table has all of them
 # Said with the epoch time or the cores, or another view of the same.
 SAID_APART = frozenset({EPOCH_TIME, "images_per_s", DATA_WAIT, *WORK})

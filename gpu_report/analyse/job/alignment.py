@@ -13,7 +13,7 @@ from gpu_report.analyse.job import thresholds as th
 from gpu_report.model import NodeClock, NodeRun
 
 Barrier = tuple[str, int, int, int]  # what it is (start, end), and of which start of the ranks, epoch and attempt
-RESIDUAL_PERCENTILE = 95
+RESIDUAL_PERCENTILE = 95  # of how far barriers lie from a clock: a rank that came late once is no clock
 FEWEST = 2  # barriers that say how well they fit
 
 

@@ -273,9 +273,8 @@ GROWN_SHARE = 0.1  # ... and of what was used before
 GROWN_HOST_MIB = 512.0  # of the host, where other programs take and give back as well
 FULL_SOON_S = 86_400.0  # until memory is full: a service runs for days, and will end by it
 GROWTH_FIT = 0.9  # of the variance that the rise explains
-GROWTH_GOES_ON = (
-    0.15  # of the rise, in the last third of the calls: half of a steady rise; an allocator has settled by then
-)
+# Of the rise, in the last third of the calls: half of a steady rise; an allocator has settled by then.
+GROWTH_GOES_ON = 0.15
 
 # What a look into the training found to hold new tensors explains growth when they are so much of it. The rest may be
 # what others took meanwhile, and what a look at other tensors would have found.

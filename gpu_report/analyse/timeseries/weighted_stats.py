@@ -16,7 +16,7 @@ from gpu_report.analyse.timeseries.intervals import ROWS_AT_ONCE, Indices, parts
 from gpu_report.model import Stats
 
 Readings = npt.NDArray[np.floating[Any]]  # in 32 or 64 bits, as they are kept
-SHORT = 8192
+SHORT = 8192  # values of a product: of longer ones BLAS starts threads
 PERCENTILES = (0.05, 0.50, 0.95)
 UNITS = (1.0, 10.0, 100.0)  # of a reading: the schema's decimals
 LARGEST = 2**32

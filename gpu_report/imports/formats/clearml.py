@@ -31,7 +31,7 @@ FIELDS: Final[Mapping[str, Field]] = {
 HOST_FIELDS: Final[Mapping[str, Field]] = {"cpu_usage": Field("cpu_pct")}
 _GPU_TITLE, _HOST_TITLE = ":monitor:gpu", ":monitor:machine"
 _NAME: Final = re.compile(r"gpu_(?P<gpu>\d{1,5})_(?P<metric>\w+)")
-_UNREADABLE_PCT: Final = 100.0
+_UNREADABLE_PCT: Final = 100.0  # ClearML's monitor writes it where it could not read utilisation
 _EARLIEST_MS: Final = 1e12  # 2001: what is smaller counts iterations, or seconds since the start
 _MILLI: Final = 1e-3
 

@@ -12,7 +12,7 @@ from gpu_report.record.kernel_log.sources import LogSource, Refused, advice_for,
 from gpu_report.record.rate_cap import RateCap
 
 FILE_POLL_MS = 250  # a regular file cannot be waited for
-IDLE_POLL_MS = 5000
+IDLE_POLL_MS = 5000  # the log itself, or the end, wakes it
 
 Emit = Callable[[str, Clocks, Mapping[str, object]], object]
 

@@ -20,7 +20,7 @@ from gpu_report.record.options import RecordOptions
 from gpu_report.record.run_folder_writer import Say, earlier_start, open_journal
 from gpu_report.record.yolo.watch import YoloWatch
 
-KERNEL_LOG_FINISH_S = 2.0
+KERNEL_LOG_FINISH_S = 2.0  # its thread wakes at once: one that does not waits for a file that hangs
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from gpu_report.record.yolo.watch import YoloWatch, pids_to_follow
 
 GAP_INTERVALS = 2.0  # a tick later than so many intervals is a gap in the record
 LAST_PROCESS_S = 2.0  # workers of a loader see within a second that their parent is gone
-LOOK_S = 0.05
+LOOK_S = 0.05  # between two looks: so much later at most ends a command that leaves nothing behind
 PACK_LIMIT_S = 10.0  # at the end, for traces: one of 60 MB takes 1.5 s
 SHORTEST_SHARE_S = 0.1  # a share of CPU time over less than this is a matter of the kernel's 10 ms ticks
 

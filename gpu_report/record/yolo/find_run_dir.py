@@ -16,7 +16,7 @@ from gpu_report.ordinary_file import LARGEST_CONFIG, open_ordinary
 MAX_DEPTH = 6  # runs/detect/PROJECT/NAME lies four levels below where a training is started
 MAX_ENTRIES = 8000  # a walk looks at no more names than this, about 20 ms ...
 MAX_FOLDER_ENTRIES = 2000  # ... and at no more of one folder: one with so many is data, not a list of runs
-MAX_WALK_S = 0.05
+MAX_WALK_S = 0.05  # a slow disk has looked at fewer names by then, and no tick waits for it
 PROC = Path("/proc")
 RUNS = "runs"  # where YOLO puts its runs unless told otherwise: entered first
 # Where trainings keep images, environments and sources: large, and never a YOLO run's folder.

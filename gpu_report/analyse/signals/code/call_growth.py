@@ -13,7 +13,7 @@ from gpu_report.analyse.timeseries.trend import mann_kendall_rise
 GROWN = 2.0  # times the first third's cost, in the last: a cache that fills adds less
 LEAST_S = 1.0  # in the last third: 20 notes, of which the standard error is 22 %
 PARTS = 20  # with as many batches each: the test compares 190 pairs, and single parts may scatter
-LEAST_BATCHES = 5 * PARTS
+LEAST_BATCHES = 5 * PARTS  # so that no part is one odd batch alone
 GROWS_SHARE = 0.05  # of an epoch, by which each takes longer than the one before: after 20 epochs it is twice as long
 ERRORS = 2.0  # standard errors under the slope of a line: what it grows by at least (97 %)
 

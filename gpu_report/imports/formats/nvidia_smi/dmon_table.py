@@ -27,7 +27,7 @@ from gpu_report.ordinary_file import LARGEST_INDEX
 
 HOW: Final = "log with -o DT, as in `nvidia-smi {tool} -o DT > {tool}.txt`"
 _DAY_S: Final = 86_400.0
-_HALF_A_DAY_S: Final = 43_200.0
+_HALF_A_DAY_S: Final = 43_200.0  # a clock without a date that falls by more has passed midnight
 COMMAND: Final = "command"  # the last column of pmon
 _MORE: Final = "more than there are columns"
 _ALWAYS: Final = frozenset({"date", "time", "gpu", _MORE})

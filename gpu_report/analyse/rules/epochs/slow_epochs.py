@@ -30,7 +30,7 @@ from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_AT_LEAST_S
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
 from gpu_report.catalogue import SLOW_COST_KEY
-from gpu_report.model import Cause, Evidence, Finding, NearbyKernelEvent, Occurrence
+from gpu_report.model import Advice, Cause, Evidence, Finding, NearbyKernelEvent, Occurrence
 from gpu_report.wording import brief_length, ends_of_change
 
 TYPICAL_KEY = "typical_epoch_s"  # of evidence: what the training of an epoch typically takes
@@ -172,13 +172,7 @@ def slow_training(
     cost_s = sum(epoch.train_s - typical_s for epoch in slow)
     which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of epochs {slow[0].epoch} to {slow[-1].epoch}"
     rest = _nearest(siblings, slow)
-    on_gpu = advice_on_clock(context, rest, slow, slower=typical_s / took_s) or advice_on_full_memory(
-        context, rest, slow
-    )
-    why = _waited_longer(context, slow, rest)
-    cause = _something_else(context, slow, rest) if why is None and on_gpu is None else None
-    if why is None and cause is None and on_gpu is None:
-        why = _held_up(context, slow, rest)
+    cause, why, advice = _why_slow(context, slow, rest, slower=typical_s / took_s)
     return context.finding(
         "slow-epoch",
         "warning",
@@ -191,13 +185,31 @@ def slow_training(
             Evidence(f"typical ({typical_is})", typical_s, "s", TYPICAL_KEY, "typical"),
             Evidence("lost in all", cost_s, "s", key=SLOW_COST_KEY),
             *changed(context, rest, slow, ("typical", "then"), reference="typical of next"),
-            *(why.evidence if why is not None else ()),
+            *why,
         ),
-        cause=cause if why is None else why.cause,
-        advice=advice_on_wait(why) if on_gpu is None else (on_gpu,),
+        cause=cause,
+        advice=advice,
         kernel_events=_kernel(context, slow[0]),
         lost_gpu_s=lost_gpu_s(context, slow, cost_s),
     )
+
+
+def _why_slow(
+    context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[TrainedEpoch], *, slower: float
+) -> tuple[Cause | None, tuple[Evidence, ...], tuple[Advice, ...]]:
+    """Return why epochs were slow beside the `rest`, with the evidence, and what to do; None of a cause not known.
+
+    They trained at `slower` (a share) of its pace. Where the GPU's clock or full memory accounts for that, another
+    process or what held up the host is no cause.
+    """
+    on_gpu = advice_on_clock(context, rest, slow, slower=slower) or advice_on_full_memory(context, rest, slow)
+    why = _waited_longer(context, slow, rest)
+    if on_gpu is not None:
+        return (None, (), (on_gpu,)) if why is None else (why.cause, why.evidence, (on_gpu,))
+    if why is None and (cause := _something_else(context, slow, rest)) is not None:
+        return cause, (), ()
+    why = why or _held_up(context, slow, rest)
+    return (None, (), ()) if why is None else (why.cause, why.evidence, advice_on_wait(why))
 
 
 def _took(slow: Sequence[TrainedEpoch]) -> str:

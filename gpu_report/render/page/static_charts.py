@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 
@@ -63,43 +63,71 @@ def surroundings(
     path: PathOf | None = None,
 ) -> ChartView | None:
     """Return a quantity in and around a finding, its own GPUs' lines last and thus on top; None without samples."""
-    path = path or _path
     finding = _shown(finding, analysis.run.duration_s)
-    start, end = _window(finding, analysis.run.duration_s)
-    scale = WIDTH / (end - start)
     name, top, top_words = _measure(subject(finding), by_gpu)
-
-    def lines(indexes: list[int], *, is_own: bool) -> list[ChartLine]:
-        if len(indexes) >= HEAT_GPUS:  # so many lines are one blot
-            mean_and_range = _mean_of_many([by_gpu[index] for index in indexes], start, end, top)
-            return [ChartLine("gpu-many", is_own, *mean_and_range, gpus=len(indexes))]
-        colours = [f"gpu-{list(by_gpu).index(index) % 8}" for index in indexes]
-        drawn = [path(by_gpu[index], start, end, top) for index in indexes]
-        return [ChartLine(colour, is_own, *each) for colour, each in zip(colours, drawn, strict=True)]
-
-    felt = analysis.gpus_of(finding)
-    own = [index for index in by_gpu if index in felt] or list(by_gpu)  # a quantity of the host has no GPU
-    others = [index for index in by_gpu if index not in own]
-    drawn = tuple(line for line in (*lines(others, is_own=False), *lines(own, is_own=True)) if line.path)
+    frame = _Frame(*_window(finding, analysis.run.duration_s), top)
+    drawn = _lines(analysis.gpus_of(finding), by_gpu, frame, path or _path)
     if not drawn:
         return None
-    events = (nearby.event.t_s for nearby in finding.kernel_events)
-    ends = (epoch.end_t_s for epoch in analysis.epochs)
     return ChartView(
         quantity=name,
         top=top_words,
         lines=drawn,
         bands=tuple(
-            (round((one.start_t_s - start) * scale, 1), round(max(one.duration_s * scale, LEAST_BAND), 1))
-            for one in finding.each
+            (frame.x(one.start_t_s), round(max(one.duration_s * frame.scale, LEAST_BAND), 1)) for one in finding.each
         ),
-        epochs=tuple(round((t - start) * scale, 1) for t in ends if start <= t <= end),
-        kernel=tuple(round((t - start) * scale, 1) for t in events if start <= t <= end),
-        start=clock.moment(start),
-        end=clock.moment(end),
-        has_wide_band=any(one.duration_s * scale > LEAST_BAND for one in finding.each),
+        epochs=frame.within(epoch.end_t_s for epoch in analysis.epochs),
+        kernel=frame.within(nearby.event.t_s for nearby in finding.kernel_events),
+        start=clock.moment(frame.start),
+        end=clock.moment(frame.end),
+        has_wide_band=any(one.duration_s * frame.scale > LEAST_BAND for one in finding.each),
         has_range=any(line.band for line in drawn),
     )
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What a chart shows: from when to when, in s from the run's start, and the value at its upper edge."""
+
+    start: float
+    end: float
+    top: float
+
+    @property
+    def scale(self) -> float:
+        """Return how many of the chart's units a second is wide."""
+        return WIDTH / (self.end - self.start)
+
+    def x(self, t_s: float) -> float:
+        """Return where a moment lies, in the chart's units."""
+        return round((t_s - self.start) * self.scale, 1)
+
+    def within(self, moments: Iterable[float]) -> tuple[float, ...]:
+        """Return where those of some moments lie that it shows."""
+        return tuple(self.x(t_s) for t_s in moments if self.start <= t_s <= self.end)
+
+
+def _lines(
+    felt: Sequence[int], by_gpu: Mapping[int, QuantitySeries], frame: _Frame, path: PathOf
+) -> tuple[ChartLine, ...]:
+    """Return the lines of all GPUs that have any, those that felt a finding last."""
+    own = [index for index in by_gpu if index in felt] or list(by_gpu)  # a quantity of the host has no GPU
+    others = [index for index in by_gpu if index not in own]
+    sides = _lines_of(others, by_gpu, frame, path, is_own=False), _lines_of(own, by_gpu, frame, path, is_own=True)
+    return tuple(line for side in sides for line in side if line.path)
+
+
+def _lines_of(
+    gpus: Sequence[int], by_gpu: Mapping[int, QuantitySeries], frame: _Frame, path: PathOf, *, is_own: bool
+) -> list[ChartLine]:
+    """Return the line of each of some GPUs; of many one of their mean, for so many lines are one blot."""
+    span = frame.start, frame.end, frame.top
+    if len(gpus) >= HEAT_GPUS:
+        mean_and_range = _mean_of_many([by_gpu[index] for index in gpus], *span)
+        return [ChartLine("gpu-many", is_own, *mean_and_range, gpus=len(gpus))]
+    colours = [f"gpu-{list(by_gpu).index(index) % 8}" for index in gpus]
+    drawn = [path(by_gpu[index], *span) for index in gpus]
+    return [ChartLine(colour, is_own, *each) for colour, each in zip(colours, drawn, strict=True)]
 
 
 def _shown(finding: Finding, duration_s: float) -> Finding:

@@ -33,8 +33,8 @@ def health_counters(gpu: Gpu) -> str:
     """Return how the counters stood when they were last read; empty where none could be."""
     health = gpu.health_end or gpu.health_start or {}
     parts = (
-        _pair(health, "ecc_volatile", "memory errors since the driver was loaded"),
-        _pair(health, "ecc_aggregate", "in the GPU's life"),
+        _pair(health, "ecc_volatile", "memory errors since the driver was loaded", none="no"),
+        _pair(health, "ecc_aggregate", "in the GPU's life", none="none"),
         _sum(health, "remapped_rows_correctable", "remapped_rows_uncorrectable", "remapped row"),
         _sum(health, "retired_pages_corrected", "retired_pages_uncorrected", "retired page"),
         _sum(health, "pcie_replays", "pcie_replays", "PCIe replay"),
@@ -71,10 +71,11 @@ def _replays(count: int) -> str:
     return f"{counted(count, 'PCIe replay')} during the run: packets that had to be sent again." if count else ""
 
 
-def _pair(health: Health, prefix: str, where: str) -> str:
+def _pair(health: Health, prefix: str, where: str, *, none: str) -> str:
+    """Return how many errors a counter has where; `none` says that there are not any."""
     corrected, uncorrected = _number(health, f"{prefix}_corrected"), _number(health, f"{prefix}_uncorrected")
     if corrected == uncorrected == 0:
-        return f"no {where}" if where.startswith("memory") else f"none {where}"
+        return f"{none} {where}"
     parts = ((corrected, "corrected"), (uncorrected, "uncorrected"))
     known = " and ".join(f"{count:,} {word}" for count, word in parts if count is not None)
     return f"{known} {where}" if known else ""

@@ -164,7 +164,7 @@ def measured_make(way: str, folder: Path, output: Path) -> Json:
 
 # --- the browser --------------------------------------------------------------------------------------------------
 
-# "Painted": from the beginning of the navigation until the first chart is drawn, plus two frames (reference/report.md).
+# "Painted": from the beginning of the navigation until the first chart is drawn, plus two frames.
 # Ours is drawn on a canvas first (js/sketch.js): it is seen then, and again by Plotly ("by Plotly"). So is a zoom.
 WATCH = """
 (() => {

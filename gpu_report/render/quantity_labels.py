@@ -144,7 +144,7 @@ _RATE_UNIT = "MiB/s"
 # Seconds since the driver was loaded: only their growth over the run means something.
 THROTTLE_COUNTERS = ("power_cap_s", "sw_thermal_slowdown_s", "hw_thermal_slowdown_s", "power_brake_s")
 
-# nvmlClocksEventReason* of nvml.h (reference/nvml.md): why the clocks are where they are, by bit.
+# nvmlClocksEventReason* of nvml.h: why the clocks are where they are, by bit.
 CLOCK_EVENT_REASONS = {
     0x1: "GPU idle",
     0x2: "application clocks",

@@ -7,7 +7,7 @@ LARGER_BATCH_LEAST = 1.2
 # fault (H200), as launching its steps alone takes longer.
 LEAST_BUSY_SHARE = 0.1
 # Nobody fills every SM with warps all the time: 29 % in a fed YOLO26n, 42 to 45 % in YOLO26s and m (H200), and the
-# most that is reported for training (reference: field practice) is about 50 %.
+# most that is reported for training is about 50 %.
 MOST_OCCUPANCY_PCT = 60.0
 SPARE_CORES = 2  # a rank's main process with its threads takes 1.1 to 1.4 cores
 # The least of a core that a data-loader worker is taken to need: one that waits for a network decodes images, too, at

@@ -96,7 +96,7 @@ LAST_MINUTE_S = 60.0  # what led to the end of a training that ran out of memory
 
 TAKEN_SHARE = 0.01  # of a GPU's time in training: what another process took less of is not worth a number
 OTHER_PROCESS_AT_LEAST_S = 5.0  # shorter ones are looks (nvidia-smi, a notebook's first cell)
-# Some drivers read 100 % for good once a process was killed in the middle of a kernel (reference/nvml.md, section 2.5).
+# Some drivers read 100 % for good once a process was killed in the middle of a kernel: 580.95 to 595.71 on Blackwell.
 IMPLAUSIBLE_PCT = 95.0
 IMPLAUSIBLE_S = 30.0  # a process that has just gone, or is not listed yet, explains less
 # Power at which a GPU does no work: 120 of 700 W for an H200 in its highest clocks, 9 to 25 % of the limit elsewhere.

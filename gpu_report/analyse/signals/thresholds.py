@@ -87,7 +87,8 @@ SPIN_SM_PCT = 20.0
 SPIN_TENSOR_PCT = 1.0
 EXCHANGE_SM_PERCENTILE = 5.0  # of SM activity in such waits: what NCCL alone takes; a lower one may be a row at an edge
 BUSY_WAIT_HABIT_SHARE = 0.5  # of a training: then it waits in each epoch, and epochs may be shorter than LOW_AT_LEAST_S
-POWER_MEAN_S = 1.0  # that drivers average power over (reference/nvml.md): what comes so soon after work is no rest
+# What drivers average power over (nvmlDeviceGetPowerUsage, from Ampere on): what comes so soon after work is no rest.
+POWER_MEAN_S = 1.0
 IDLE_POWER_RANGE = 1.5  # times it, that the GPU drew at some time: else its power tells nothing of its work
 
 THROTTLED_AT_LEAST_S = 10.0  # as with drops: shorter is not felt in an epoch

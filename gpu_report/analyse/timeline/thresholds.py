@@ -92,5 +92,5 @@ STRETCH_BATCHES = 5  # between two reports: the pace of fewer is that of one bat
 # Times imgsz, by the longer side of the images on disk: of four times the pixels three quarters of decoding could go.
 # Under it some margin for a larger imgsz is worth having.
 OVERSIZED_FROM = 2.0
-# Readings so far apart leave gaps: the driver's sampling period is 1/6 to 1 s (reference/nvml.md).
+# Readings so far apart leave gaps: the driver's sampling period is 1/6 to 1 s (nvml.h, nvmlUtilization_t).
 SPARSE_S = 2.0

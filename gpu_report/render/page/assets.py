@@ -51,7 +51,7 @@ SCRIPTS = (
     "page",
 )
 
-# plotly.js makes one empty <style> and fills it by insertRule; this hash of nothing allows it (reference/report.md §5).
+# plotly.js makes one empty <style> and fills it by insertRule; this hash of nothing allows it.
 EMPTY_STYLE = ""
 
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from gpu_report.analyse.busy_in_training import Busy
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.verdict.without_work import data_wait_share
 from gpu_report.analyse.results.verdict.work import healthy_steady_pct, is_long, waits_unseen
 from gpu_report.catalogue import GAPS, UNEXPLAINED, cause_words
 from gpu_report.model import HEALTHY_PCT, Finding, LedgerRow, Sentence
@@ -54,8 +55,7 @@ def is_mostly_known(ledger: Sequence[LedgerRow]) -> bool:
 
 def _waits(context: Context) -> Iterator[Sentence]:
     """Yield how much the training waited for data, where callbacks said that."""
-    spans = context.all_train_spans
-    share = context.throughput.data_wait_share(spans) if context.throughput and spans else None
+    share = data_wait_share(context)
     if share is not None:
         much = f"{100 * share:.0f} % of training time was waiting for data."
         yield Sentence("work", much if share >= th.REST_SHARE else "It hardly waited for data.")

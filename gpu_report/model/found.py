@@ -453,6 +453,11 @@ class Finding(TimeSpan):
         )
 
     @property
+    def is_explained(self) -> bool:
+        """Tell whether its cause is known."""
+        return self.cause is not None and self.cause.confidence > 0
+
+    @property
     def took_s(self) -> float:
         """Return how long it lasted, all times together."""
         return sum(one.duration_s for one in self.each)

@@ -86,7 +86,7 @@ def _long_start(context: Context, ledger: Sequence[LedgerRow]) -> Iterator[Sente
 
 def _mentioned_s(findings: Sequence[Finding], lost: Sequence[LedgerRow]) -> float:
     """Return the GPU time (s) whose loss findings have said already, with its cause."""
-    known = [f for f in findings if f.cause and not f.expected and (f.rule != "starved" or f.cause.confidence > 0)]
+    known = [f for f in findings if f.cause and not f.expected and (f.rule != "starved" or f.is_explained)]
     causes = {f.cause.name for f in known if f.cause}
     return sum(row.gpu_seconds for row in lost if row.name in causes)
 

@@ -65,7 +65,7 @@ def other_findings(findings: Sequence[Finding], merged: Sequence[MergedDrop]) ->
 
 def _why(finding: Finding) -> str:
     """Return a finding's cause, as the end of a sentence, where its summary has none."""
-    known = RULES[finding.rule].without_cause and finding.cause and finding.cause.confidence > 0
+    known = RULES[finding.rule].without_cause and finding.is_explained
     return f"; cause: {lower_first(cause_words(finding.cause.name))}" if known and finding.cause else ""
 
 

@@ -259,7 +259,7 @@ def is_launch_bound(finding: Finding) -> bool:
 
 def _unknown(findings: Sequence[Finding]) -> list[Finding]:
     """Return the warnings of GPUs that wait all the time for something unknown."""
-    return [each for each in findings if each.rule == "starved" and each.severity != "info" and not _is_known(each)]
+    return [each for each in findings if each.rule == "starved" and each.severity != "info" and not each.is_explained]
 
 
 def _least_busy(unknown: Sequence[Finding], util: float) -> Iterator[Sentence]:
@@ -361,10 +361,6 @@ def _shared(context: Context) -> str:
     return f"{share_pct:.0f} % of that was another process's work" if share_pct >= th.SHARED_PCT else ""
 
 
-def _is_known(finding: Finding) -> bool:
-    return finding.cause is not None and finding.cause.confidence > 0
-
-
 def _who(context: Context) -> str:
     used = context.activity.used_gpus
     if len(used) > 1:
@@ -378,7 +374,7 @@ def _be(context: Context) -> str:
 
 def _because(findings: Sequence[Finding]) -> tuple[tuple[str, str], tuple[str, ...]]:
     """Return why the GPUs waited all the time, with a doubt where there is one, and the findings that say so."""
-    mine = [f for f in findings if f.rule == "starved" and _is_known(f)]
+    mine = [f for f in findings if f.rule == "starved" and f.is_explained]
     causes = dict.fromkeys(f.cause.explanation for f in mine if f.cause)
     if len(causes) != 1 or mine[0].cause is None:
         return ("", ""), tuple(f.id for f in mine if not causes)

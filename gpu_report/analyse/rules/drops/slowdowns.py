@@ -48,14 +48,10 @@ def slowdowns(context: Context) -> list[Finding]:
     found: list[Finding] = []
     kinds = (_lasting, 0.0), (_falls, th.SLOWED_CONFIDENCE), (_around_drops, 0.0), (_slight, th.SLOWED_CONFIDENCE)
     for falls, least in kinds:
-        apart = [fall for fall in context.cached(falls) if not any(_is_in(fall, each) for each in found)]
+        apart = [fall for fall in context.cached(falls) if not any(_meet(fall, each) for each in found)]
         each = [_finding(context, fall, least) for fall in apart]
         found += [finding for finding in each if finding is not None]
     return sorted(found, key=lambda finding: finding.start_t_s)
-
-
-def _is_in(fall: Drop, found: Finding) -> bool:
-    return fall.gpu == found.gpu and fall.start_t_s < found.end_t_s and found.start_t_s < fall.end_t_s
 
 
 def beside_slow_loading(context: Context) -> Context:
@@ -85,7 +81,7 @@ def without_parts(found: Sequence[Finding]) -> list[Finding]:
     left_out |= {
         id(f)
         for f in kept
-        if f.rule == "slowdown" and not pieces[id(f)] and not _is_explained(f) and f.duration_s < LASTED_S
+        if f.rule == "slowdown" and not pieces[id(f)] and not f.is_explained and f.duration_s < LASTED_S
     }
     return [each for each in kept if id(each) not in left_out]
 
@@ -95,13 +91,9 @@ def _is_piece(drop: Finding, fall: Finding) -> bool:
     inside_s = length_s(intersect([drop.span], [fall.span]))
     is_in = drop.gpu == fall.gpu and inside_s > drop.duration_s / 2
     return is_in and (
-        not _is_explained(drop)
+        not drop.is_explained
         or (fall.cause is not None and drop.cause is not None and drop.cause.name == fall.cause.name)
     )
-
-
-def _is_explained(finding: Finding) -> bool:
-    return finding.cause is not None and finding.cause.confidence > 0
 
 
 def _is_part(slowed: Finding, lasting: Finding) -> bool:
@@ -345,8 +337,9 @@ def _turns(
     return float(ends[int(np.argmax(sums))])
 
 
-def _meet(fall: Drop, drop: Drop) -> bool:
-    return fall.gpu == drop.gpu and fall.start_t_s < drop.end_t_s and drop.start_t_s < fall.end_t_s
+def _meet(fall: Drop, other: Drop | Finding) -> bool:
+    """Tell whether a fall and something else of the same GPU overlap."""
+    return fall.gpu == other.gpu and fall.start_t_s < other.end_t_s and other.start_t_s < fall.end_t_s
 
 
 def _finding(context: Context, fall: Drop, least_confidence: float) -> Finding | None:

@@ -10,6 +10,7 @@ from typing import Literal
 from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.samples import RunSample
 from gpu_report.analyse.signals.host.filesystems import mount_of
+from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.analyse.timeseries.intervals import union
 from gpu_report.model import WELL_COVERED, Analysis, Difference, Gpu, Recording
 
@@ -53,7 +54,7 @@ def fingerprint(training: RunSample) -> Fingerprint:
             "GPUs used": 0 if is_on_cpu else len(used) or None,
             "model": _model(args.get("model", settings.get("model"))),
             "imgsz": text_of(said.get("imgsz")),
-            "training images": _whole(settings.get("images")),
+            "training images": whole(settings.get("images")) or None,
         },
         arguments={
             **{name: text_of(value) for name, value in sorted(args.items()) if name not in {*NOT_COMPARED, *IN_EFFECT}},
@@ -62,8 +63,8 @@ def fingerprint(training: RunSample) -> Fingerprint:
             "cache": _cache(settings if "cache" in settings else args),
         },
         soft=_soft(training, used, settings),
-        parameters=_whole(settings.get("parameters")),
-        images=_whole(settings.get("images")),
+        parameters=whole(settings.get("parameters")) or None,
+        images=whole(settings.get("images")) or None,
     )
 
 
@@ -140,7 +141,7 @@ def _soft(training: RunSample, used: Sequence[Gpu], settings: Mapping[str, objec
     sources = {epoch.source for epoch in training.epochs}
     return {
         **machine_traits(analysis, used),
-        "processes of the training": _whole(settings.get("world_size")),
+        "processes of the training": whole(settings.get("world_size")) or None,
         "amp in effect": text_of(settings.get("amp")),
         "folder of the images": text_of(settings.get("data_folder")),
         "disk of the images": _disk(settings.get("data_folder"), analysis.run.recording),
@@ -211,10 +212,6 @@ def _cache(said: Mapping[str, object]) -> str | None:
 def text_of(value: object) -> str | None:
     """Return a value as text, None for what is not known."""
     return None if value is None else str(value)
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def _shown(value: Value) -> str | None:

@@ -13,6 +13,7 @@ from gpu_report.analyse.rules.training_end.oom_kill import host_memory
 from gpu_report.analyse.timeline.phases import finished
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
+from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Ending, EndingName, EpochRow, Evidence, Finding
 
@@ -33,7 +34,8 @@ def _reported(context: Context, training: RankGroup, bad: Sequence[Finding]) -> 
     """Return the ending of a training that callbacks reported."""
     settings, end_s = training.main.settings, training.end_t_s
     ended = [finding for finding in bad if finding.end_t_s >= end_s - ENDED_TOGETHER_S]
-    reached = Ending("unknown", end_s, training.epoch, _whole(settings.get("epochs")), last_minute(context, end_s))
+    epochs = whole(settings.get("epochs")) or None
+    reached = Ending("unknown", end_s, training.epoch, epochs, last_minute(context, end_s))
     if training.main.ended == "finished":
         return replace(reached, name="finished")
     if training.main.ended == "early stop":
@@ -48,7 +50,7 @@ def _seen(context: Context, rows: Sequence[EpochRow], bad: Sequence[Finding]) ->
     """Return the ending of a training by its results.csv, which knows of whole epochs only."""
     last = rows[-1]
     args = next((yolo.args for yolo in context.run.yolo_runs if yolo.number == last.run), {})
-    epochs = _whole(args.get("epochs"))
+    epochs = whole(args.get("epochs")) or None
     ended = [finding for finding in bad if finding.end_t_s >= last.row_t_s]
     minute = last_minute(context, last.row_t_s)
     reached = Ending("unknown", last.row_t_s, last.epoch, epochs, minute, whole_epochs=True)
@@ -107,9 +109,5 @@ def last_minute(context: Context, end_s: float) -> tuple[Evidence, ...]:
 
 def _patience(settings: Mapping[str, object], epoch: int | None) -> int | None:
     """Return for how many epochs none was better, where an early stop came of that."""
-    patience = _whole(settings.get("patience"))
+    patience = whole(settings.get("patience")) or None
     return patience if patience is not None and epoch is not None and patience < epoch else None
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

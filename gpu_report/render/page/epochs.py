@@ -18,7 +18,7 @@ from gpu_report.render.formatting import (
 )
 from gpu_report.render.page.view import EpochBar, EpochChartView, EpochLine, EpochPart, EpochRowView
 from gpu_report.render.run_clock import WallClock
-from gpu_report.wording import MISSING, counted
+from gpu_report.wording import MISSING, counted, upper_first
 
 WIDTH = 1000.0  # of the chart, in its own units
 HEIGHT = 100.0  # of each of its panels
@@ -72,14 +72,10 @@ def rows(analysis: Analysis, clock: WallClock) -> tuple[EpochRowView, ...]:
             end=clock.moment(epoch.end_t_s),
             util_pct=known(epoch.gpu_util_pct),
             cells=(_name(epoch, several_runs=several_runs), *(column.cell(epoch) for column in shown)),
-            outliers=_capital("; ".join(outlier_words(epoch))),
+            outliers=upper_first("; ".join(outlier_words(epoch))),
         )
         for epoch in _listed(analysis.epochs)
     )
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
 
 
 def rows_note(analysis: Analysis) -> str:

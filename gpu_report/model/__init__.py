@@ -159,12 +159,10 @@ from gpu_report.model.trace import (
 from gpu_report.model.trace_analysis import (
     AllocatorCalls,
     Bound,
-    CompiledCode,
     CopyTime,
     CpuFreeStep,
     FamilyName,
     FamilyTime,
-    KernelSizes,
     KernelTime,
     LaunchTiming,
     LayerTime,

@@ -121,13 +121,12 @@ class KernelTime:
 
 @dataclass(frozen=True)
 class LayerTime:
-    """A layer of the model (`layer 3 C3k2`): GPU work of its forward and backward pass, CPU time of its forward."""
+    """A layer of the model (`layer 3 C3k2`): GPU work of its forward and backward pass."""
 
     index: int
     module: str
     forward_gpu_s: float
     backward_gpu_s: float
-    forward_cpu_s: float
 
 
 @dataclass(frozen=True)
@@ -197,24 +196,6 @@ class OptimizerTime:
 
 
 @dataclass(frozen=True)
-class KernelSizes:
-    """How long kernels are: the median, and the share of kernel time in those under SHORT_KERNEL_S (10 µs)."""
-
-    median_s: float
-    short_share: float
-    per_step: float
-
-
-@dataclass(frozen=True)
-class CompiledCode:
-    """What torch.compile did: compiled regions entered a step, different ones, and the Triton kernels' time share."""
-
-    regions_per_step: float
-    different_regions: int
-    triton_share: float
-
-
-@dataclass(frozen=True)
 class CpuFreeStep:
     """How long a step would take if the CPU took no time; seconds a step.
 
@@ -252,7 +233,8 @@ class TraceAnalysis:
     """What a trace says of a training's steps. Tables are sorted, largest first; `layers` by index.
 
     `other_gpu_share` is GPU time of which no family is known. `sync_spans` are rows of start and end (s) in which the
-    CPU waited for the GPU, with the operators around the calls. What needs the GPU is None without GPU work.
+    CPU waited for the GPU, with the operators around the calls. `compiled_per_step` are the regions of torch.compile
+    that a step enters. What needs the GPU is None, or 0, without GPU work.
     """
 
     quality: TraceQuality
@@ -269,8 +251,8 @@ class TraceAnalysis:
     tensor_cores: TensorCores | None
     allocator: tuple[AllocatorCalls, ...]
     optimizer: OptimizerTime | None
-    kernel_sizes: KernelSizes | None
-    compiled: CompiledCode | None
+    kernels_per_step: float
+    compiled_per_step: float
     cpu_free: CpuFreeStep | None
     sync_spans: Floats = field(default_factory=lambda: np.zeros((0, 2)), compare=False, repr=False)
 

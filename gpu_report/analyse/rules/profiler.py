@@ -262,16 +262,16 @@ def _communication(context: Context, window: _Window) -> Iterator[Finding]:
 
 def _graph_breaks(context: Context, window: _Window) -> Iterator[Finding]:
     """Find a model that torch.compile could compile only in pieces."""
-    compiled, breaks = window.steps.compiled, window.profiled.window.breaks
-    if compiled is not None and breaks and compiled.regions_per_step >= th.IN_PIECES:
+    pieces, breaks = window.steps.compiled_per_step, window.profiled.window.breaks
+    if breaks and pieces >= th.IN_PIECES:
         yield context.finding(
             "graph-breaks",
             "info",
             window.span,
-            f"torch.compile runs the model in {compiled.regions_per_step:.0f} pieces a step: "
+            f"torch.compile runs the model in {pieces:.0f} pieces a step: "
             f"the first ends after {breaks[0][:NAME_LENGTH]}",
             advice=(Advice("Take what it names out of the model: a `print`, an `.item()`, an `if` on a tensor"),),
-            evidence=evidence(("compiled pieces per step", compiled.regions_per_step, "")),
+            evidence=evidence(("compiled pieces per step", pieces, "")),
         )
 
 

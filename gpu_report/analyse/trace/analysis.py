@@ -7,7 +7,7 @@ from gpu_report.analyse.trace.copies import copy_times
 from gpu_report.analyse.trace.cpu_free import cpu_free_step
 from gpu_report.analyse.trace.families import find_families
 from gpu_report.analyse.trace.gpu_work import NONE
-from gpu_report.analyse.trace.kernel_facts import compiled_code, kernel_sizes, layout_share, tensor_cores
+from gpu_report.analyse.trace.kernel_facts import compiled_per_step, kernels_per_step, layout_share, tensor_cores
 from gpu_report.analyse.trace.launch_timing import launch_timing
 from gpu_report.analyse.trace.layers import layer_times
 from gpu_report.analyse.trace.optimizer import optimizer_time
@@ -42,8 +42,8 @@ def analyse_trace(trace: Trace) -> TraceAnalysis:
         tensor_cores=tensor_cores(window, families),
         allocator=allocator_calls(window),
         optimizer=optimizer_time(window),
-        kernel_sizes=kernel_sizes(window),
-        compiled=compiled_code(window),
+        kernels_per_step=kernels_per_step(window),
+        compiled_per_step=compiled_per_step(window),
         cpu_free=cpu_free_step(window, steps, launches, syncs),
     )
 

@@ -1,4 +1,4 @@
-"""What the names and lengths of kernels say: layouts, tensor cores, sizes, compiled code."""
+"""What the names of kernels say, and how many there are: layouts, tensor cores, compiled code."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from gpu_report.analyse.trace.gpu_work import KERNEL
 from gpu_report.analyse.trace.name_masks import names_that
 from gpu_report.analyse.trace.time_tables import share
 from gpu_report.analyse.trace.window import Window
-from gpu_report.model import CompiledCode, KernelSizes, TensorCores
+from gpu_report.model import TensorCores
 
 # cuDNN's and cuBLAS's names of what runs on tensor cores: instructions (hmma, wgmma), their shapes (s1688, s16816), the
 # libraries that have nothing else (nvjet), and number formats that nothing else multiplies.
@@ -23,7 +23,6 @@ ORDINARY: Final = (
     r"depthwise|_c1_k1_|c1_k1|grouped_direct|shmem_tiling|sgemm|dgemm|simt|ffma|gemv|f32f32_f32f32|implicit_convolve"
 )
 HALF: Final = r"f16|__half|bfloat|nvjet_(?:sm\d+_)?[ht]"
-TRITON: Final = r"^triton_"
 REGION: Final = r"^Torch-Compiled Region"
 
 
@@ -58,24 +57,17 @@ def tensor_cores(window: Window, families: Families) -> TensorCores | None:
     return TensorCores(used, with_share, without_share, half_share, total_s)
 
 
-def kernel_sizes(window: Window) -> KernelSizes | None:
-    """Return how long kernels are, None without any."""
-    length_s = window.work.length_s[window.work.kind == KERNEL]
-    if not len(length_s):
-        return None
-    short_s = float(length_s[length_s < th.SHORT_KERNEL_S].sum())
-    return KernelSizes(float(np.median(length_s)), share(short_s, length_s.sum()), len(length_s) / window.used_count)
+def kernels_per_step(window: Window) -> float:
+    """Return how many kernels a used step has."""
+    return float((window.work.kind == KERNEL).sum()) / window.used_count if window.used_count else 0.0
 
 
-def compiled_code(window: Window) -> CompiledCode | None:
-    """Return what torch.compile did, None where nothing was compiled."""
-    trace, work = window.trace, window.work
-    triton_s = float(work.length_s[names_that(trace, TRITON)[work.name]].sum())
+def compiled_per_step(window: Window) -> float:
+    """Return how many regions of torch.compile a used step enters, 0 where nothing was compiled."""
+    trace = window.trace
     region = names_that(trace, REGION)
-    entered = [
-        table.name[region[table.name] & window.in_used(table.start_s)] for table in (trace.operators, trace.annotations)
-    ]
-    names = np.concatenate(entered)
-    if not len(names) and triton_s == 0:
-        return None
-    return CompiledCode(len(names) / window.used_count, len(np.unique(names)), share(triton_s, work.length_s.sum()))
+    entered = sum(
+        int((region[table.name] & window.in_used(table.start_s)).sum())
+        for table in (trace.operators, trace.annotations)
+    )
+    return entered / window.used_count if window.used_count else 0.0

@@ -1,13 +1,12 @@
 """GPU work by layer of the model, where the training marked its layers (`layer 3 C3k2`)."""
 
 import re
-from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
 from gpu_report.analyse.trace.families import NODE
-from gpu_report.analyse.trace.gpu_work import NONE, Bools, Floats, Ints, sums_by_row, take
+from gpu_report.analyse.trace.gpu_work import NONE, Bools, Ints, sums_by_row, take
 from gpu_report.analyse.trace.name_masks import names_that
 from gpu_report.analyse.trace.operator_tree import nearest
 from gpu_report.analyse.trace.window import Window
@@ -29,19 +28,11 @@ def layer_times(window: Window) -> tuple[LayerTime, ...]:
     forward = nearest(operators, np.where(marked, operators.name, NONE).astype(np.int64))
     backward = _backward(trace, forward)
     work, count = window.work, len(trace.names)
-    used = marked & window.in_used(operators.start_s)
     forward_s, backward_s = (
         sums_by_row(take(each, work.operator, NONE), work.length_s, count) for each in (forward, backward)
     )
-    cpu_s = sums_by_row(operators.name[used].astype(np.int64), (operators.end_s - operators.start_s)[used], count)
-    return _rows(marks, forward_s, backward_s, cpu_s)
-
-
-def _rows(
-    marks: Mapping[int, re.Match[str]], forward_s: Floats, backward_s: Floats, cpu_s: Floats
-) -> tuple[LayerTime, ...]:
     rows = (
-        LayerTime(int(found[1]), found[2] or "", float(forward_s[at]), float(backward_s[at]), float(cpu_s[at]))
+        LayerTime(int(found[1]), found[2] or "", float(forward_s[at]), float(backward_s[at]))
         for at, found in marks.items()
     )
     return tuple(sorted(rows, key=lambda row: (row.index, row.module)))

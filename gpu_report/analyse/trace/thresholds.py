@@ -12,8 +12,6 @@ FULL_QUEUE_GAP_S = 1e-3
 # Of the steps spent in the exchange of gradients alone: below it another limit is worth more than this one.
 EXCHANGE_SHARE = 0.1
 
-# Shorter kernels are launched more slowly than they run: a launch takes a fast CPU 5 µs, a slow one 10 to 20.
-SHORT_KERNEL_S = 10e-6
 # Between two kernels of a stream that were both launched in time: 1.0 to 1.2 µs, measured on an H100 and taken where a
 # trace has too few such pairs.
 KERNEL_GAP_S = 1e-6

@@ -75,7 +75,7 @@ def _window(profiled: ProfiledSteps) -> ProfilerView:
 def _work(found: TraceAnalysis) -> str:
     if found.worked_s is None:
         return ""
-    kernels = number(found.kernel_sizes.per_step if found.kernel_sizes else 0)
+    kernels = number(found.kernels_per_step)
     worked = step_time(found.worked_s)
     return f"A step took {step_time(found.step_s)}. The GPU worked {worked} of it, in {kernels} kernels."
 

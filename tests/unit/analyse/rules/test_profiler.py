@@ -120,9 +120,8 @@ def test_what_torch_compile_had_to_do_in_pieces_or_again_is_said(window, rules):
     (of,) = inside.profiled
     context = build_context(replace(run, inside=(replace(inside, profiled=(replace(of, **window),)),)), Options())
     (profiled,) = context.profiled
-    pieces = replace(profiled.steps.compiled, regions_per_step=2.0)
     context = build_context(context.run, Options())
-    context.__dict__["profiled"] = (replace(profiled, steps=replace(profiled.steps, compiled=pieces)),)
+    context.__dict__["profiled"] = (replace(profiled, steps=replace(profiled.steps, compiled_per_step=2.0)),)
     found = profiled_findings(context)
     assert {finding.rule for finding in found} == rules
     if "recompiles" in rules:

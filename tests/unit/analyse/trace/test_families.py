@@ -169,8 +169,5 @@ def test_layers_with_their_backward_pass():
         op = made.op("ConvolutionBackward0", at + 10, 80, tid=101, sequence=10 + index)
         made.kernel("dgrad", at + 110, 20 + index, launched=at + 25, op=op)
     layers = analyse_trace(loaded(made)).layers
-    assert [(row.index, row.module, round(row.forward_cpu_s * 1e6)) for row in layers] == [
-        (0, "Conv", 150),
-        (1, "Conv", 150),
-    ]
+    assert [(row.index, row.module) for row in layers] == [(0, "Conv"), (1, "Conv")]
     assert [(round(row.forward_gpu_s * 1e6), round(row.backward_gpu_s * 1e6)) for row in layers] == [(10, 20), (11, 21)]

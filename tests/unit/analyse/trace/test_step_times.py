@@ -94,7 +94,7 @@ def test_without_gpu_work_nothing_is_said_of_the_gpu():
     found = analyse_trace(loaded(made))
     assert not found.quality.has_gpu_work
     assert (found.busy_share, found.device, found.launches.bound, found.launches.gap_s) == (None, None, "unknown", None)
-    assert (found.layout_share, found.tensor_cores, found.kernel_sizes, found.cpu_free) == (None, None, None, None)
+    assert (found.layout_share, found.tensor_cores, found.kernels_per_step, found.cpu_free) == (None, None, 0, None)
     assert [(family.name, family.cpu_share) for family in found.families] == [("convolution", 1.0)]
 
 

@@ -16,7 +16,6 @@ from gpu_report.wording import MIB_PER_GIB
 _NAMED: Final = {each.name for each in schema.GPU_QUANTITIES}
 _OURS: Final = re.compile(r"gpu(?P<gpu>\d{1,5})/(?P<name>\w+)/mean")
 _TAG: Final = re.compile(r"gpu[ _:]?(?P<gpu>\d{1,5})?/(?P<what>[\w .]+?) ?(?:\((?P<unit>[^()]*)\))?", re.IGNORECASE)
-_GIB: Final = frozenset({"gb", "gib"})
 
 
 def _same(value: float) -> float:

@@ -62,9 +62,8 @@ class Outside:
 
 @dataclass(frozen=True)
 class BegunRun:
-    """A run as its process reported it: when it began, and where it writes."""
+    """A run as its process reported it, and where it writes."""
 
-    begin_t_s: float
     save_dir: str | None
     run: InsideRun
 
@@ -158,7 +157,7 @@ def _found(part: Lines, begins: Sequence[float], end_t_s: float, outside: Outsid
     last = part[-1].t_s
     after = bisect_right(begins, last)
     run = _run(part, min([*begins[after : after + 1], max(end_t_s, last)]), outside)
-    return BegunRun(part[0].t_s, text(part[0].content.get("save_dir")), run)
+    return BegunRun(text(part[0].content.get("save_dir")), run)
 
 
 def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:

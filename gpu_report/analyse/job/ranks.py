@@ -44,7 +44,7 @@ class RankTable:
     """What all ranks did in the epochs that all of them trained, without the first of each start where others remain.
 
     Rows are ranks, columns epochs. `train_s` and `data_wait_s` are seconds, `busy_pct` is of the rank's GPU (NaN: not
-    known). `span_s` (epochs, 2) is when each was, in seconds of the job by the first rank.
+    known).
     """
 
     ranks: tuple[RankOfJob, ...]
@@ -52,7 +52,6 @@ class RankTable:
     train_s: Floats
     data_wait_s: Floats
     busy_pct: Floats
-    span_s: Floats
 
 
 def ranks_of(nodes: Sequence[tuple[JobNode, NodeRun]]) -> tuple[RankOfJob, ...]:
@@ -74,7 +73,7 @@ def rank_table(ranks: tuple[RankOfJob, ...]) -> RankTable:
     keys = tuple(later or shared)
     if not keys:
         nothing = np.empty((len(ranks), 0))
-        return RankTable(ranks, (), nothing, nothing, nothing, np.empty((0, 2)))
+        return RankTable(ranks, (), nothing, nothing, nothing)
     spans = [np.array([_span(mine[key]) for key in keys]) for mine in epochs]
     return RankTable(
         ranks,
@@ -82,7 +81,6 @@ def rank_table(ranks: tuple[RankOfJob, ...]) -> RankTable:
         train_s=np.array([span[:, 1] - span[:, 0] for span in spans]),
         data_wait_s=np.array([[mine[key].data_wait_s for key in keys] for mine in epochs]),
         busy_pct=np.array([_busy_in(rank, span) for rank, span in zip(ranks, spans, strict=True)]),
-        span_s=spans[0] + ranks[0].node.shift_s,
     )
 
 

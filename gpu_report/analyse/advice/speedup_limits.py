@@ -5,6 +5,7 @@ A limit holds for the removal of one cause alone: the rest of the epoch, above a
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean, median
 
 import numpy as np
@@ -99,32 +100,23 @@ def find_speedup_limits(
     slower = [finding for finding in findings if _cost_s(finding) is not None]
     disturbing, held_up = IntervalIndex(took, _span), interval_cover([*map(_span, took), *_times(slower)])
     steady = [epoch for epoch in mine if not held_up.touches(epoch.span)]
-    left_out = left_out_words(epochs)
-    which = f"median of {STEADY if 0 < len(steady) < len(mine) else ALL}{left_out}"
+    usual, left_out = steady or mine, left_out_words(epochs)
+    rest_s, mean_rest_s = _rest_s(mine, median), _rest_s(mine, fmean)
+    typical = partial(replace, now_is=f"median of {STEADY if 0 < len(steady) < len(mine) else ALL}{left_out}")
+    on_average = partial(replace, now_is=f"mean of {ALL}{left_out}", is_mean=True)
     idle = IntervalIndex([f for f in took if _is_idle(f)], _span)
     lasts = steady or [_beside(epoch, idle(*epoch.span)) for epoch in mine]
     lasting = [limit for limit in [_lasting(context, training, lasts, findings)] if limit]
-    mean = f"mean of {ALL}{left_out}"
-    found = [
-        *(
-            replace(limit, now_is=which, rest_s=_rest_s(mine, median), waits_s=_waits_s(steady or mine))
-            for limit in lasting
-        ),
-        *(
-            replace(limit, now_is=mean, rest_s=_rest_s(mine, fmean), is_mean=True)
-            for limit in (*_momentary(mine, steady, disturbing), *_of_slower_epochs(mine, slower))
-        ),
-        *(replace(limit, now_is=which) for limit in _of_long_ends(steady or mine, _rest_s(mine, median), findings)),
-        *(replace(limit, now_is=mean, is_mean=True) for limit in _at_epoch_ends(mine, findings)),
-        *(
-            replace(limit, now_is=mean, rest_s=_rest_s(mine, fmean), is_mean=True)
-            for limit in ([] if steady else _in_all_epochs(context, training, mine, findings, took))
-        ),
+    momentary = [*_momentary(mine, steady, disturbing), *_of_slower_epochs(mine, slower)]
+    in_all = [] if steady else _in_all_epochs(context, training, mine, findings, took)
+    found: list[SpeedupLimit] = [
+        *(typical(limit, rest_s=rest_s, waits_s=_waits_s(usual)) for limit in lasting),
+        *(on_average(limit, rest_s=mean_rest_s) for limit in momentary),
+        *(typical(limit) for limit in _of_long_ends(usual, rest_s, findings)),
+        *(on_average(limit) for limit in _at_epoch_ends(mine, findings)),
+        *(on_average(limit, rest_s=mean_rest_s) for limit in in_all),
     ]
-    found += [
-        replace(limit, now_is=which, rest_s=_rest_s(mine, median))
-        for limit in _of_code(context, training, steady or mine, findings, found)
-    ]
+    found += [typical(limit, rest_s=rest_s) for limit in _of_code(context, training, usual, findings, found)]
     worthwhile = [limit for limit in found if limit.is_worthwhile]
     return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
 

@@ -19,13 +19,14 @@ class Lead:
     """A sentence that may lead the verdict, and the seconds of the recorded training that it is about.
 
     `then` is in which line a process was meanwhile, as a sentence that follows, empty where the lead says it.
-    `says_how` says that it has said what to do, too.
+    `says_how` says that it has said what to do, too, `names_others_on_cpu` that it is on who else used the CPU.
     """
 
     sentence: Sentence
     saves_s: float
     then: str = ""
     says_how: bool = False
+    names_others_on_cpu: bool = False
 
 
 def seconds_trained(context: Context) -> float:

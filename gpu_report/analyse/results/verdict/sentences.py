@@ -43,7 +43,6 @@ from gpu_report.analyse.results.verdict.what_happened import (
     setup_problem,
     throttled,
 )
-from gpu_report.analyse.results.verdict.without_gpu import others_on_cpu
 from gpu_report.analyse.results.verdict.work import (
     Beside,
     healthy_steady_pct,
@@ -193,7 +192,7 @@ def _work(known: _Known, opening: _Opening) -> Iterator[Sentence]:
     beside = Beside(
         is_lead=is_lead,
         is_marred=has_problems([f for f in findings if f.rule != "starved" or not is_launch_bound(f)]),
-        others_said=lead is not None and lead.sentence in [each.sentence for each in others_on_cpu(context)],
+        others_said=lead is not None and lead.names_others_on_cpu,
         unknown_rest=not is_mostly_known(known.ledger),
     )
     mine = () if opening.first else _without_lasting(findings, lead)

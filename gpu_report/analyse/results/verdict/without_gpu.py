@@ -32,7 +32,8 @@ def others_on_cpu(context: Context) -> Iterator[Lead]:
     if others >= th.OTHERS_MOST_CORES * cores and ours + others >= th.ALL_CORES * cores:
         text = f"Keep other programs off the CPU: they used {others:.1f} of {cores:g} cores."
         _, own = _longest_call(context)  # what is spent there is its own: it may well sleep
-        yield Lead(Sentence(LOOK, text), others / cores * (1 - own) * seconds_trained(context))
+        saves_s = others / cores * (1 - own) * seconds_trained(context)
+        yield Lead(Sentence(LOOK, text), saves_s, names_others_on_cpu=True)
 
 
 def on_cpu(context: Context, *, others_said: bool, cpu_said: bool) -> Iterator[Sentence]:

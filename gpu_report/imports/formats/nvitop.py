@@ -69,7 +69,7 @@ def read(paths: Sequence[Path], _: Selection) -> Found:
 
 
 def _read(path: Path) -> _Log:
-    frame = read_columns(path, HOW)
+    frame = read_columns(path, TOOL, HOW)
     tags = [name.removesuffix("/timestamp") for name in frame if name.endswith("/timestamp")]
     if not tags:
         raise InputError(f"{path} has no column that ends in /timestamp: {HOW}")

@@ -80,7 +80,7 @@ def _read(path: Path, gathered: Gathered) -> tuple[str, ...]:
         for row in documents:
             _add_row(gathered, row)
         return damage(path, documents)
-    columns = read_columns(path, HOW)
+    columns = read_columns(path, TOOL, HOW)
     if _STAMP not in columns:
         raise InputError(f"{path} has no column {_STAMP}: {HOW}")
     for name, values in columns.items():

@@ -1,5 +1,6 @@
 """A CSV of numbers with a header, as its columns."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -8,17 +9,17 @@ import pandas as pd
 from gpu_report.errors import InputError
 from gpu_report.imports.parsing.json_documents import number
 from gpu_report.imports.parsing.readings import Floats
-from gpu_report.ordinary_file import LARGEST_SMI_LOG, refuse_special
+from gpu_report.imports.parsing.text_file import read_text
 
 _LONGEST_REASON = 80  # characters
 
 
-def read_columns(path: Path, how: str) -> dict[str, Floats]:
+def read_columns(path: Path, tool: str, how: str) -> dict[str, Floats]:
     """Return the columns of a CSV as numbers, NaN where a cell holds none; InputError (with `how`) where it is none."""
-    refuse_special(path, LARGEST_SMI_LOG)
+    text = read_text(path, tool)
     try:
-        frame = pd.read_csv(path, encoding="utf-8-sig", encoding_errors="replace", on_bad_lines="skip")
-    except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
+        frame = pd.read_csv(io.BytesIO(text.encode("utf-8", "replace")), on_bad_lines="skip")
+    except ValueError as error:  # pandas' own errors are ValueErrors
         raise InputError(f"{path} cannot be read ({' '.join(str(error).split())[:_LONGEST_REASON]}): {how}") from error
     return {str(name): numbers_of(frame[name]) for name in frame}
 

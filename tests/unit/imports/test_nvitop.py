@@ -54,12 +54,16 @@ def test_columns_without_a_place_are_listed_once(imported, written):
         "t/timestamp,t/duration (s)\n1,2\n",
         f"t/timestamp,t/duration (s),t/gpu:{'9' * 5000}/power_usage (W)/mean\n1,2,3\n",
         "a,b\n1,2\n",
-        "",
     ],
 )
 def test_a_log_without_a_gpu_is_refused(imported, written, text):
     with pytest.raises(InputError, match="ResourceMetricCollector"):
         imported(written(text, "log.csv"), source="nvitop")
+
+
+def test_an_empty_log_is_refused(imported, written):
+    with pytest.raises(InputError, match=r"log.csv is empty: name a log that nvitop wrote"):
+        imported(written("", "log.csv"), source="nvitop")
 
 
 def test_it_is_known_by_its_content():

@@ -68,6 +68,7 @@ def import_logs(  # noqa: PLR0913 (the command's options)
         run_writer.write_run_json(folder, facts)
 
     run_writer.write_whole(output, fill)
+    problems += [problem for each in found if each not in _with_rows(found) for problem in each.problems]
     return first_few((*notes, *problems, *joined.problems, *kernel_problems, *yolo_problems, *logged_problems))
 
 

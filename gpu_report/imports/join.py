@@ -56,7 +56,8 @@ def join(logs: Sequence[Log]) -> Joined:
     start_s = min(_start_s(log) for log in logs)
     samples = _on_clock(leader, start_s)
     devices = dict(leader.devices)
-    notes, problems = [], [problem for log in ordered for problem in log.problems]
+    notes = [note for log in ordered for note in log.notes]
+    problems = [problem for log in ordered for problem in log.problems]
     for log in ordered[1:]:
         renumbered = _numbered(log, leader)
         samples, filled = _with(samples, _on_clock(renumbered, start_s), max(log.interval_s, leader.interval_s))
@@ -100,7 +101,7 @@ def _numbered(log: Log, leader: Log) -> Log:
         return log
     samples = log.samples.assign(gpu=log.samples["gpu"].map(lambda gpu: changed.get(gpu, gpu)))
     devices = {changed[gpu]: device for gpu, device in log.devices.items()}
-    return Log(log.tool, samples, log.interval_s, devices, log.happenings, log.problems)
+    return Log(log.tool, samples, log.interval_s, devices, log.happenings, log.problems, log.notes)
 
 
 def _with(mine: pd.DataFrame, theirs: pd.DataFrame, interval_s: float) -> tuple[pd.DataFrame, list[str]]:

@@ -1,5 +1,6 @@
 """The tables of one tool's logs as one, on one clock."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -12,6 +13,7 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.imports.clock import put_on_wall, typical_interval_s
+from gpu_report.imports.machines import refuse_two_machines
 from gpu_report.imports.parsing.readings import EVERYTHING, Device, Failure, Floats, Found, ImportedEvent, Readings
 from gpu_report.imports.times import zone_name
 
@@ -24,7 +26,7 @@ _TWICE_SHARE: Final = 0.5  # of the rows of the same time: with more the same st
 class Log:
     """All rows of one tool's logs, sorted by time and GPU, in the columns of samples.csv, and what else they say.
 
-    `mono_s` of `samples` and `happenings` begins with the first row.
+    `mono_s` of `samples` and `happenings` begins with the first row. `notes` are to stand in the report.
     """
 
     tool: str
@@ -33,6 +35,7 @@ class Log:
     devices: Mapping[int, Device]
     happenings: tuple[ImportedEvent, ...]
     problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,7 @@ def merge(found: Found, timezone: tzinfo | None) -> Log:
     tables = sorted((table for table in found.tables if len(table.gpu)), key=lambda table: float(table.stamp_s[0]))
     if not tables:
         raise InputError(f"no row of the log has a time and a GPU: {found.how}")
+    refuse_two_machines(tables)
     interval_s = _interval_s(tables)
     timed = [_timed(table, timezone, interval_s) for table in tables]
     start_s = min(float(each.frame["mono_s"].min()) for each in timed)
@@ -74,7 +78,15 @@ def merge(found: Found, timezone: tzinfo | None) -> Log:
         *_row_problems(tables, doubled, len(samples) - len(unique) - doubled),
     ]
     interval_s = interval_s if found.interval_s is None else found.interval_s
-    return Log(found.tool, unique, interval_s, _devices(tables), tuple(happenings), (*found.problems, *problems))
+    return Log(
+        found.tool,
+        unique,
+        interval_s,
+        _devices(tables),
+        tuple(happenings),
+        (*found.problems, *problems),
+        _mixed(tables),
+    )
 
 
 def _interval_s(tables: Sequence[Readings]) -> float:
@@ -155,12 +167,7 @@ def _row_problems(tables: Sequence[Readings], duplicates: int, simultaneous: int
     if simultaneous:
         problems.append(
             f"{simultaneous} rows have the time stamp of another row of their GPU, with other readings: they were left "
-            "out. The stamps are too coarse, or of several GPUs."
-        )
-    if _are_mixed(tables):
-        problems.append(
-            "Logs of the same time do not say which GPU their rows are of, and are mixed: "
-            "import each into a run of its own."
+            "out. The stamps are too coarse, or of several GPUs or machines."
         )
     uuids: dict[int, set[object]] = {}
     for table in tables:
@@ -174,10 +181,29 @@ def _row_problems(tables: Sequence[Readings], duplicates: int, simultaneous: int
     return problems
 
 
-def _are_mixed(tables: Sequence[Readings]) -> bool:
-    """Tell whether tables that name no GPU are of the same time, and not the same rows twice."""
-    unnamed = sorted((table for table in tables if not table.names_gpus), key=lambda table: float(table.stamp_s.min()))
-    return any(_interleave(before.stamp_s, after.stamp_s) for before, after in pairwise(unnamed))
+def _mixed(tables: Sequence[Readings]) -> tuple[str, ...]:
+    """Return what is to be said of rows of one GPU in logs of the same time that do not say whose they are."""
+    if _any_interleave([table.stamp_s for table in tables if not table.names_gpus]):
+        return (
+            "Logs of the same time do not say which GPU their rows are of, and are mixed: "
+            "import each into a run of its own.",
+        )
+    of_gpu: defaultdict[int, list[Floats]] = defaultdict(list)
+    for table in tables:
+        for gpu in np.unique(table.gpu).tolist():
+            if table.names_gpus and table.devices.get(gpu, {}).get("uuid") is None:
+                of_gpu[gpu].append(table.stamp_s[table.gpu == gpu])
+    return tuple(
+        f"Logs of the same time have rows of GPU {gpu} each, and do not say of which machine: "
+        "if there are several, import each into a run of its own."
+        for gpu in [gpu for gpu, stamps in sorted(of_gpu.items()) if _any_interleave(stamps)][:1]
+    )
+
+
+def _any_interleave(stamps: Sequence[Floats]) -> bool:
+    """Tell whether any are of the same time, and not the same rows twice."""
+    ordered = sorted((each for each in stamps if each.size), key=lambda each: float(each.min()))
+    return any(_interleave(before, after) for before, after in pairwise(ordered))
 
 
 def _interleave(before: Floats, after: Floats) -> bool:

@@ -1,8 +1,10 @@
 """gpustat's JSON, one document after the other: `while sleep 5; do gpustat --json; done >> gpustat.json`."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,10 +12,11 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.errors import InputError
+from gpu_report.imports.machines import refuse_several_nodes
 from gpu_report.imports.parsing.each_log import read_each
 from gpu_report.imports.parsing.fields import Field, converted, failures, not_imported
 from gpu_report.imports.parsing.json_documents import Documents, damage, number
-from gpu_report.imports.parsing.readings import Device, Found, Readings
+from gpu_report.imports.parsing.readings import EVERYTHING, Device, Failure, Found, Readings
 from gpu_report.imports.parsing.text_file import read_text
 from gpu_report.imports.selection import Selection
 from gpu_report.ordinary_file import LARGEST_INDEX
@@ -29,61 +32,83 @@ FIELDS: Final[Mapping[str, Field]] = {
 }
 _DEVICE: Final = {"memory.total": "memory_total_mib", "enforced.power.limit": "power_limit_w"}
 _FIRST_YEAR: Final = 1970  # a clock that was never set begins there
+_LOST: Final = "((GPU is lost))"  # in place of a name, without any reading
 _KNOWN: Final = frozenset({"index", "uuid", "name", "processes"})
 
 
 def is_log(_: Path, head: str) -> bool:
-    """Tell whether a file's first lines are gpustat's."""
-    return head.lstrip(" \n[").startswith("{") and '"query_time"' in head and '"gpus"' in head
+    """Tell whether a file's first lines are gpustat's, or of a loop that writes more than gpustat does."""
+    return '"query_time"' in head and '"gpus"' in head
 
 
 @dataclass
 class _Rows:
-    """What documents said so far, a list a column."""
+    """What a log's documents said so far, a list a column; `hosts` are those of all logs."""
 
+    hosts: dict[str, None]
+    node: str | None
     stamps: list[float] = field(default_factory=list)
     gpus: list[int] = field(default_factory=list)
     cells: dict[str, list[object]] = field(default_factory=lambda: {name: [] for name in FIELDS})
     processes: list[tuple[float, int, float, str, float, float]] = field(default_factory=list)
     devices: dict[int, Device] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
-    host: str | None = None
+    lost: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     dropped: int = 0
 
 
-def read(paths: Sequence[Path], _: Selection) -> Found:
-    """Return all documents of all logs; InputError where none can be used."""
-    rows = _Rows()
-    said, left_out = read_each(paths, lambda path: _read(path, rows), HOW)
+def read(paths: Sequence[Path], selection: Selection) -> Found:
+    """Return all documents of all logs; InputError where none can be used, and where they are of several machines."""
+    hosts: dict[str, None] = {}
+    node = dict(selection.labels).get("node")
+    logs, left_out = read_each(paths, lambda path: _read(path, _Rows(hosts, node)), HOW)
+    if node is None:
+        refuse_several_nodes(list(hosts))
+    looks = [each for rows, _ in logs for each in rows.processes]
+    columns = ["stamp_s", "gpu", "pid", "name", "memory_used_mib", "gpu_util_pct"]
+    unknown = {name for rows, _ in logs for name in rows.unknown}
+    problems = (*left_out, *(problem for _, said in logs for problem in said), *not_imported(TOOL, unknown))
+    return Found(
+        TOOL,
+        HOW,
+        [_table(rows) for rows, _ in logs],
+        problems,
+        in_utc=False,
+        processes=pd.DataFrame(sorted(looks, key=itemgetter(0)), columns=columns),
+        host_name=node or next(iter(hosts), None),
+    )
+
+
+def _table(rows: _Rows) -> Readings:
     gpu = np.array(rows.gpus, dtype=np.int64)
     quantities = {
         field.column: converted(np.array([number(value) for value in rows.cells[name]], dtype=float), field)
         for name, field in FIELDS.items()
     }
-    table = Readings(
-        np.array(rows.stamps), gpu, quantities, failures(quantities, gpu, "null"), rows.devices, rows.dropped
-    )
-    columns = ["stamp_s", "gpu", "pid", "name", "memory_used_mib", "gpu_util_pct"]
-    problems = (*left_out, *(problem for problems in said for problem in problems), *not_imported(TOOL, rows.unknown))
-    processes = pd.DataFrame(rows.processes, columns=columns)
-    return Found(TOOL, HOW, [table], problems, in_utc=False, processes=processes, host_name=rows.host)
+    lost = (Failure(index, EVERYTHING, "GPU is lost", np.array(at)) for index, at in rows.lost.items())
+    failed = (*failures(quantities, gpu, "null"), *lost)
+    return Readings(np.array(rows.stamps), gpu, quantities, failed, rows.devices, rows.dropped)
 
 
-def _read(path: Path, rows: _Rows) -> tuple[str, ...]:
+def _read(path: Path, rows: _Rows) -> tuple[_Rows, tuple[str, ...]]:
     documents = Documents(read_text(path, TOOL))
-    before = len(rows.stamps)
     for document in documents:
         stamp_s = _stamp_s(document.get("query_time"))
         gpus = document.get("gpus")
         if stamp_s is None or not isinstance(gpus, list):
             documents.damaged += 1
             continue
-        rows.host = rows.host or _text(document.get("hostname"))
+        host = _text(document.get("hostname"))
+        if host is not None:
+            rows.hosts[host] = None
+        if rows.node not in {None, host}:
+            continue
         for gpu in gpus:
             _add(rows, stamp_s, gpu, document.get("driver_version"))
-    if len(rows.stamps) == before:
-        raise InputError(f"{path} holds no document of gpustat with a time and GPUs: {HOW}")
-    return damage(path, documents)
+    if not rows.stamps:
+        of = f" of {rows.node}" if rows.node else ""
+        raise InputError(f"{path} holds no document of gpustat{of} with a time and GPUs: {HOW}")
+    return rows, damage(path, documents)
 
 
 def _add(rows: _Rows, stamp_s: float, gpu: object, driver: object) -> None:
@@ -92,6 +117,8 @@ def _add(rows: _Rows, stamp_s: float, gpu: object, driver: object) -> None:
     if not isinstance(gpu, dict) or not isinstance(index, int) or not 0 <= index <= LARGEST_INDEX:
         rows.dropped += 1
         return
+    if gpu.get("name") == _LOST:
+        rows.lost[index].append(len(rows.stamps))
     rows.stamps.append(stamp_s)
     rows.gpus.append(index)
     for name, cells in rows.cells.items():

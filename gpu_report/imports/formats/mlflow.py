@@ -13,11 +13,12 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from gpu_report.errors import InputError
+from gpu_report.imports.machines import MOST_SHOWN
 from gpu_report.imports.parsing.each_log import read_each
 from gpu_report.imports.parsing.fields import MIB_PER_MB, Field, not_imported
 from gpu_report.imports.parsing.json_documents import Documents, damage, number
 from gpu_report.imports.parsing.readings import Found
-from gpu_report.imports.parsing.series import MOST_SHOWN, Gathered, Place
+from gpu_report.imports.parsing.series import Gathered, Place
 from gpu_report.imports.parsing.text_file import read_head, read_text
 from gpu_report.imports.selection import Selection
 from gpu_report.ordinary_file import LARGEST_SMI_LOG, refuse_special

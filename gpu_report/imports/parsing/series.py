@@ -2,18 +2,18 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from gpu_report.errors import InputError
+from gpu_report.imports.machines import refuse_several_nodes
 from gpu_report.imports.parsing.fields import Field, converted, failures
 from gpu_report.imports.parsing.readings import Device, Floats, Found, Readings
 from gpu_report.imports.selection import Selection
 from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
 
-MOST_SHOWN: Final = 8  # nodes in an error
 Series = tuple[Floats, Floats]  # stamps in seconds and values, of one length
 
 
@@ -89,9 +89,8 @@ class Gathered:
 
     def found(self, how: str, problems: tuple[str, ...], devices: Mapping[int, Device] | None = None) -> Found:
         """Return all of it; InputError where no GPU has a reading, or where several nodes have."""
-        if self._node is None and len(self._nodes) > 1:
-            nodes = ", ".join(list(self._nodes)[:MOST_SHOWN])
-            raise InputError(f"the log is of {len(self._nodes)} nodes: choose one with --label node=NAME ({nodes})")
+        if self._node is None:
+            refuse_several_nodes(list(self._nodes))
         for key, pairs in self._single.items():
             together = np.array(pairs, dtype=float).reshape(-1, 2)
             self._pieces[key].append((together[:, 0], together[:, 1]))

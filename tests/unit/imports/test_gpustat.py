@@ -74,7 +74,11 @@ def test_a_lost_gpu_has_no_readings(imported, written):
     run = imported(written(log_of(document(0), lost, document(2)), "log.json"))
     assert run.column("gpu_util_pct") == [7, None, 7]
     assert run.facts["gpus"][0]["name"] == "NVIDIA H100"
-    assert {event["quantity"] for event in run.of_kind("nvml_recovered")} == {"gpu_util_pct", "memory_used_mib"}
+    assert {event["quantity"] for event in run.of_kind("nvml_recovered")} == {
+        "gpu_util_pct",
+        "memory_used_mib",
+        "all",
+    }
 
 
 @pytest.mark.parametrize(
@@ -84,6 +88,26 @@ def test_what_is_damaged_is_left_out_and_said(imported, written, broken):
     run = imported(written(log_of(document(0)) + broken + "\n" + log_of(document(1)), "log.json"), source="gpustat")
     assert len(run.rows) == 2
     assert any("1 object of" in note and "no whole JSON" in note for note in run.notes)
+
+
+@pytest.mark.parametrize("name", ["Error on querying\n", "2026-11-25 17:40:52\n"])
+def test_a_log_that_begins_with_something_else_is_known(imported, written, name):
+    assert len(imported(written(name + log_of(document(0), document(1)))).rows) == 2
+
+
+def test_rotated_logs_in_any_order_are_one_run(imported, written):
+    later, earlier = (written(log_of(*map(document, seconds)), f"{seconds}.json") for seconds in ((2, 3), (0, 1)))
+    run = imported(later, earlier)
+    assert [float(row["mono_s"]) for row in run.rows] == [0, 1, 2, 3]
+    assert run.of_kind("clock_step") == []
+
+
+def test_a_lost_gpu_is_lost(imported, written):
+    lost = {**document(1), "gpus": [{"index": 0, "name": "((GPU is lost))", "processes": None}]}
+    events = imported(written(log_of(document(0), lost))).of_kind("nvml_error")
+    assert [(each["quantity"], each["reason"]) for each in events if each["quantity"] == "all"] == [
+        ("all", "GPU is lost")
+    ]
 
 
 @pytest.mark.parametrize("cut", [0.4, 0.7, 0.95])

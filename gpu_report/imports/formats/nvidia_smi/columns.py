@@ -53,6 +53,7 @@ _UNITS: Final[Mapping[str, str]] = {"_pct": "%", "_mib": "mib", "_w": "w", "_mhz
 _QUANTITY_OF: Final[Mapping[str, str]] = {
     column: quantity for quantity, columns in (*QUANTITY_COLUMNS.items(), *DEVICE_NUMBERS.items()) for column in columns
 }
+_STRUCTURE: Final = frozenset({"timestamp", "index"})
 _UNIT: Final = re.compile(r"\s*\[([^\]]*)\]\s*$")
 _NUMBER: Final = re.compile(r"(\d{1,17}(?:\.\d{1,9})?)(?: ?([%A-Za-z/]{1,8}))?")
 _STATE: Final = re.compile(r"[Pp](\d{1,2})")
@@ -78,6 +79,14 @@ def _is_unit_of(quantity: str, unit: str) -> bool:
 def in_other_units(columns: Iterable[str]) -> list[str]:
     """Return the columns that would be read but for their unit, each with it: utilization.gpu [quux]."""
     return [name for name in columns if _UNIT.search(name) and _UNIT.sub("", name) in _QUANTITY_OF]
+
+
+def without_a_place(columns: Iterable[str]) -> set[str]:
+    """Return the columns that a run has no place for, but for those that are left out for their unit."""
+    named = {
+        name for each in (QUANTITY_COLUMNS, DEVICE_NUMBERS, DEVICE_TEXTS) for names in each.values() for name in names
+    }
+    return {name for name in columns if name and name not in named | _STRUCTURE and _UNIT.sub("", name) not in named}
 
 
 def read_cell(quantity: str, cell: str) -> float | None:

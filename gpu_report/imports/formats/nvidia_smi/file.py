@@ -16,6 +16,10 @@ _MOST_SECTIONS = 200  # of a log that was appended to, where each does not go on
 _OURS = ",".join(column.name for column in schema.TIME_COLUMNS)
 _TABLE = ("| NVIDIA-SMI ", "==============NVSMI LOG")  # of what it prints when nothing, or -q, is asked
 _STAMPED = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d[.\d]*,")
+# What docker compose, kubectl, journald and srun put before each line, and what nvidia-smi's own may begin with.
+_PREFIXED = re.compile(
+    r"(?P<prefix>[^,#]{2,80}?)(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d[.\d]*, ?|timestamp, |# ?(?:Date|Time|gpu)\b)"
+)
 # What it prints in place of a row where the driver has lost a GPU, or all of them.
 _NO_GPU = ("Unable to determine the device handle for", "No devices were found")
 _MOST_SHOWN = 20  # columns that a sentence lists
@@ -46,12 +50,12 @@ class LogFile:
 def read_log(path: Path) -> LogFile:
     """Return the sections of the nvidia-smi log at `path` that can be used; InputError when there are none."""
     text = read_text(path, "nvidia-smi")
-    lines = text.split("\n")
+    lines = _with_commas(text.split("\n"))
     torn = lines.pop()  # behind the last line break: empty, or a row that was being written
     sections, strays = _sections(path, lines)
     usable = _joined([section for section in sections if set(NEEDED) <= set(section.columns)])
     if not usable:
-        raise InputError(_why_unusable(path, sections, lines))
+        raise InputError(_prefixed(path, lines) or _why_unusable(path, sections, lines))
     problems = []
     if torn.strip():
         problems.append(f"The last row of {path} was cut short and was left out.")
@@ -70,6 +74,18 @@ def read_log(path: Path) -> LogFile:
         shown = ", ".join(other[:_MOST_SHOWN])
         problems.append(f"Left out of {path}, for the unit is not that of nvidia-smi: {shown}.")
     return LogFile(usable, problems)
+
+
+def _with_commas(lines: list[str]) -> list[str]:
+    """Return lines as nvidia-smi writes them; spreadsheets and PowerShell save with other separators, and quotes.
+
+    One that separates by semicolons or tabs may write decimals with a comma.
+    """
+    header = next((line for line in lines if "timestamp" in line or "utilization" in line), "")
+    separator = next((each for each in ";\t" if each in header and "," not in header), None)
+    if separator is not None:
+        lines = [line.replace(",", ".").replace(separator, ",") for line in lines]
+    return [line.replace('"', "") for line in lines] if '"' in header else lines
 
 
 def _sections(path: Path, lines: list[str]) -> tuple[list[Section], list[str]]:
@@ -122,6 +138,15 @@ def _goes_on(before: Section, after: Section) -> bool:
 def _of_run(samples: Path) -> Path:
     """Return the run folder that holds some samples, else themselves: `render` reads both."""
     return samples.parent if (samples.parent / schema.RUN_JSON).is_file() else samples
+
+
+def _prefixed(path: Path, lines: list[str]) -> str | None:
+    """Return why a log cannot be used whose lines begin with something else, None where they do not."""
+    prefixed = next(filter(None, map(_PREFIXED.match, lines)), None)
+    return prefixed and (
+        f"lines of {path} begin with {prefixed['prefix']!r}, which nvidia-smi did not write: remove what is before "
+        "each of its lines, and import again"
+    )
 
 
 def _why_unusable(path: Path, sections: list[Section], lines: list[str]) -> str:

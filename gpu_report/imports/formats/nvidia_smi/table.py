@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from gpu_report.imports.formats.nvidia_smi.columns import (
     read_text,
 )
 from gpu_report.imports.formats.nvidia_smi.file import Section
+from gpu_report.imports.machines import refuse_two_uuids
 from gpu_report.imports.parsing.readings import EVERYTHING, Failure, Floats, Readings
 from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
 
@@ -29,7 +31,8 @@ _CLOSE_TICKS: Final = 0.1
 _CLOSE_S: Final = 0.2
 _SEVERAL_SHARE: Final = 0.1  # of the rows: fewer that are close are a hiccup
 _TICK_PERCENTILE: Final = 95  # of the steps between rows: of 16 GPUs one step in 16 is from tick to tick
-_STAMP_FORMATS: Final = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
+# nvidia-smi's own, and those of pandas where it wrote a log anew.
+_STAMP_FORMATS: Final = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S")
 _MOST_REASONS: Final = 1000  # why cells hold no number: N/A, ERR!, Unknown Error ... on each of many GPUs
 _LONGEST_REASON: Final = 200  # characters
 # What nvidia-smi writes into a cell for NVML's errors of a whole GPU.
@@ -82,6 +85,7 @@ def read_section(section: Section, power_column: str | None, numbering: Numberin
             quantities[quantity] = numbers(quantity, cells[column])
             failures += _failures(quantity, cells[column], quantities[quantity], indices)
     devices = _devices(cells, indices)
+    _refuse_two_machines(cells, indices, section.path)
     failures += [*_gone(failures, len(quantities)), *_printed_losses(section, keep, devices)]
     return Readings(
         stamp_s=local_s[keep],
@@ -143,12 +147,19 @@ def _cells(section: Section) -> pd.DataFrame:
 
 
 def _local_s(stamps: pd.Series) -> Floats:
-    moments = pd.to_datetime(stamps, format=_STAMP_FORMATS[0], errors="coerce")
-    if moments.isna().any():
-        moments = moments.fillna(pd.to_datetime(stamps, format=_STAMP_FORMATS[1], errors="coerce"))
-    microseconds = moments.to_numpy().astype("datetime64[us]")  # nanoseconds reach no further than the year 2262
-    seconds: Floats = microseconds.astype(np.int64) / _MICROSECONDS
-    return np.where(np.isnat(microseconds), np.nan, seconds)
+    seconds = np.full(len(stamps), np.nan)
+    for written in _STAMP_FORMATS:
+        missing = np.isnan(seconds)
+        if missing.any():
+            moments = pd.to_datetime(stamps[missing], format=written, errors="coerce").to_numpy()
+            microseconds = moments.astype("datetime64[us]")  # nanoseconds reach no further than the year 2262
+            seconds[missing] = np.where(np.isnat(microseconds), np.nan, microseconds.astype(np.int64) / _MICROSECONDS)
+    return seconds
+
+
+def is_time(stamp: str) -> bool:
+    """Tell whether a stamp is one that is read."""
+    return bool(np.isfinite(_local_s(pd.Series([stamp]))).all())
 
 
 def _gpu_indices(cells: pd.DataFrame, local_s: Floats, section: Section, numbering: Numbering) -> Floats:
@@ -215,6 +226,18 @@ def _keys(cells: pd.DataFrame) -> pd.Series | None:
     """Return the column that tells GPUs apart where there is no index."""
     names = (*DEVICE_TEXTS["uuid"], *DEVICE_TEXTS["pci_bus_id"])
     return next((cells[name] for name in names if name in cells), None)
+
+
+def _refuse_two_machines(cells: pd.DataFrame, gpu: npt.NDArray[np.int64], path: Path) -> None:
+    column = next((cells[name] for name in DEVICE_TEXTS["uuid"] if name in cells), None)
+    if column is None or "index" not in cells:
+        return
+    named = np.array([read_text(str(uuid)) is not None for uuid in column.cat.categories] + [False])
+    codes = column.cat.codes.to_numpy()
+    for index in np.unique(gpu):
+        mine = codes[(gpu == index) & named[codes]]
+        if len(np.unique(mine)) > 1:
+            refuse_two_uuids(int(index), [str(column.cat.categories[code]) for code in mine], path)
 
 
 def _failures(quantity: str, column: pd.Series, values: Floats, gpu: npt.NDArray[np.int64]) -> list[Failure]:

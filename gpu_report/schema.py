@@ -36,6 +36,7 @@ PROFILE_STEPS, MOST_PROFILE_STEPS = 8, 64  # of a window, unless asked otherwise
 IMPORTED_TRACE = "import"  # how the names of traces begin that somebody else made
 SOURCE_OF_TRACES = "PyTorch's profiler"  # in run.json: a run of imported traces, which nobody sampled
 SOURCE_OF_DCGM = "dcgm-exporter"  # likewise: a run that was read from Prometheus
+SOURCE_OF_SMI_EXPORTER = "nvidia_gpu_exporter"  # likewise
 YOLO_ARGS = "args.yaml"
 YOLO_RESULTS = "results.csv"
 RECORDED_FILES = frozenset({*RUN_FILES, YOLO_ARGS, YOLO_RESULTS})  # nothing else is written under these names

@@ -23,6 +23,11 @@ LEAST_S = {
     "waiting-for-peer": (LOW_AT_LEAST_S, SEVERAL),
 }
 
+_SCRAPED = {
+    schema.SOURCE_OF_DCGM: "let dcgm-exporter collect and Prometheus scrape",
+    schema.SOURCE_OF_SMI_EXPORTER: "let Prometheus scrape",
+}
+
 
 def not_checked(context: Context) -> tuple[NotChecked, ...]:
     """Return which rules could not look, or not closely enough, each with the reason."""
@@ -41,10 +46,17 @@ def not_checked(context: Context) -> tuple[NotChecked, ...]:
 def _utilisation(context: Context, used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
     """Yield what needs utilisation, where no GPU that was used reports it."""
     if used and not any(len(series.t_s) for series in used):
-        reason = "this GPU, or its driver, does not report utilisation"
-        if context.run.recording.source == schema.SOURCE_OF_TRACES:
-            reason = "no GPU readings were recorded with the trace"
+        reason = _without_utilisation(context)
         yield from (NotChecked(rule, reason) for rule in BY_UTILISATION)
+
+
+def _without_utilisation(context: Context) -> str:
+    if context.run.recording.source == schema.SOURCE_OF_TRACES:
+        return "no GPU readings were recorded with the trace"
+    unread = any(e.kind == "nvml_error" and e.fields.get("quantity") == "gpu_util_pct" for e in context.run.events)
+    if _is_recorded(context) or unread:
+        return "this GPU, or its driver, does not report utilisation"
+    return "the log has no utilisation; log it as well"
 
 
 def _epochs(context: Context) -> Iterator[NotChecked]:
@@ -93,8 +105,7 @@ def _is_recorded(context: Context) -> bool:
 
 def _logging(context: Context) -> str:
     """Return what the log's tool does at each reading: Prometheus has no newer one than what it scraped."""
-    is_scraped = context.run.recording.source == schema.SOURCE_OF_DCGM
-    return "let dcgm-exporter collect and Prometheus scrape" if is_scraped else "log"
+    return _SCRAPED.get(context.run.recording.source, "log")
 
 
 def _waits(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:

@@ -6,7 +6,7 @@ import math
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC
 from http.client import HTTPException
 from itertools import pairwise, product
@@ -15,7 +15,8 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 from gpu_report.errors import InputError, UsageError
-from gpu_report.imports.formats.dcgm_names import WANTED, names_of
+from gpu_report.imports.formats import dcgm_names, nvidia_gpu_exporter_names
+from gpu_report.imports.formats.dcgm_names import names_of
 from gpu_report.imports.parsing.json_documents import number
 from gpu_report.imports.selection import Selection
 from gpu_report.imports.times import moment
@@ -28,8 +29,10 @@ TOKEN: Final = "PROMETHEUS_TOKEN"  # noqa: S105 (the name of a variable of the e
 LEAST_STEP_S: Final = 1.0
 DEFAULT_STEP_S: Final = 30.0  # dcgm-exporter's own interval
 _LOOKED_AT: Final = "10m"  # raw samples at the end, from which the interval is seen
-_UTILISATION: Final = "DCGM_FI_DEV_GPU_UTIL"
+_WANTED: Final = (*dcgm_names.WANTED, *nvidia_gpu_exporter_names.WANTED)
+_UTILISATION: Final = "DCGM_FI_DEV_GPU_UTIL|nvidia_smi_utilization_gpu_ratio"
 _LONGEST_REASON: Final = 200  # characters
+_MS_PER_S: Final = 1000.0
 _API: Final = "/api/v1/"
 _HOW: Final = "write http://HOST:PORT, and in a password %3F for ?, %23 for #, %2F for /, %40 for @, %5B for ["
 
@@ -47,7 +50,7 @@ def fetch(selection: Selection) -> Iterator[Mapping[str, Any]]:
             "say of which time: --start and --end (ISO 8601, or seconds since 1970), the end after the start"
         )
     step_s = selection.step_s or _step_s(given) or _interval_s(base, selection, end_s)
-    query = given.get("query") or " or ".join(_selectors('__name__=~"' + "|".join(WANTED) + '"', selection))
+    query = given.get("query") or " or ".join(_selectors('__name__=~"' + "|".join(_WANTED) + '"', selection))
     for begin_s, until_s in pieces(start_s, end_s, step_s):
         yield _get(base, "query_range", {"query": query, "start": begin_s, "end": until_s, "step": step_s})
 
@@ -100,7 +103,7 @@ def _selectors(first: str, selection: Selection) -> list[str]:
 
 def _interval_s(base: str, selection: Selection, end_s: float) -> float:
     """Return how far a series' own samples are apart at the end of what is asked for (s)."""
-    for selector in _selectors(f'__name__="{_UTILISATION}"', selection):
+    for selector in _selectors(f'__name__=~"{_UTILISATION}"', selection):
         answer = _get(base, "query", {"query": f"{selector}[{_LOOKED_AT}]", "time": end_s})
         for _, values in series_in(answer):
             steps = [after - before for (before, _), (after, _) in pairwise(values)]
@@ -111,13 +114,28 @@ def _interval_s(base: str, selection: Selection, end_s: float) -> float:
 
 def series_in(answer: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], list[tuple[float, float]]]]:
     """Yield the labels of each series of an answer, and its points (s since 1970, value), NaN for what is no number."""
-    data = answer.get("data")
-    result = data.get("result") if isinstance(data, dict) else None
-    for series in result if isinstance(result, list) else ():
+    for series in _results(answer):
         labels = series.get("metric") if isinstance(series, dict) else None
         if isinstance(labels, dict) and isinstance(series.get("values"), list):
-            points = (each for each in series["values"] if isinstance(each, list) and len(each) == 2)
+            points = (each for each in _pairs(series) if isinstance(each, list | tuple) and len(each) == 2)
             yield labels, [(number(at), number(value)) for at, value in points]
+
+
+def _results(answer: Mapping[str, Any]) -> list[Any]:
+    """Return the series of an answer, of its data, or of what is a series itself: promtool and VictoriaMetrics."""
+    if "metric" in answer:
+        return [answer]
+    data = answer.get("data", answer)
+    result = data.get("result") if isinstance(data, dict) else None
+    return result if isinstance(result, list) else []
+
+
+def _pairs(series: Mapping[str, Any]) -> Iterable[object]:
+    """Return pairs of seconds and value; VictoriaMetrics exports lists of values and of milliseconds."""
+    stamps = series.get("timestamps")
+    if not isinstance(stamps, list):
+        return list(series["values"])
+    return zip((number(stamp) / _MS_PER_S for stamp in stamps), series["values"], strict=False)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -12,6 +12,7 @@ from gpu_report.wording import first_few
 MIB_PER_GIB: Final = 1024.0
 MIB_PER_MB: Final = 1e6 / 2**20
 BYTES_PER_MIB: Final = 2.0**20
+HZ_PER_MHZ: Final = 1e6
 PERCENT: Final = 100.0  # of a ratio
 
 LARGEST: Final[Mapping[str, float]] = {"gpu_util_pct": 100, "memory_util_pct": 100, "performance_state": 15}
@@ -55,8 +56,10 @@ def failures(
 
 def not_imported(where: str, names: Iterable[str]) -> tuple[str, ...]:
     """Return the sentence that lists what a log has and a run folder has no place for; none where there is nothing."""
-    unknown = sorted(set(names))
-    if not unknown:
-        return ()
-    shown = first_few(unknown, _MOST_SHOWN)
-    return (f"Not imported of {where}, for a run has no such column: {', '.join(shown)}.",)
+    unknown = first_of(names)
+    return (f"Not imported of {where}, for a run has no such column: {unknown}.",) if unknown else ()
+
+
+def first_of(names: Iterable[str]) -> str:
+    """Return names as a list for a sentence, empty where there are none."""
+    return ", ".join(first_few(sorted(set(names)), _MOST_SHOWN))

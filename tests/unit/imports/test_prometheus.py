@@ -9,11 +9,13 @@ from urllib.parse import parse_qs
 import pytest
 from click.testing import CliRunner
 
+from gpu_report.analyse import analyse
 from gpu_report.cli import cli
 from gpu_report.errors import InputError, UsageError
 from gpu_report.imports.formats import format_of
 from gpu_report.imports.formats.prometheus_api import MOST_POINTS, fetch, pieces
 from gpu_report.imports.selection import Selection
+from gpu_report.load import load_run
 
 from .conftest import DATA, Imported
 
@@ -94,7 +96,9 @@ def test_labels_choose(imported):
     run = imported(ANSWER, selection=Selection((("hpc_job", "4711"), ("gpu", "1"))))
     assert {row["gpu"] for row in run.rows} == {"1"}
     assert len(run.rows) < 33  # the job began later
-    with pytest.raises(InputError, match="no series of dcgm-exporter with pod=other was found among 34 series"):
+    with pytest.raises(
+        InputError, match="no series of dcgm-exporter or nvidia_gpu_exporter with pod=other was found among 34 series"
+    ):
         imported(ANSWER, selection=Selection((("pod", "other"),)))
 
 
@@ -118,8 +122,100 @@ def test_a_part_of_a_gpu_is_not_the_gpu(imported, written):
 
 
 def test_a_cut_answer_is_refused(imported, written):
-    with pytest.raises(InputError, match="no series of dcgm-exporter was found"):
+    with pytest.raises(InputError, match=r"no series of .* was found; 1 object of .* is no whole JSON"):
         imported(written(answer(series())[:-20], "answer.json"), source="prometheus")
+
+
+def test_values_of_a_moment_are_refused_with_the_way_out(imported, written):
+    of_now = {"status": "success", "data": {"resultType": "vector", "result": [{"metric": {}, "value": [0, "1"]}]}}
+    with pytest.raises(InputError, match="the values of one moment: save what /api/v1/query_range"):
+        imported(written(json.dumps(of_now), "answer.json"))
+
+
+def test_series_without_names_are_said(imported, written):
+    nameless = {"metric": {"gpu": "0"}, "values": [[0, "1"]]}
+    with pytest.raises(InputError, match=r"was found \(found: a series without a name\)"):
+        imported(written(answer(nameless), "answer.json"))
+
+
+def promtool(found):
+    return json.dumps(found)
+
+
+def victoria_metrics(found):
+    lines = ({"metric": each["metric"], "values": [float(value) for _, value in each["values"]]} for each in found)
+    stamps = ([int(at * 1000) for at, _ in each["values"]] for each in found)
+    return "".join(json.dumps({**line, "timestamps": at}) + "\n" for line, at in zip(lines, stamps, strict=True))
+
+
+@pytest.mark.parametrize("saved", [promtool, victoria_metrics])
+def test_series_that_another_tool_saved(imported, written, saved):
+    found = json.loads((DATA / ANSWER).read_text())["data"]["result"]
+    assert imported(written(saved(found), "answer.json")).rows == imported(ANSWER).rows
+
+
+def test_hosts_without_a_name_are_told_apart_by_their_address(imported, written):
+    both = answer(series(instance="10.0.0.1:9400"), series(UUID="GPU-2", instance="10.0.0.2:9400"))
+    log = written(both, "answer.json")
+    with pytest.raises(InputError, match=r"2 hosts: choose one with --label instance=NAME \(10.0.0.1:9400, 10"):
+        imported(log)
+    assert len(imported(log, selection=Selection((("instance", "10.0.0.2:9400"),))).rows) == 1
+
+
+def test_an_exporter_whose_address_changed_is_one_host(imported, written):
+    log = written(answer(series(instance="a"), series(values=((30, "7"),), instance="b")), "answer.json")
+    assert imported(log).column("gpu_util_pct") == [5, 7]
+
+
+class TestNvidiaGpuExporter:
+    """Names and units as its own tests have them, of an H200 with driver 590."""
+
+    UUID = "00000000-0000-0000-0000-00000000000"
+
+    def gpu(self, number, in_labels=None, **values):
+        def one(name, value, /, **labels):
+            labels = {"__name__": f"nvidia_smi_{name}", "uuid": f"{self.UUID}{number}", "instance": "a:9835", **labels}
+            return {"metric": labels, "values": [[0, value], [15, value]]}
+
+        info = {
+            "name": "NVIDIA H200",
+            "driver_version": "590.48.01",
+            **({} if in_labels is None else {"index": in_labels}),
+        }
+        return [one("gpu_info", "1", **info), *(one(name, value) for name, value in values.items())]
+
+    def test_units_are_ours(self, imported, written):
+        load = {
+            "utilization_gpu_ratio": "0.97",
+            "memory_used_bytes": "2.9605494784e+10",
+            "power_draw_watts": "610.25",
+            "clocks_current_sm_clock_hz": "1.98e+09",
+            "clocks_event_reasons_active": "4",
+            "clocks_event_reasons_counters_sw_power_cap_seconds": "1.25",
+            "fan_speed_ratio": "0.5",
+        }
+        run = imported(written(answer(*self.gpu(1, **load)), "answer.json"))
+        assert run.facts["source"] == "nvidia_gpu_exporter"
+        assert (run.facts["driver"], run.facts["gpus"][0]["name"]) == ("590.48.01", "NVIDIA H200")
+        assert run.facts["gpus"][0]["uuid"] == f"GPU-{self.UUID}1"
+        row = run.rows[0]
+        assert (row["gpu_util_pct"], row["memory_used_mib"], row["power_w"]) == ("97", "28234", "610.2")
+        assert (row["sm_clock_mhz"], row["clock_event_reasons"], row["power_cap_s"]) == ("1980", "4", "1.25")
+        assert any("nvidia_smi_fan_speed_ratio" in note for note in run.notes)
+
+    @pytest.mark.parametrize("by", ["info", "value"])
+    def test_the_index_is_nvidia_smi_s(self, imported, written, by):
+        def gpu(number, index, util):
+            named = {"index": index} if by == "value" else {}
+            return self.gpu(number, index if by == "info" else None, utilization_gpu_ratio=util, **named)
+
+        run = imported(written(answer(*gpu(1, "1", "0.5"), *gpu(2, "0", "0.25")), "answer.json"))
+        assert (run.column("gpu_util_pct", 0), run.column("gpu_util_pct", 1)) == ([25, 25], [50, 50])
+
+    def test_what_cannot_be_seen_names_the_exporter_s_scraper(self, imported, written):
+        run = imported(written(answer(*self.gpu(1, utilization_gpu_ratio="0.9", memory_used_bytes="3e10")), "a.json"))
+        skipped = analyse(load_run(run.folder)).not_checked
+        assert next(each.reason for each in skipped if each.rule == "drop").endswith("let Prometheus scrape every 3 s")
 
 
 def test_a_gpu_of_5000_digits_is_none(imported, written):
@@ -265,7 +361,7 @@ class TestServer:
         done, output = self.ask(tmp_path, server, "--start", 1000, "--end", 1600, "--label", "pod=yolo")
         assert done.exit_code == 0, done.output
         raw, ranged = server.asked[0], server.asked[-1]
-        assert raw[1]["query"] == '{__name__="DCGM_FI_DEV_GPU_UTIL",pod="yolo"}[10m]'
+        assert raw[1]["query"] == '{__name__=~"DCGM_FI_DEV_GPU_UTIL|nvidia_smi_utilization_gpu_ratio",pod="yolo"}[10m]'
         assert (ranged[0], float(ranged[1]["step"])) == ("/api/v1/query_range", 30)
         assert 'exported_pod="yolo"' in ranged[1]["query"]
         assert Imported(output, ()).column("gpu_util_pct") == [3, 4]

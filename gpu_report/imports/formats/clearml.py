@@ -32,13 +32,14 @@ HOST_FIELDS: Final[Mapping[str, Field]] = {"cpu_usage": Field("cpu_pct")}
 _GPU_TITLE, _HOST_TITLE = ":monitor:gpu", ":monitor:machine"
 _NAME: Final = re.compile(r"gpu_(?P<gpu>\d{1,5})_(?P<metric>\w+)")
 _UNREADABLE_PCT: Final = 100.0  # ClearML's monitor writes it where it could not read utilisation
+_SCALARS: Final = re.compile(r'\s*\{\s*"[^"]*":\s*\{\s*"[^"]*":\s*\{\s*"(?:name|x|y)":')
 _EARLIEST_MS: Final = 1e12  # 2001: what is smaller counts iterations, or seconds since the start
 _MILLI: Final = 1e-3
 
 
 def is_log(_: Path, head: str) -> bool:
-    """Tell whether a file holds the scalars of ClearML's monitor."""
-    return f'"{_GPU_TITLE}"' in head
+    """Tell whether a file holds scalars of ClearML; those of its monitor may stand far behind losses."""
+    return f'"{_GPU_TITLE}"' in head or _SCALARS.match(head) is not None
 
 
 def read(paths: Sequence[Path], selection: Selection) -> Found:

@@ -4,7 +4,7 @@ wandb averages nothing: a row is a moment, every 15 s by default. The history ha
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -77,8 +77,9 @@ def _read(path: Path, gathered: Gathered) -> tuple[str, ...]:
     text_begins = read_text(path, TOOL).lstrip()[:1]
     if text_begins in {"{", "["}:
         documents = Documents(read_text(path, TOOL))
-        for row in documents:
-            _add_row(gathered, row)
+        for document in documents:
+            for row in _rows(document):
+                _add_row(gathered, row)
         return damage(path, documents)
     columns = read_columns(path, TOOL, HOW)
     if _STAMP not in columns:
@@ -87,6 +88,17 @@ def _read(path: Path, gathered: Gathered) -> tuple[str, ...]:
         if not name.startswith(("_", "Unnamed")):
             gathered.add_all(_placed(name), columns[_STAMP], values)
     return ()
+
+
+def _rows(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of a document: itself, or of columns, as `DataFrame.to_json` writes them."""
+    stamps = document.get(_STAMP)
+    if not isinstance(stamps, dict):
+        yield document
+        return
+    columns = {name: cells for name, cells in document.items() if isinstance(cells, dict)}
+    for row in stamps:
+        yield {name: cells.get(row) for name, cells in columns.items()}
 
 
 def _add_row(gathered: Gathered, row: Mapping[str, Any]) -> None:

@@ -50,3 +50,9 @@ def test_what_has_no_place_is_listed(run):
 
 def test_it_is_known_by_its_content(written):
     assert format_of(written(scalars(gpu_0_utilization=[1, 2, 3]), "scalars.json")) == "clearml"
+
+
+def test_it_is_known_behind_many_losses(written):
+    loss = {"loss": {str(n): {"name": str(n), "x": [START_MS] * 500, "y": [1.0] * 500} for n in range(20)}}
+    text = json.dumps({**loss, **json.loads(scalars(gpu_0_utilization=[1, 2, 3]))})
+    assert format_of(written(text, "scalars.json")) == "clearml"

@@ -77,6 +77,27 @@ def test_another_driver_s_columns_within_a_log(imported, written):
     assert run.column("power_w") == [79, 80]
 
 
+def test_rows_before_the_first_header_of_a_cut_log_are_read(imported, written):
+    rows = [f" 20261121    01:05:0{n}       0     79     34      {n}\n" for n in range(6)]
+    cut = f"21    01:04:59       0     79     34      5\n{rows[0]}{rows[1]}{HEADER}{''.join(rows[2:])}"
+    assert imported(written(cut)).column("gpu_util_pct") == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_one_temperature_of_old_drivers(imported, written):
+    text = HEADER.replace("gtemp", " temp") + " 20261121    01:05:00       0     79     34      5\n"
+    assert imported(written(text)).column("temperature_c") == [34]
+
+
+@pytest.mark.parametrize(
+    ("cells", "reason"), [("", "the log has no utilisation; log it as well"), ("   -", "does not report utilisation")]
+)
+def test_a_report_without_utilisation_says_whether_it_was_logged(imported, written, cells, reason):
+    header = HEADER if cells else HEADER.replace("     sm", "").replace("      %", "")
+    rows = [f" 20261121    01:05:{n:02d}       0    379     34{cells}\n" for n in range(30)]
+    analysis = analyse(load_run(imported(written(header + "".join(rows))).folder))
+    assert next(each.reason for each in analysis.not_checked if each.rule == "drop").endswith(reason)
+
+
 def test_dashes_are_missing_and_said_once(imported, written):
     rows = [f" 20261121    01:00:0{second}       0      -     34      {second}" for second in range(5)]
     run = imported(written(HEADER + "\n".join(rows) + "\n"))

@@ -60,12 +60,14 @@ def test_damage_is_survived(imported, tmp_path):
     assert 0 < len(imported(path).rows) <= 29
 
 
-@pytest.mark.parametrize("kind", ["csv", "lines", "list"])
+@pytest.mark.parametrize("kind", ["csv", "lines", "list", "columns"])
 def test_the_history_as_csv_or_json(imported, written, kind):
     real = imported(LOG)
     rows = rows_of(real)
     if kind == "csv":
         text = "\n".join([",".join(["", *rows[0]]), *(",".join(["0", *map(repr, row.values())]) for row in rows), ""])
+    elif kind == "columns":
+        text = json.dumps({name: {str(at): row[name] for at, row in enumerate(rows)} for name in rows[0]})
     else:
         text = "\n".join(map(json.dumps, rows)) if kind == "lines" else json.dumps(rows)
     log = written(text, f"history.{kind}")

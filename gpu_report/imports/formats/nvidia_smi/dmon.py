@@ -19,6 +19,7 @@ TOOL: Final = "nvidia-smi dmon"
 FIELDS: Final[Mapping[str, Field]] = {
     "pwr": Field("power_w"),
     "gtemp": Field("temperature_c"),
+    "temp": Field("temperature_c"),  # of drivers before 390, which had one temperature
     "mtemp": Field("memory_temperature_c"),
     "sm": Field("gpu_util_pct"),
     "mem": Field("memory_util_pct"),

@@ -80,16 +80,22 @@ def _columns(header: str) -> tuple[str, ...]:
 
 
 def _by_header(lines: Sequence[str]) -> dict[tuple[str, ...], list[str]]:
-    """Return the rows under each different header, in the order of the file."""
+    """Return the rows under each different header, in the order of the file; those before any go with the first.
+
+    A log whose beginning was cut off has its header again after a screenful.
+    """
     found: dict[tuple[str, ...], list[str]] = {}
-    rows: list[str] | None = None
+    before: list[str] = []
+    rows = before
     for line in lines:
         if line.startswith("#"):
             columns = _columns(line)
             if "gpu" in columns and len(set(columns)) == len(columns):
                 rows = found.setdefault(columns, [])
-        elif rows is not None and line:
+        elif line:
             rows.append(line)
+    for columns, mine in list(found.items())[:1]:
+        mine[:0] = [line for line in before if len(line.replace(",", " ").split()) == len(columns)]
     return {columns: rows for columns, rows in found.items() if rows}
 
 

@@ -7,6 +7,7 @@ NAMES: Final = (
     "nvidia-smi",
     "dmon",
     "pmon",
+    "nvidia-smi-table",
     "gpustat",
     "nvitop",
     "prometheus",

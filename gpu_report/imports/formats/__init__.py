@@ -6,7 +6,7 @@ from typing import Final
 
 from gpu_report.imports.format_names import AUTO
 from gpu_report.imports.formats import clearml, gpustat, mlflow, nvitop, prometheus, tensorboard, wandb
-from gpu_report.imports.formats.nvidia_smi import dmon, pmon
+from gpu_report.imports.formats.nvidia_smi import dmon, pmon, screens
 from gpu_report.imports.formats.nvidia_smi import query as nvidia_smi
 from gpu_report.imports.parsing.readings import Found
 from gpu_report.imports.parsing.text_file import read_head
@@ -18,6 +18,7 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[Path], Selection], Found]]] = {
     "nvidia-smi": nvidia_smi.read,
     "dmon": dmon.read,
     "pmon": pmon.read,
+    "nvidia-smi-table": screens.read,
     "gpustat": gpustat.read,
     "nvitop": nvitop.read,
     "prometheus": prometheus.read,
@@ -33,6 +34,7 @@ _KNOWN_BY: Final[Mapping[str, Callable[[Path, str], bool]]] = {
     "tensorboard": tensorboard.is_log,
     "pmon": pmon.is_log,
     "dmon": dmon.is_log,
+    "nvidia-smi-table": screens.is_log,
     "gpustat": gpustat.is_log,
     "nvitop": nvitop.is_log,
     "prometheus": prometheus.is_log,

@@ -18,6 +18,7 @@ from .conftest import DATA
 LOGS = {
     "dmon": "imports/ddp-dmon.txt",
     "pmon": "imports/ddp-pmon.txt",
+    "nvidia-smi-table": "imports/nvidia-smi-table.txt",
     "gpustat": "imports/gpustat.json",
     "nvitop": "imports/nvitop.csv",
     "prometheus": "imports/dcgm-answer.json",

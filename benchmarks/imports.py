@@ -63,6 +63,25 @@ def pmon(path: Path) -> None:
                 )
 
 
+def nvidia_smi_table(path: Path) -> None:
+    rule = f"+{'-' * 41}+{'-' * 24}+{'-' * 22}+\n"
+    head = "| NVIDIA-SMI 580.159.04             Driver Version: 580.159.04     CUDA Version: 13.0     |\n"
+    processes = f"| Processes:{' ' * 78}|\n|  GPU   GI   CI              PID   Type   Process name{' ' * 34}|\n"
+    with path.open("w") as file:
+        for at, clock in stamps(5):
+            file.write(time.strftime("%a %b %d %H:%M:%S %Y\n", clock) + rule + head)
+            for gpu in range(GPUS):
+                bus = f"0000000{gpu}:01:00.0 Off |                    0"
+                power, memory = f"{at % 700:>3}W /  700W", f"{40000 + at % 99:7}MiB / 143771MiB"
+                file.write(f"|   {gpu}  NVIDIA H200                    On  |   {bus} |\n")
+                file.write(f"| N/A   45C    P0             {power} | {memory} | {at % 97:6}%      Default |\n")
+                file.write(rule)
+            file.write(rule + processes)
+            for gpu in range(GPUS):
+                file.write(f"|    {gpu}   N/A  N/A            {4000 + gpu}      C   python3            39000MiB |\n")
+            file.write(rule)
+
+
 def gpustat(path: Path) -> None:
     with path.open("w") as file:
         for at, clock in stamps(5):
@@ -200,6 +219,7 @@ WRITERS = {
     "nvidia-smi, 1 s": nvidia_smi,
     "dmon, 1 s": dmon,
     "pmon, 1 s": pmon,
+    "table of nvidia-smi, 5 s": nvidia_smi_table,
     "gpustat, 5 s": gpustat,
     "nvitop, 5 s": nvitop,
     "prometheus, 15 s": prometheus,

@@ -72,7 +72,7 @@ class FindingChange:
     """Findings of one rule, cause and GPU in baseline and run. `gpu` is the index in the run, else in the baseline.
 
     `counts` and `seconds` are of the baseline (the median of several) and of the run, `ids` the findings in the run.
-    `each` has how many and how long they are in every baseline, newest first.
+    `each` has how many and how long they are in every baseline, newest first; `longest_s` is the longest of all.
     """
 
     rule: str
@@ -85,6 +85,7 @@ class FindingChange:
     summary: str
     ids: tuple[str, ...] = ()
     each: tuple[tuple[int, float], ...] = ()
+    longest_s: float = 0.0
 
     @property
     def in_baselines(self) -> tuple[tuple[int, float], ...]:

@@ -583,10 +583,14 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class NotChecked:
-    """A rule that could not look, or not closely enough, and the reason: what to do about it is part of that."""
+    """A rule that could not look, or not closely enough, and the reason: what to do about it is part of that.
+
+    `under_s` is set where only what is shorter than that goes unseen.
+    """
 
     rule: str
     reason: str
+    under_s: float | None = None
 
 
 @dataclass(frozen=True)

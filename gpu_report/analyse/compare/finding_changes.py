@@ -8,7 +8,8 @@ from statistics import median
 from typing import Literal
 
 from gpu_report.catalogue import RULES, SEVERITIES
-from gpu_report.model import Analysis, Finding, FindingChange
+from gpu_report.model import Analysis, Finding, FindingChange, NotChecked
+from gpu_report.wording import length
 
 # The place of the GPU among those used (the same training may get another one), else its index among the unused.
 Place = tuple[str, int] | None
@@ -27,6 +28,10 @@ class _Group:
         return sum(finding.took_s for finding in self.findings)
 
     @property
+    def longest_s(self) -> float:
+        return max((one.duration_s for finding in self.findings for one in finding.each), default=0.0)
+
+    @property
     def count(self) -> int:
         return sum(finding.times for finding in self.findings)
 
@@ -41,11 +46,13 @@ NONE = _Group(())
 def compare_findings(baselines: Sequence[Analysis], run: Analysis) -> tuple[FindingChange, ...]:
     """Return the findings of either side that no phase explains: new ones first, of each the worst first.
 
-    One is new when no baseline has it, and gone when at least half of the baselines have it and the run has not.
+    One is new when no baseline has it, and gone when at least half of the baselines have it and the run has not. What
+    the other side could not have seen is neither: a critical one is new all the same.
     """
     before, after = [_groups(baseline) for baseline in baselines], _groups(run)
     keys = dict.fromkeys([*after, *(key for groups in before for key in groups)])
-    changes = [change for key in keys if (change := _change(key, before, after)) is not None]
+    found = [change for key in keys if (change := _change(key, before, after)) is not None]
+    changes = [change for change in found if not _is_unseen(change, baselines, run)]
     order = {status: place for place, status in enumerate(STATUSES)}
     return tuple(sorted(changes, key=lambda c: (order[c.status], SEVERITIES.index(c.severity), -max(c.seconds))))
 
@@ -55,9 +62,27 @@ def drop_time(analysis: Analysis) -> str:
     falls = (f for f in analysis.findings if RULES[f.rule].fall and not f.expected)
     seen = [one for fall in falls for one in fall.each]
     if not seen:
-        return "none"
+        unseen = next((each for each in analysis.not_checked if each.rule == "drop"), None)
+        return "none" if unseen is None else _none_seen(unseen)
     worst = max(f.duration_s for f in seen)
     return f"{len(seen)}, the longest {worst:.0f} s" if len(seen) > 1 else f"1, of {worst:.0f} s"
+
+
+def _none_seen(unseen: NotChecked) -> str:
+    return "not checked" if unseen.under_s is None else f"none of {length(unseen.under_s)} or longer"
+
+
+def _is_unseen(change: FindingChange, baselines: Sequence[Analysis], run: Analysis) -> bool:
+    """Tell whether a change may be one of what could be seen: rows further apart, or no rows of it."""
+    if change.status == "gone":
+        return _could_not_see(run, change.rule, change.longest_s)
+    may_hide = change.status == "new" and change.severity != "critical"
+    return may_hide and all(_could_not_see(each, change.rule, change.longest_s) for each in baselines)
+
+
+def _could_not_see(analysis: Analysis, rule: str, seconds: float) -> bool:
+    hidden = [each.under_s for each in analysis.not_checked if each.rule == rule]
+    return any(under_s is None or seconds < under_s for under_s in hidden)
 
 
 def _groups(analysis: Analysis) -> dict[Key, _Group]:
@@ -93,6 +118,7 @@ def _change(key: Key, before: Sequence[Mapping[Key, _Group]], after: Mapping[Key
         summary=worst.summary,
         ids=tuple(finding.id for finding in now.findings),
         each=tuple((group.count, group.seconds) for group in each),
+        longest_s=max(group.longest_s for group in [now, *had]),
     )
 
 

@@ -79,7 +79,7 @@ def _drops(context: Context, used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
         why = f"drops under {length(seen_s)} cannot be seen in readings {length(seen_s / LOW_READINGS)} apart"
         every = f"{context.options.drop_seconds / LOW_READINGS:.0f}"
         way_out = f"record with --interval {every}" if _is_recorded(context) else f"{_logging(context)} every {every} s"
-        yield NotChecked("drop", f"{why}; {way_out}")
+        yield NotChecked("drop", f"{why}; {way_out}", seen_s)
 
 
 def _moments(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
@@ -89,7 +89,7 @@ def _moments(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
     reason = f"what lasts less than {length(seen_s)} cannot be seen in readings {length(interval_s)} apart"
     for rule, (least_s, gpus) in LEAST_S.items():
         if seen_s > least_s and len(used) >= gpus:
-            yield NotChecked(rule, reason)
+            yield NotChecked(rule, reason, seen_s)
 
 
 def _processes(context: Context) -> Iterator[NotChecked]:

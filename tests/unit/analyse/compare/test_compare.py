@@ -8,7 +8,7 @@ from support.compared import analysed, on_gpu, slower, with_findings, with_setti
 from gpu_report.analyse import analyse
 from gpu_report.analyse.compare import compare
 from gpu_report.analyse.compare.gate_syntax import parse_gates
-from gpu_report.model import Cause, Ending, Finding, RecordedEvent
+from gpu_report.model import Cause, Ending, Finding, NotChecked, RecordedEvent
 
 HEALTHY = "m-healthy"
 TIMES = [7.4, 7.5, 7.45, 7.55, 7.42, 7.48, 7.52, 7.47, 7.5]
@@ -424,6 +424,28 @@ def test_the_same_training_on_another_gpu_of_the_machine_has_the_same_findings()
     moved = with_findings(analysed(HEALTHY), finding(1, gpu=3))
     gpus = tuple(replace(s, gpu=replace(s.gpu, index=3)) for s in moved.gpus)
     assert [c.status for c in compare([before], replace(moved, gpus=gpus)).findings] == ["still there"]
+
+
+def unable(analysis, rule="drop", under_s=None):
+    return replace(analysis, not_checked=(NotChecked(rule, "the log cannot show it", under_s),))
+
+
+@pytest.mark.parametrize(
+    ("under_s", "statuses", "drops"),
+    [(None, set(), "not checked"), (30.0, set(), "none of 30 s or longer"), (5.0, {"gone"}, "none of 5 s or longer")],
+)
+def test_what_the_run_could_not_see_is_not_gone(under_s, statuses, drops):
+    before = with_findings(analysed(HEALTHY), finding(1))
+    found = compare([before], unable(with_findings(analysed(HEALTHY)), under_s=under_s))
+    assert {change.status for change in found.findings} == statuses
+    assert found.drop_time == ("1, of 12 s", drops)
+
+
+@pytest.mark.parametrize(("severity", "statuses"), [("warning", set()), ("critical", {"new"})])
+def test_what_the_baseline_could_not_see_is_new_where_it_is_critical(severity, statuses):
+    after = with_findings(analysed(HEALTHY), finding(1, severity=severity))
+    found = compare([unable(with_findings(analysed(HEALTHY)))], after)
+    assert {change.status for change in found.findings} == statuses
 
 
 def test_a_finding_of_some_baselines_is_neither_new_nor_gone():

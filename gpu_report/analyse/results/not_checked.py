@@ -8,6 +8,7 @@ from gpu_report import schema
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.thresholds import NEAR_LIMIT_S
 from gpu_report.analyse.signals.thresholds import LOW_AT_LEAST_S, LOW_READINGS, LOWER_AT_LEAST_S, THROTTLED_AT_LEAST_S
+from gpu_report.analyse.timeline.phases import PLACED_S
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.model import NotChecked
 from gpu_report.wording import length
@@ -67,6 +68,11 @@ def _epochs(context: Context) -> Iterator[NotChecked]:
     epoch_s = float(np.median([row.row_t_s - row.start_t_s for row in rows]))
     interval_s = max(series.interval_s for series in context.used_series)
     apart = f" {length(interval_s)} apart" if interval_s >= 1 else ""
+    off_s = max((yolo.uncertainty_s or 0.0 for yolo in context.run.yolo_runs), default=0.0)
+    if off_s > PLACED_S:
+        reason, way_out = f"when epochs ended is known to {length(off_s)} only", "import again with --train-start TIME"
+        yield from (NotChecked(rule, f"{reason}; {way_out}") for rule in BY_UTILISATION)
+        return
     reason = f"readings{apart} are too far apart to separate training from validation in epochs of {length(epoch_s)}"
     way_out = "use a shorter --interval" if _is_recorded(context) else f"{_logging(context)} more often"
     yield from (NotChecked(rule, f"{reason}; {way_out}") for rule in BY_UTILISATION)

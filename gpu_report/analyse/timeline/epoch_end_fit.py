@@ -145,7 +145,7 @@ def fit_epoch_ends(
     """
     gpu = _most_idle_gpu(rows, all_series, usable)
     if gpu is None:
-        return EpochFit((Pause(math.nan, math.nan),) * len(rows), 0.0, too_coarse=False)
+        return unknown_epoch_ends(len(rows), too_coarse=False)
     series = all_series[gpu]
     others = [each for each, use in zip(all_series, usable, strict=True) if each is not series and use.any()]
     at, starts = (np.array([getattr(row, name) for row in rows]) for name in ("row_t_s", "start_t_s"))
@@ -164,6 +164,11 @@ def fit_epoch_ends(
     before = _with_training(at - starts, before)
     pauses = (Pause(*pair) for pair in zip(before.tolist(), after.tolist(), strict=True))
     return EpochFit(tuple(pauses), fit.uncertainty_s, fit.too_coarse)
+
+
+def unknown_epoch_ends(rows: int, *, too_coarse: bool) -> EpochFit:
+    """Return the fit of epochs of which no reading shows where they end."""
+    return EpochFit((Pause(math.nan, math.nan),) * rows, 0.0, too_coarse)
 
 
 def _with_training(epochs_s: Floats, validations: Floats) -> Floats:

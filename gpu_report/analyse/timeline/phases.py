@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity, unfinished
 from gpu_report.analyse.timeline.callbacks import CallbackView
-from gpu_report.analyse.timeline.epoch_end_fit import EpochFit, Pause, fit_epoch_ends
+from gpu_report.analyse.timeline.epoch_end_fit import EpochFit, Pause, fit_epoch_ends, unknown_epoch_ends
 from gpu_report.analyse.timeline.epoch_ends import EpochEnds
 from gpu_report.analyse.timeline.fitness import fitness
 from gpu_report.analyse.timeline.siblings import SiblingLengths
@@ -21,6 +21,8 @@ FROM_SAMPLES = "utilisation"
 FROM_ROWS = "results.csv"
 FROM_BOTH = "results.csv, edges from utilisation"
 FROM_FILES = "results.csv and file times"
+# A row that may be further off is not beside the validation and checkpoint that readings show, of about a second each.
+PLACED_S = 2.0
 FROM_ARGS = "args.yaml, end from utilisation"
 
 
@@ -83,7 +85,9 @@ def _fit(
     all_series: Sequence[GpuSeries],
     usable: Sequence[Bools],
 ) -> EpochFit:
-    """Return what readings tell of the ends of a YOLO run's epochs."""
+    """Return what readings tell of the ends of a YOLO run's epochs: nothing where these are hardly known themselves."""
+    if (yolo.uncertainty_s or 0.0) > PLACED_S:
+        return unknown_epoch_ends(len(rows), too_coarse=True)
     firsts = [epoch_end.first for epoch_end in epoch_ends.all if epoch_end.row.run == yolo.number]
     return fit_epoch_ends(rows, firsts, _goes_on(yolo, rows), all_series, usable)
 

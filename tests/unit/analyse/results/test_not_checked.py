@@ -61,3 +61,18 @@ def test_readings_a_second_apart_show_what_they_are_looked_at_for():
 def test_a_log_without_processes_says_so_and_a_recording_does_not():
     assert "other-process" in {each.rule for each in analysis_of("starved").not_checked}
     assert "other-process" not in {each.rule for each in analysis_of("ab-workers-2").not_checked}
+
+
+@pytest.mark.parametrize(("name", "placed"), [("starved", False), ("healthy", True), ("ddp", True)])
+def test_epochs_that_are_hardly_placed_have_no_parts(tmp_path, name, placed):
+    """The files of a YOLO run that was copied have the time of the copy: what readings show places the epochs."""
+    folder = tmp_path / name
+    shutil.copytree(SAMPLES / name, folder)
+    facts = json.loads((folder / "run.json").read_text())
+    times = dict.fromkeys(("results_mtime_s", "args_mtime_s", "weights_mtime_s"))
+    yolo = [{**each, **times} for each in facts["yolo"]]
+    (folder / "run.json").write_text(json.dumps({**facts, "yolo": yolo}))
+    analysis = analyse(load_run(folder))
+    assert any(phase.name == "validation" for phase in analysis.phases) == placed
+    reasons = [each.reason for each in analysis.not_checked if each.rule == "starved"]
+    assert [reason.endswith("import again with --train-start TIME") for reason in reasons] == [True] * (not placed)

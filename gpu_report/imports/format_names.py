@@ -14,5 +14,6 @@ NAMES: Final = (
     "wandb",
     "mlflow",
     "clearml",
+    "telegraf",
     "tensorboard",
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from gpu_report.imports.format_names import AUTO
-from gpu_report.imports.formats import clearml, gpustat, mlflow, nvitop, prometheus, tensorboard, wandb
+from gpu_report.imports.formats import clearml, gpustat, mlflow, nvitop, prometheus, telegraf, tensorboard, wandb
 from gpu_report.imports.formats.nvidia_smi import dmon, pmon, screens
 from gpu_report.imports.formats.nvidia_smi import query as nvidia_smi
 from gpu_report.imports.parsing.readings import Found
@@ -25,6 +25,7 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[Path], Selection], Found]]] = {
     "wandb": wandb.read,
     "mlflow": mlflow.read,
     "clearml": clearml.read,
+    "telegraf": telegraf.read,
     "tensorboard": tensorboard.read,
 }
 # In this order: the first that knows a file as its own has it.
@@ -38,6 +39,7 @@ _KNOWN_BY: Final[Mapping[str, Callable[[Path, str], bool]]] = {
     "gpustat": gpustat.is_log,
     "nvitop": nvitop.is_log,
     "prometheus": prometheus.is_log,
+    "telegraf": telegraf.is_log,
     "clearml": clearml.is_log,
 }
 

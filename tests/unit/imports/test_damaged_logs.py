@@ -20,6 +20,7 @@ LOGS = {
     "pmon": "imports/ddp-pmon.txt",
     "nvidia-smi-table": "imports/nvidia-smi-table.txt",
     "gpustat": "imports/gpustat.json",
+    "telegraf": "imports/telegraf.influx",
     "nvitop": "imports/nvitop.csv",
     "prometheus": "imports/dcgm-answer.json",
     "wandb": "imports/run-wandb.wandb",

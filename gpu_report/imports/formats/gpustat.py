@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,7 +63,7 @@ def read(paths: Sequence[Path], selection: Selection) -> Found:
     logs, left_out = read_each(paths, lambda path: _read(path, _Rows(hosts, node)), HOW)
     if node is None:
         refuse_several_nodes(list(hosts))
-    looks = [each for rows, _ in logs for each in rows.processes]
+    looks = [each for rows, _ in sorted(logs, key=lambda log: log[0].stamps[0]) for each in rows.processes]
     columns = ["stamp_s", "gpu", "pid", "name", "memory_used_mib", "gpu_util_pct"]
     unknown = {name for rows, _ in logs for name in rows.unknown}
     problems = (*left_out, *(problem for _, said in logs for problem in said), *not_imported(TOOL, unknown))
@@ -74,7 +73,7 @@ def read(paths: Sequence[Path], selection: Selection) -> Found:
         [_table(rows) for rows, _ in logs],
         problems,
         in_utc=False,
-        processes=pd.DataFrame(sorted(looks, key=itemgetter(0)), columns=columns),
+        processes=pd.DataFrame(looks, columns=columns),
         host_name=node or next(iter(hosts), None),
     )
 

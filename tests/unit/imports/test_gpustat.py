@@ -102,6 +102,16 @@ def test_rotated_logs_in_any_order_are_one_run(imported, written):
     assert run.of_kind("clock_step") == []
 
 
+def test_processes_of_the_hour_that_autumn_repeats(imported, written):
+    process = {"pid": 7, "command": "python", "gpu_memory_usage": 90}
+    clocks = [f"2026-10-25T02:{minute:02d}:00" for minute in range(0, 60, 5)] * 2
+    looks = [
+        {**document(processes=[process] if at < 14 else []), "query_time": clock} for at, clock in enumerate(clocks)
+    ]
+    run = imported(written(log_of(*looks)), timezone="Europe/Berlin")
+    assert [(row["change"], float(row["mono_s"])) for row in run.processes] == [("appeared", 0), ("gone", 14 * 300)]
+
+
 def test_a_lost_gpu_is_lost(imported, written):
     lost = {**document(1), "gpus": [{"index": 0, "name": "((GPU is lost))", "processes": None}]}
     events = imported(written(log_of(document(0), lost))).of_kind("nvml_error")

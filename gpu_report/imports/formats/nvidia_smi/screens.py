@@ -91,7 +91,7 @@ def is_log(_: Path, head: str) -> bool:
 def read(paths: Sequence[Path], _: Selection) -> Found:
     """Return all tables of all logs; InputError where none can be used."""
     logs, left_out = read_each(paths, _read, HOW)
-    looks = sorted(look for rows, _ in logs for look in rows.looks)
+    looks = [look for rows, _ in sorted(logs, key=lambda log: log[0].stamps[0]) for look in rows.looks]
     columns = ["stamp_s", "gpu", "pid", "name", "memory_used_mib", "gpu_util_pct"]
     unknown = {name for _, unknown in logs for name in unknown}
     return Found(

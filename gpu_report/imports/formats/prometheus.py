@@ -31,7 +31,6 @@ TOOL: Final = schema.SOURCE_OF_DCGM
 HOW: Final = (
     "save what Prometheus answers to /api/v1/query_range for DCGM_FI_... or nvidia_smi_... metrics, or name its address"
 )
-_ALL: Final[Mapping[str, Field]] = {**smi.FIELDS, **FIELDS}
 _UTILISATION: Final = "gpu_util_pct"
 _OF_A_MOMENT: Final = ("vector", "scalar")  # kinds of answers
 _MIG: Final = "GPU_I_ID"
@@ -158,7 +157,9 @@ def _add_by_uuid(name: str, labels: Mapping[str, Any], values: Floats, seen: _Se
 
 def _number(seen: _Seen) -> None:
     """Give the series that have a UUID alone the index of their GPU, the next free one where nothing says it."""
+    of_dcgm = {uuid: gpu for gpu, uuids in seen.uuids.items() for uuid in uuids}
     for uuid, name in seen.by_uuid:
+        seen.index_of |= {uuid: of_dcgm[uuid]} if uuid in of_dcgm else {}
         free = next(index for index in count() if index not in seen.uuids and index not in seen.index_of.values())
         gpu = seen.index_of.setdefault(uuid, free)
         seen.uuids[gpu].add(uuid)
@@ -193,11 +194,13 @@ def _series(pieces: Iterable[Floats]) -> tuple[Floats, Floats]:
 
 def _by_column(series: Mapping[tuple[int, str], tuple[Floats, Floats]]) -> dict[tuple[int, str], tuple[Floats, Floats]]:
     found = {
-        (gpu, _ALL[name].column): (stamps, converted(values, _ALL[name]))
+        (gpu, FIELDS[name].column): (stamps, converted(values, FIELDS[name]))
         for (gpu, name), (stamps, values) in series.items()
-        if name in _ALL
+        if name in FIELDS
     }
-    for (gpu, name), (stamps, values) in series.items():
+    for (gpu, name), (stamps, values) in series.items():  # of both exporters, dcgm-exporter's
+        if name in smi.FIELDS:
+            found.setdefault((gpu, smi.FIELDS[name].column), (stamps, converted(values, smi.FIELDS[name])))
         if name == ENGINE and (gpu, _UTILISATION) not in found:
             found[gpu, _UTILISATION] = stamps, converted(values, Field(_UTILISATION, PERCENT))
     return found

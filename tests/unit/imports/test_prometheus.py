@@ -212,6 +212,13 @@ class TestNvidiaGpuExporter:
         run = imported(written(answer(*gpu(1, "1", "0.5"), *gpu(2, "0", "0.25")), "answer.json"))
         assert (run.column("gpu_util_pct", 0), run.column("gpu_util_pct", 1)) == ([25, 25], [50, 50])
 
+    def test_beside_dcgm_exporter_it_adds_what_that_has_not(self, imported, written):
+        of_dcgm = series(values=((0, "50"), (15, "50")), UUID=f"GPU-{self.UUID}1", gpu="3")
+        mine = self.gpu(1, utilization_gpu_ratio="0.9", power_draw_watts="300")
+        run = imported(written(answer(*mine, of_dcgm), "answer.json"))
+        assert {row["gpu"] for row in run.rows} == {"3"}
+        assert (run.column("gpu_util_pct", 3), run.column("power_w", 3)) == ([50, 50], [300, 300])
+
     def test_what_cannot_be_seen_names_the_exporter_s_scraper(self, imported, written):
         run = imported(written(answer(*self.gpu(1, utilization_gpu_ratio="0.9", memory_used_bytes="3e10")), "a.json"))
         skipped = analyse(load_run(run.folder)).not_checked

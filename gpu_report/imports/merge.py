@@ -194,8 +194,8 @@ def _mixed(tables: Sequence[Readings]) -> tuple[str, ...]:
             if table.names_gpus and table.devices.get(gpu, {}).get("uuid") is None:
                 of_gpu[gpu].append(table.stamp_s[table.gpu == gpu])
     return tuple(
-        f"Logs of the same time have rows of GPU {gpu} each, and do not say of which machine: "
-        "if there are several, import each into a run of its own."
+        f"Logs of the same time have rows of GPU {gpu} each, and name no machine. "
+        "If there are several, import each into a run of its own."
         for gpu in [gpu for gpu, stamps in sorted(of_gpu.items()) if _any_interleave(stamps)][:1]
     )
 

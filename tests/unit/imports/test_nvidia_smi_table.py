@@ -164,6 +164,14 @@ def test_of_a_table_that_is_cut_nothing_is_made_up(imported, written, cut):
     assert [row["change"] for row in run.processes] == ["appeared"]
 
 
+def test_a_gpu_that_is_lost_is_lost(imported, written):
+    said = "Unable to determine the device handle for GPU 0000:04:00.0: Unknown Error\n"
+    events = imported(written(V418.format(second=0) + V418.format(second=5) + said)).of_kind("nvml_error")
+    (gone,) = [event for event in events if event["quantity"] == "all"]
+    assert (gone["gpu"], gone["mono_s"]) == (0, 5)
+    assert gone["reason"].startswith("GPU is lost: nvidia-smi wrote Unable to determine")
+
+
 def test_one_table_is_of_one_moment(imported, written):
     with pytest.raises(InputError, match="of one moment"):
         imported(written(V418.format(second=0)))

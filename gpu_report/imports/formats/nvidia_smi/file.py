@@ -21,7 +21,7 @@ _PREFIXED = re.compile(
     r"(?P<prefix>[^,#]{2,80}?)(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d[.\d]*, ?|timestamp, |# ?(?:Date|Time|gpu)\b)"
 )
 # What it prints in place of a row where the driver has lost a GPU, or all of them.
-_NO_GPU = ("Unable to determine the device handle for", "No devices were found")
+NO_GPU = ("Unable to determine the device handle for", "No devices were found")
 _MOST_SHOWN = 20  # columns that a sentence lists
 _SHOWN = 80  # characters of a line that is quoted in a problem
 
@@ -104,7 +104,7 @@ def _sections(path: Path, lines: list[str]) -> tuple[list[Section], list[str]]:
             sections[-1].rows.append(line)
         elif line.strip():
             strays.append(line)
-            if sections and sections[-1].rows and line.startswith(_NO_GPU):
+            if sections and sections[-1].rows and line.startswith(NO_GPU):
                 _note_loss(sections[-1], line)
     return sections, strays
 

@@ -21,10 +21,12 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.errors import InputError
+from gpu_report.imports.formats.nvidia_smi.file import NO_GPU
+from gpu_report.imports.formats.nvidia_smi.table import gpus_lost, lost
 from gpu_report.imports.parsing.each_log import read_each
 from gpu_report.imports.parsing.fields import Field, converted, failures, not_imported
 from gpu_report.imports.parsing.json_documents import number
-from gpu_report.imports.parsing.readings import Device, Found, Readings
+from gpu_report.imports.parsing.readings import EVERYTHING, Device, Failure, Found, Readings
 from gpu_report.imports.parsing.text_file import read_text
 from gpu_report.imports.selection import Selection
 from gpu_report.imports.times import local_time
@@ -58,6 +60,7 @@ _PART: Final = re.compile(
     _STAMP + r"|^\| NVIDIA-SMI [^\n]*?Driver Version: (?P<driver>[\d.]+)"
     r"|^\| +(?P<gpu>\d{1,5})  +(?P<name>\S[^|\n]*?) +(?:On|Off|N/A|WDDM|TCC|MCDM) *\| *"
     r"(?P<bus>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)[^\n]*\n(?P<cells>\|[^\n]*\|)$"
+    r"|^(?P<lost>(?:" + "|".join(map(re.escape, NO_GPU)) + r")[^\n]*)$"
     r"|^\| Processes:[^\n]*\n(?P<processes>(?:\|[^\n]*\n)+)\+-",
     re.MULTILINE,
 )
@@ -66,6 +69,7 @@ _PROCESS: Final = re.compile(
     r"(?P<name>\S[^|\n]*?) +(?P<memory>\d+MiB|N/A) *\|$",
     re.MULTILINE,
 )
+_SHOWN: Final = 80  # characters of a line that is quoted
 _LEAST_TABLES: Final = 2  # one is of one moment
 
 
@@ -81,6 +85,7 @@ class _Rows:
     devices: dict[int, Device] = field(default_factory=dict)
     looks: list[tuple[float, int, float, str, float, float]] = field(default_factory=list)
     in_table: list[int] = field(default_factory=list)
+    lost: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
 def is_log(_: Path, head: str) -> bool:
@@ -114,6 +119,8 @@ def _read(path: Path) -> tuple[_Rows, set[str]]:
             rows.driver = part["driver"]
         elif part["gpu"]:
             _add_gpu(rows, part)
+        elif part["lost"]:
+            _lose(rows, part["lost"])
         else:
             rows.looks += _looks(rows, part["processes"])
     if not rows.stamps:
@@ -144,6 +151,13 @@ def _add_gpu(rows: _Rows, part: re.Match[str]) -> None:
         rows.devices[gpu] = {**numbers, "name": part["name"], "pci_bus_id": part["bus"], "driver": rows.driver}
 
 
+def _lose(rows: _Rows, line: str) -> None:
+    """Note which GPUs are gone after their last rows."""
+    for gpu in gpus_lost(line, rows.devices):
+        last = len(rows.gpus) - 1 - rows.gpus[::-1].index(gpu)
+        rows.lost.setdefault((gpu, last), lost(line.strip()[:_SHOWN]))
+
+
 def _looks(rows: _Rows, processes: str) -> Iterator[tuple[float, int, float, str, float, float]]:
     """Yield a row a process of a whole list, and one without a pid of each GPU that has none."""
     nan = float("nan")
@@ -158,5 +172,6 @@ def _looks(rows: _Rows, processes: str) -> Iterator[tuple[float, int, float, str
 def _table(rows: _Rows) -> Readings:
     gpu = np.array(rows.gpus, dtype=np.int64)
     quantities = {field.column: converted(np.array(rows.cells[name]), field) for name, field in FIELDS.items()}
-    failed = failures(quantities, gpu, "N/A")
+    gone = (Failure(index, EVERYTHING, reason, np.array([row])) for (index, row), reason in rows.lost.items())
+    failed = (*failures(quantities, gpu, "N/A"), *gone)
     return Readings(np.array(rows.stamps), gpu, quantities, failed, rows.devices)

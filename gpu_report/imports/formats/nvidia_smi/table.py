@@ -23,7 +23,7 @@ from gpu_report.imports.formats.nvidia_smi.columns import (
 )
 from gpu_report.imports.formats.nvidia_smi.file import Section
 from gpu_report.imports.machines import refuse_two_uuids
-from gpu_report.imports.parsing.readings import EVERYTHING, Failure, Floats, Readings
+from gpu_report.imports.parsing.readings import EVERYTHING, Device, Failure, Floats, Readings
 from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
 
 # Rows of several GPUs are written one right after the other: within so much of a tick, and so many seconds.
@@ -271,26 +271,29 @@ def _gone(failures: Sequence[Failure], quantities: int) -> list[Failure]:
     for (gpu, reason), mine in alike.items():
         rows = reduce(np.intersect1d, [failure.rows for failure in mine])
         if len(mine) == quantities and len(rows) and (quantities > 1 or reason in _NAMES_LOSS):
-            found.append(Failure(gpu, EVERYTHING, _lost(reason), rows))
+            found.append(Failure(gpu, EVERYTHING, lost(reason), rows))
     return found
 
 
-def _printed_losses(
-    section: Section, keep: npt.NDArray[np.bool_], devices: Mapping[int, Mapping[str, str | float | None]]
-) -> list[Failure]:
+def _printed_losses(section: Section, keep: npt.NDArray[np.bool_], devices: Mapping[int, Device]) -> list[Failure]:
     """Return the losses that were printed in place of rows: of the GPU that is named, of an only one, or of all."""
     found: dict[tuple[int, int], Failure] = {}
     for row, line in section.lost:
         before = int(keep[: row + 1].sum()) - 1
-        named = _PCI.search(line)
-        mine = [gpu for gpu, device in devices.items() if named and _is_at(device.get("pci_bus_id"), named[1])]
-        if before >= 0 and (mine or len(devices) == 1 or not named):
-            for gpu in mine or devices:
-                found.setdefault((gpu, before), Failure(gpu, EVERYTHING, _lost(line), np.array([before])))
+        for gpu in gpus_lost(line, devices) if before >= 0 else ():
+            found.setdefault((gpu, before), Failure(gpu, EVERYTHING, lost(line), np.array([before])))
     return list(found.values())
 
 
-def _lost(said: str) -> str:
+def gpus_lost(line: str, devices: Mapping[int, Device]) -> list[int]:
+    """Return the GPUs that are gone by what was printed in place of rows: the one it names, an only one, or all."""
+    named = _PCI.search(line)
+    mine = [gpu for gpu, device in devices.items() if named and _is_at(device.get("pci_bus_id"), named[1])]
+    return mine or (list(devices) if len(devices) == 1 or not named else [])
+
+
+def lost(said: str) -> str:
+    """Return the reason that stands for a lost GPU."""
     return "GPU is lost" if said == "GPU is lost" else f"GPU is lost: nvidia-smi wrote {said}"
 
 

@@ -34,6 +34,8 @@ FIELDS: Final[Mapping[str, Field]] = {
     "memory_used": Field("memory_used_mib"),
     "memory_reserved": Field("memory_reserved_mib"),
     "power_draw": Field("power_w"),
+    "power_limit": Field("power_limit_w"),
+    "memory_total": Field("memory_total_mib"),
     "temperature_gpu": Field("temperature_c"),
     "temperature_memory": Field("memory_temperature_c"),
     "clocks_current_sm": Field("sm_clock_mhz"),
@@ -48,7 +50,6 @@ HOST_FIELDS: Final[Mapping[tuple[str, str], Field]] = {
     ("mem", "available"): Field("memory_available_mib", 1 / BYTES_PER_MIB),
 }
 _GPU: Final = "nvidia_smi"
-_DEVICE: Final = {"memory_total": "memory_total_mib", "power_limit": "power_limit_w"}
 _TAGS: Final = frozenset({"index", "uuid", "name", "host", "pstate", "arch", "compute_mode"})
 _LINE: Final = re.compile(
     r"^(?P<name>nvidia_smi|cpu|mem)(?P<tags>(?:,(?:\\.|[^\\ \n])+)?) "
@@ -158,13 +159,11 @@ def _add_gpu(gathered: Gathered, metric: _Metric, devices: dict[int, Device], no
     for name, value in fields.items():
         if name in FIELDS:
             gathered.add(Place(name, host, gpu, FIELDS[name]), metric.stamp_s, number(value))
-        elif name not in _DEVICE and name not in _TAGS and not name.startswith("_") and np.isfinite(number(value)):
+        elif name not in _TAGS and not name.startswith("_") and np.isfinite(number(value)):
             gathered.unknown.add(name)
     if node in {None, host}:
-        known = {ours: number(fields.get(name)) for name, ours in _DEVICE.items()}
-        told = {name: str(metric.tags[name]) for name in ("uuid", "name") if metric.tags.get(name)}
-        numbers = {name: value for name, value in known.items() if np.isfinite(value)}
-        devices[gpu] = {**devices.get(gpu, {}), **told, **numbers}
+        named = {name: str(metric.tags[name]) for name in ("uuid", "name") if metric.tags.get(name)}
+        devices[gpu] = {**devices.get(gpu, {}), **named}
 
 
 def _add_host(gathered: Gathered, metric: _Metric) -> None:

@@ -29,6 +29,7 @@ FIELDS: Final[Mapping[str, Field]] = {
     "memory": Field("memory_util_pct"),
     "memoryAllocatedBytes": Field("memory_used_mib", 1 / BYTES_PER_MIB),
     "powerWatts": Field("power_w"),
+    "enforcedPowerLimitWatts": Field("power_limit_w"),
     "energyJoules": Field("energy_j"),
     "temp": Field("temperature_c"),
     "smClock": Field("sm_clock_mhz"),

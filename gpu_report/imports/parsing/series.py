@@ -10,7 +10,7 @@ import pandas as pd
 from gpu_report.errors import InputError
 from gpu_report.imports.machines import refuse_several_nodes
 from gpu_report.imports.parsing.fields import Field, converted, failures
-from gpu_report.imports.parsing.readings import Device, Floats, Found, Readings
+from gpu_report.imports.parsing.readings import DEVICE_FIELDS, Device, Floats, Found, Readings
 from gpu_report.imports.selection import Selection
 from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
 
@@ -88,7 +88,10 @@ class Gathered:
         return self._node is None or place.node == self._node
 
     def found(self, how: str, problems: tuple[str, ...], devices: Mapping[int, Device] | None = None) -> Found:
-        """Return all of it; InputError where no GPU has a reading, or where several nodes have."""
+        """Return all of it; InputError where no GPU has a reading, or where several nodes have.
+
+        Of what does not change (DEVICE_FIELDS) the last value is kept.
+        """
         if self._node is None:
             refuse_several_nodes(list(self._nodes))
         for key, pairs in self._single.items():
@@ -96,17 +99,21 @@ class Gathered:
             self._pieces[key].append((together[:, 0], together[:, 1]))
         series: dict[tuple[int, str], Series] = {}
         host: dict[str, Series] = {}
+        known = {gpu: dict(device) for gpu, device in (devices or {}).items()}
         for (gpu, field), pieces in self._pieces.items():
-            stamps, values = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
+            stamps, raw = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
+            values = converted(raw, field)
             if gpu is None:
-                host[field.column] = stamps, converted(values, field)
-            else:
-                series[gpu, field.column] = stamps, converted(values, field)
+                host[field.column] = stamps, values
+            elif field.column not in DEVICE_FIELDS:
+                series[gpu, field.column] = stamps, values
+            elif np.isfinite(values).any():
+                known.setdefault(gpu, {})[field.column] = float(values[np.isfinite(values)][-1])
         if not series:
             which = "" if self._node is None else f" of the node {self._node}"
             raise InputError(f"no reading of a GPU{which} was found: {how}")
         node = self._node or next(iter(self._nodes), None)
-        table = readings_of(series, devices)
+        table = readings_of(series, known)
         return Found(self._tool, how, [table], problems, host=host_of(host), host_name=node)
 
 

@@ -77,6 +77,12 @@ def test_the_history_as_csv_or_json(imported, written, kind):
         assert run.column(name) == pytest.approx(real.column(name), abs=0.6)
 
 
+def test_a_power_limit_is_of_the_card(imported, written):
+    rows = [{"_timestamp": at, "system.gpu.0.gpu": 5, "system.gpu.0.enforcedPowerLimitWatts": 700} for at in (0, 15)]
+    run = imported(written(json.dumps(rows), "history.json"))
+    assert (run.facts["gpus"][0]["power_limit_w"], run.notes) == (700, ())
+
+
 def test_nodes_are_chosen_by_a_label(imported, written):
     rows = [{"_timestamp": 100 + at, "system.gpu.0.gpu/l:a": 1, "system.gpu.0.gpu/l:b": 2} for at in (0, 15)]
     log = written(json.dumps(rows), "history.json")

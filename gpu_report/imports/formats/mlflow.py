@@ -15,7 +15,7 @@ from urllib.parse import quote
 from gpu_report.errors import InputError
 from gpu_report.imports.machines import MOST_SHOWN
 from gpu_report.imports.parsing.each_log import read_each
-from gpu_report.imports.parsing.fields import MIB_PER_MB, Field, not_imported
+from gpu_report.imports.parsing.fields import MIB_PER_MB, Field, first_of, not_imported
 from gpu_report.imports.parsing.json_documents import Documents, damage, number
 from gpu_report.imports.parsing.readings import Found
 from gpu_report.imports.parsing.series import Gathered, Place
@@ -72,8 +72,9 @@ def _read(path: Path, run: str | None, gathered: Gathered) -> tuple[str, ...]:
         readings = _in_database(path, run)
     else:
         documents = Documents(read_text(path, TOOL))
-        readings = [reading for document in documents for reading in _in_answer(document)]
-        said = damage(path, documents)
+        answers = list(documents)
+        readings = [reading for answer in answers for reading in _in_answer(answer)]
+        said = (*damage(path, documents), *_more_pages(path, answers))
     for key, stamp_s, value in readings:
         if found := _NAME.fullmatch(key):
             gpu = None if found["gpu"] is None else int(found["gpu"])
@@ -81,6 +82,13 @@ def _read(path: Path, run: str | None, gathered: Gathered) -> tuple[str, ...]:
             shown = found["metric"] if gpu is None else f"gpu_N_{found['metric']}"
             gathered.add(Place(shown, found["node"], gpu, field), stamp_s, value)
     return said
+
+
+def _more_pages(path: Path, answers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return which metrics go on in a page that is not there: the last page of each names no next one."""
+    goes_on = {key: bool(answer.get("next_page_token")) for answer in answers for key, _, _ in _in_answer(answer)}
+    cut = sorted(key for key, more in goes_on.items() if more)
+    return (f"{path} lacks later readings: ask MLflow with page_token for the rest of {first_of(cut)}.",) if cut else ()
 
 
 def _runs_in(path: Path) -> dict[str, Path]:

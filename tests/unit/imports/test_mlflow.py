@@ -72,6 +72,17 @@ def test_a_saved_answer_of_the_rest_api(imported, written):
     assert imported(log).rows == imported(STORE).rows
 
 
+@pytest.mark.parametrize(("tokens", "said"), [(["a"], True), (["a", None], False), ([None], False)])
+def test_pages_that_are_not_there_are_said(imported, written, tokens, said):
+    key = "system/gpu_0_utilization_percentage"
+    pages = [
+        {"metrics": [{"key": key, "value": 5, "timestamp": 1e12 + 1e4 * at}], "next_page_token": token}
+        for at, token in enumerate(tokens)
+    ]
+    notes = imported(written("\n".join(map(json.dumps, pages)), "history.json")).notes
+    assert [note.endswith(f"with page_token for the rest of {key}.") for note in notes] == [True] * said
+
+
 def test_a_node_stands_in_the_name(imported, written):
     found = [{"key": f"system/node_{n}/gpu_0_utilization_percentage", "value": n, "timestamp": 10**12} for n in (1, 2)]
     log = written(json.dumps(found), "history.json")

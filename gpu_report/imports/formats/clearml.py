@@ -12,11 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 from gpu_report.errors import InputError
-from gpu_report.imports.parsing.each_log import read_each
-from gpu_report.imports.parsing.fields import MIB_PER_GIB, Field, not_imported
+from gpu_report.imports.parsing.fields import MIB_PER_GIB, Field
 from gpu_report.imports.parsing.json_documents import Documents, damage, number
 from gpu_report.imports.parsing.readings import Floats, Found
-from gpu_report.imports.parsing.series import Gathered, Place
+from gpu_report.imports.parsing.series import Gathered, Place, gather_each
 from gpu_report.imports.parsing.text_file import read_text
 from gpu_report.imports.selection import Selection
 
@@ -44,10 +43,7 @@ def is_log(_: Path, head: str) -> bool:
 
 def read(paths: Sequence[Path], selection: Selection) -> Found:
     """Return the readings of all logs; InputError where none has any."""
-    gathered = Gathered(TOOL, selection)
-    said, left_out = read_each(paths, lambda path: _read(path, gathered), HOW)
-    problems = (*left_out, *(one for each in said for one in each), *not_imported(TOOL, gathered.unknown))
-    return gathered.found(HOW, problems)
+    return gather_each(paths, _read, TOOL, HOW, selection)
 
 
 def _read(path: Path, gathered: Gathered) -> tuple[str, ...]:

@@ -12,11 +12,10 @@ from typing import Any, Final
 from gpu_report.errors import InputError
 from gpu_report.imports.formats.wandb_file import MAGIC, read_records
 from gpu_report.imports.parsing.csv_file import read_columns
-from gpu_report.imports.parsing.each_log import read_each
-from gpu_report.imports.parsing.fields import BYTES_PER_MIB, Field, not_imported
+from gpu_report.imports.parsing.fields import BYTES_PER_MIB, Field
 from gpu_report.imports.parsing.json_documents import Documents, damage, number
 from gpu_report.imports.parsing.readings import Found
-from gpu_report.imports.parsing.series import Gathered, Place
+from gpu_report.imports.parsing.series import Gathered, Place, gather_each
 from gpu_report.imports.parsing.text_file import read_head, read_text
 from gpu_report.imports.selection import Selection
 
@@ -57,11 +56,8 @@ def is_log(path: Path, head: str) -> bool:
 
 def read(paths: Sequence[Path], selection: Selection) -> Found:
     """Return the system metrics of all logs; InputError where none has any."""
-    gathered = Gathered(TOOL, selection)
     files = [each for path in paths for each in _logs_in(path) or [path]]
-    said, left_out = read_each(files, lambda path: _read(path, gathered), HOW)
-    problems = (*left_out, *(one for each in said for one in each), *not_imported(TOOL, gathered.unknown))
-    return gathered.found(HOW, problems)
+    return gather_each(files, _read, TOOL, HOW, selection)
 
 
 def _logs_in(path: Path) -> list[Path]:

@@ -1,7 +1,8 @@
 """From series of readings, one a GPU and quantity, to rows."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,8 @@ import pandas as pd
 
 from gpu_report.errors import InputError
 from gpu_report.imports.machines import refuse_several_nodes
-from gpu_report.imports.parsing.fields import Field, converted, failures
+from gpu_report.imports.parsing.each_log import read_each
+from gpu_report.imports.parsing.fields import Field, converted, failures, not_imported
 from gpu_report.imports.parsing.readings import DEVICE_FIELDS, Device, Floats, Found, Readings
 from gpu_report.imports.selection import Selection
 from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
@@ -115,6 +117,31 @@ class Gathered:
         node = self._node or next(iter(self._nodes), None)
         table = readings_of(series, known)
         return Found(self._tool, how, [table], problems, host=host_of(host), host_name=node)
+
+
+def gather_each(
+    paths: Iterable[Path], read: Callable[[Path, Gathered], tuple[str, ...]], tool: str, how: str, selection: Selection
+) -> Found:
+    """Return what `read` gathers of each log, in a table of its own: those of two runs may have the same GPUs.
+
+    InputError where none has a reading of a GPU, and where they are of several nodes.
+    """
+
+    def gather(path: Path) -> tuple[Found, set[str]]:
+        gathered = Gathered(tool, selection)
+        said = read(path, gathered)
+        return gathered.found(how, said), gathered.unknown
+
+    logs, left_out = read_each(paths, gather, how)
+    found = sorted((each for each, _ in logs), key=lambda each: float(each.tables[0].stamp_s[:1].sum()))
+    nodes = list(dict.fromkeys(each.host_name for each in found if each.host_name))
+    refuse_several_nodes(nodes)
+    unknown = not_imported(tool, {name for _, names in logs for name in names})
+    problems = (*left_out, *(problem for each in found for problem in each.problems), *unknown)
+    hosts = [each.host for each in found if each.host is not None]
+    host = pd.concat(hosts, ignore_index=True) if hosts else None
+    tables = [table for each in found for table in each.tables]
+    return Found(tool, how, tables, problems, host=host, host_name=next(iter(nodes), None))
 
 
 def _moments(stamps: list[Floats]) -> Floats:

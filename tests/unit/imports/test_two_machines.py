@@ -54,3 +54,13 @@ def test_hosts_that_gpustat_names_are_chosen_from(imported, written):
     chosen = imported(log, selection=Selection(labels=(("node", "b"),)))
     assert (set(chosen.column("gpu_util_pct")), chosen.facts["host"]["name"]) == ({9}, "b")
     assert not [note for note in chosen.notes if "other readings" in note]
+
+
+def test_two_runs_of_wandb_at_the_same_time_are_said_to_be_two(imported, written):
+    def log(util, first_s):
+        rows = [{"_timestamp": 100 + first_s + at, "system.gpu.0.gpu": util} for at in range(0, 300, 15)]
+        return written("".join(json.dumps(row) + "\n" for row in rows), f"{util}.json")
+
+    (note,) = imported(log(90, 0), log(5, 7)).facts["notes"]
+    assert note.startswith("Logs of the same time have rows of GPU 0 each")
+    assert "notes" not in imported(log(90, 0), log(5, 400)).facts

@@ -14,7 +14,7 @@ _NEXT: Final = re.compile(r"^(?P<indent>[^\S\n]*)\{", re.MULTILINE)
 class Documents:
     """The objects in a text, in order; `damaged` counts those that are cut, and places where there was none.
 
-    What stands deeper in a text than the beginning of a cut object is a part of it.
+    What stands deeper in a text than the beginning of a cut object is a part of it; a line of something else is one.
     """
 
     def __init__(self, text: str) -> None:
@@ -29,11 +29,12 @@ class Documents:
             try:
                 value, at = decode(self._text, found.start())
             except (ValueError, RecursionError):
-                value, at = None, self._after(found.start())
+                value = None
             if isinstance(value, dict):
                 yield value
             else:
                 self.damaged += 1
+                at = self._after(found.start())
 
     def _after(self, broken: int) -> int:
         """Return where the next object may begin after one that is cut, or after what is none."""

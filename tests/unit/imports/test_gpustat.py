@@ -92,7 +92,9 @@ def test_what_is_damaged_is_left_out_and_said(imported, written, broken):
 
 @pytest.mark.parametrize("name", ["Error on querying\n", "2026-11-25 17:40:52\n"])
 def test_a_log_that_begins_with_something_else_is_known(imported, written, name):
-    assert len(imported(written(name + log_of(document(0), document(1)))).rows) == 2
+    run = imported(written(name + log_of(document(0)) + name + log_of(document(1))))
+    assert len(run.rows) == 2
+    assert [note for note in run.notes if note.startswith("2 objects of")]
 
 
 def test_rotated_logs_in_any_order_are_one_run(imported, written):

@@ -6,7 +6,7 @@ from gpu_report.analyse.busy_in_training import Busy
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.without_work import data_wait_share
-from gpu_report.analyse.results.verdict.work import healthy_steady_pct, is_long, waits_unseen
+from gpu_report.analyse.results.verdict.work import few_readings, healthy_steady_pct, is_long, waits_unseen
 from gpu_report.catalogue import GAPS, UNEXPLAINED, cause_words
 from gpu_report.model import HEALTHY_PCT, Finding, LedgerRow, Sentence
 from gpu_report.wording import lower_first
@@ -26,7 +26,9 @@ def rest_of_training(
     """
     if not is_long(trained) or trained[0] >= th.DOUBTED_PCT or waits_unseen(context, trained):
         return
-    if context.too_coarse or (trained[0] < HEALTHY_PCT and healthy_steady_pct(context, findings) is None):
+    if context.too_coarse or few_readings(context, trained[1]):
+        return
+    if trained[0] < HEALTHY_PCT and healthy_steady_pct(context, findings) is None:
         return
     if any(finding.rule == "starved" for finding in findings):
         return

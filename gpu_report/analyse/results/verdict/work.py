@@ -26,11 +26,11 @@ from gpu_report.analyse.rules.other_processes import others_work
 from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST
 from gpu_report.analyse.signals.thresholds import STILL_PCT
 from gpu_report.analyse.timeline.activity import outside
-from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
+from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, SETTLED_READINGS
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.catalogue import ENDS_EPOCHS_KEY, LAUNCH_BOUND, ON_CPU_KEY, RULES, STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, Cause, Finding, Sentence
-from gpu_report.wording import is_short, length, lower_first, upper_first
+from gpu_report.wording import counted, is_short, length, lower_first, upper_first
 
 NOTHING, NO_FAULT = "Nothing to fix: ", "No fault found: "
 LIMIT = "; the model itself is the limit"
@@ -112,10 +112,24 @@ def work_sentences(
             yield Sentence("work", said)
     elif not is_judged(trained, findings):
         yield from _too_short(context, trained[1], is_lead=beside.is_lead)
+    elif (few := few_readings(context, trained[1])) and _would_judge(context, findings, beside):
+        busy = f"{lower_first(_who(context))} {_be(context)} busy {busy_words(trained[0], by_nature=True)}"
+        yield Sentence("work", f"Too few readings to judge: {busy} in {counted(few, 'reading')} of training.")
     else:
         training = _Training(context, *trained, findings, beside)
         no_fault = _no_fault(training) if training.is_lead and training.util < HEALTHY_PCT else ()
         yield from tuple(no_fault) or _how_busy(training)
+
+
+def _would_judge(context: Context, findings: Sequence[Finding], beside: Beside) -> bool:
+    """Tell whether how busy the GPUs were would lead, as all that there is to judge a training by."""
+    return beside.is_lead and not context.too_coarse and not any(map(_says_enough, findings))
+
+
+def few_readings(context: Context, seconds: float) -> int | None:
+    """Return of how many readings so much of training is, None where these are enough for their mean."""
+    readings = seconds / max((series.interval_s for series in context.used_series), default=1.0)
+    return max(1, round(readings)) if readings < SETTLED_READINGS and seconds > LEVEL_AT_LEAST_S else None
 
 
 def _too_short(context: Context, seconds: float, *, is_lead: bool) -> Iterator[Sentence]:

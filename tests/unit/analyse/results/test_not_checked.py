@@ -8,6 +8,7 @@ import pytest
 from support.samples import SAMPLES, analysis_of
 
 from gpu_report.analyse import analyse
+from gpu_report.imports.import_logs import import_logs
 from gpu_report.load import load_run
 
 COARSE = {"drop", "starved", "power-cap", "thermal", "memory-near-limit"}
@@ -76,3 +77,15 @@ def test_epochs_that_are_hardly_placed_have_no_parts(tmp_path, name, placed):
     assert any(phase.name == "validation" for phase in analysis.phases) == placed
     reasons = [each.reason for each in analysis.not_checked if each.rule == "starved"]
     assert [reason.endswith("import again with --train-start TIME") for reason in reasons] == [True] * (not placed)
+
+
+@pytest.mark.parametrize(("interval_s", "said"), [(5, "Nothing to fix"), (30, "Too few readings to judge")])
+def test_a_few_readings_are_no_healthy_training(tmp_path, interval_s, said):
+    util = [97, 60, 80, 75, 88, 64]
+    rows = [f"2026/11/21 01:{at // 60:02d}:{at % 60:02d}.000, 0, {util[at % 6]} %" for at in range(0, 180, interval_s)]
+    log = tmp_path / "smi.csv"
+    log.write_text("timestamp, index, utilization.gpu [%]\n" + "\n".join(rows) + "\n")
+    import_logs([log], tmp_path / "run", timezone="UTC")
+    verdict = analyse(load_run(tmp_path / "run")).verdict
+    assert verdict.text.startswith(said)
+    assert ("gaps between training steps" in verdict.text) == (said == "Nothing to fix")

@@ -60,7 +60,7 @@ _INDEX: Final = re.compile(r"[0-9]{1,5}")
 _TAG: Final = re.compile(r",((?:\\.|[^\\=,])+)=((?:\\.|[^\\,])+)")
 _NUMBER: Final = re.compile(r"(?:^|,)(\w+)=(-?\d[\d.eE+-]*)[iu]?(?=,|$)")
 _QUOTED: Final = re.compile(r'"(?:\\.|[^"\\])*"')
-_KNOWN_BY: Final = re.compile(r'^nvidia_smi,|"name":\s*"nvidia_smi"|_measurement(?s:.)*\bnvidia_smi\b', re.MULTILINE)
+_KNOWN_BY: Final = re.compile(r'^nvidia_smi,|"name": ?"nvidia_smi"', re.MULTILINE)
 _PER_S: Final = (1e9, 1e6, 1e3, 1.0)  # a stamp is in ns, us, ms or s
 _LATEST_S: Final = 1e11  # the year 5138: what is more counts something shorter than seconds
 
@@ -74,7 +74,7 @@ class _Metric(NamedTuple):
 
 def is_log(_: Path, head: str) -> bool:
     """Tell whether a file has metrics of Telegraf's nvidia_smi, in any of its forms."""
-    return _KNOWN_BY.search(head) is not None
+    return _KNOWN_BY.search(head) is not None or ("_measurement" in head and ",nvidia_smi," in head)
 
 
 def read(paths: Sequence[Path], selection: Selection) -> Found:

@@ -22,6 +22,7 @@ _PREFIXED = re.compile(
 )
 # What it prints in place of a row where the driver has lost a GPU, or all of them.
 NO_GPU = ("Unable to determine the device handle for", "No devices were found")
+_LOOKED_AT = 1000  # lines, for what stands before each
 _MOST_SHOWN = 20  # columns that a sentence lists
 _SHOWN = 80  # characters of a line that is quoted in a problem
 
@@ -142,7 +143,7 @@ def _of_run(samples: Path) -> Path:
 
 def _prefixed(path: Path, lines: list[str]) -> str | None:
     """Return why a log cannot be used whose lines begin with something else, None where they do not."""
-    prefixed = next(filter(None, map(_PREFIXED.match, lines)), None)
+    prefixed = next(filter(None, map(_PREFIXED.match, lines[:_LOOKED_AT])), None)
     return prefixed and (
         f"lines of {path} begin with {prefixed['prefix']!r}, which nvidia-smi did not write: remove what is before "
         "each of its lines, and import again"

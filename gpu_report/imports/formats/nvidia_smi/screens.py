@@ -43,13 +43,13 @@ FIELDS: Final[Mapping[str, Field]] = {
     "util": Field("gpu_util_pct"),
 }
 _CELLS: Final[Mapping[str, re.Pattern[str]]] = {
-    "temp": re.compile(r"\b(\d+)C\b"),
-    "perf": re.compile(r"\bP(\d+)\b"),
-    "usage": re.compile(r"\b(\d+)W +/"),
-    "cap": re.compile(r"/ +(\d+)W\b"),
-    "memory": re.compile(r"\b(\d+)MiB +/"),
-    "total": re.compile(r"/ +(\d+)MiB\b"),
-    "util": re.compile(r"\b(\d+)% +\S+ *\|$"),
+    "temp": re.compile(r"\b(\d{1,3})C\b"),
+    "perf": re.compile(r"\bP(\d{1,2})\b"),
+    "usage": re.compile(r"\b(\d{1,5})W +/"),
+    "cap": re.compile(r"/ {1,9}(\d{1,5})W\b"),
+    "memory": re.compile(r"\b(\d{1,9})MiB +/"),
+    "total": re.compile(r"/ {1,9}(\d{1,9})MiB\b"),
+    "util": re.compile(r"\b(\d{1,3})% {1,40}\S{1,40} *\|$"),
 }
 _WITHOUT_A_PLACE: Final = ("Compute M.", "Fan", "Volatile Uncorr. ECC")
 _MIG: Final = "MIG devices"
@@ -58,15 +58,15 @@ _STAMP: Final = (
 )
 _PART: Final = re.compile(
     _STAMP + r"|^\| NVIDIA-SMI [^\n]*?Driver Version: (?P<driver>[\d.]+)"
-    r"|^\| +(?P<gpu>\d{1,5})  +(?P<name>\S[^|\n]*?) +(?:On|Off|N/A|WDDM|TCC|MCDM) *\| *"
+    r"|^\| +(?P<gpu>\d{1,5})  +(?P<name>\S[^|\n]{0,99}?) {1,99}(?:On|Off|N/A|WDDM|TCC|MCDM) {0,99}\| {0,99}"
     r"(?P<bus>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)[^\n]*\n(?P<cells>\|[^\n]*\|)$"
     r"|^(?P<lost>(?:" + "|".join(map(re.escape, NO_GPU)) + r")[^\n]*)$"
     r"|^\| Processes:[^\n]*\n(?P<processes>(?:\|[^\n]*\n)+)\+-",
     re.MULTILINE,
 )
 _PROCESS: Final = re.compile(
-    r"^\| +(?P<gpu>\d{1,5}) +(?:\S+ +\S+ +)?(?P<pid>\d{1,10}) +[CGM+]+ +"
-    r"(?P<name>\S[^|\n]*?) +(?P<memory>\d+MiB|N/A) *\|$",
+    r"^\| {1,99}(?P<gpu>\d{1,5}) {1,99}(?:\S{1,9} {1,99}\S{1,9} {1,99})?(?P<pid>\d{1,10}) {1,99}[CGM+]{1,5} {1,99}"
+    r"(?P<name>\S[^|\n]{0,999}?) {1,999}(?P<memory>\d{1,9}MiB|N/A) *\|$",
     re.MULTILINE,
 )
 _SHOWN: Final = 80  # characters of a line that is quoted

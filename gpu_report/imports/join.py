@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_report import schema
+from gpu_report.imports.machines import refuse_other_machine
 from gpu_report.imports.merge import Log
 from gpu_report.imports.parsing.readings import Device, Floats, ImportedEvent
 from gpu_report.wording import length
@@ -145,7 +146,7 @@ def _note(log: Log, filled: Sequence[str]) -> list[str]:
 
 
 def _mismatches(leader: Log, other: Log) -> list[str]:
-    """Return that logs are of other times, or of another machine's GPUs."""
+    """Return that logs are of other times, or of other GPUs; InputError where they are of another machine's."""
     problems = []
     ends = [(_start_s(log), float(log.samples["wall_s"].max())) for log in (leader, other)]
     apart_s = max(ends[1][0] - ends[0][1], ends[0][0] - ends[1][1])
@@ -154,6 +155,8 @@ def _mismatches(leader: Log, other: Log) -> list[str]:
             f"The logs of {leader.tool} and {other.tool} are of different times, {length(apart_s)} apart: "
             "check --timezone."
         )
+    else:
+        refuse_other_machine(leader.devices, other.devices)
     uuids = [{device.get("uuid") for device in log.devices.values()} - {None} for log in (leader, other)]
     if all(uuids) and not uuids[0] & uuids[1]:
         problems.append(f"No GPU is in both logs, of {leader.tool} and {other.tool}: are they of different machines?")

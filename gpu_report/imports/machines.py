@@ -1,14 +1,14 @@
 """Logs of two machines, whose GPUs have the same indices: one run can be of one machine only."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
 from gpu_report.errors import InputError
-from gpu_report.imports.parsing.readings import Readings
+from gpu_report.imports.parsing.readings import Device, Readings
 
 MOST_SHOWN: Final = 8  # nodes in an error
 # A card that is lost and comes back changes which UUID an index has, a few times in a log; two machines do each time.
@@ -36,6 +36,14 @@ def refuse_two_machines(tables: Sequence[Readings]) -> None:
             if other := next((each for each, end_s in ends.items() if each != uuid and end_s > first_s), None):
                 raise InputError(_two_machines("the logs are", gpu, other, uuid))
             ends[uuid] = max(last_s, ends.get(uuid, last_s))
+
+
+def refuse_other_machine(devices: Mapping[int, Device], others: Mapping[int, Device]) -> None:
+    """Raise InputError where logs of the same time, of two tools, have different UUIDs for an index."""
+    for gpu in devices.keys() & others.keys():
+        uuids = [each[gpu].get("uuid") for each in (devices, others)]
+        if all(uuids) and uuids[0] != uuids[1]:
+            raise InputError(_two_machines("the logs are", gpu, *uuids))
 
 
 def refuse_several_nodes(nodes: Sequence[str]) -> None:

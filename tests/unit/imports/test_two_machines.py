@@ -64,3 +64,14 @@ def test_two_runs_of_wandb_at_the_same_time_are_said_to_be_two(imported, written
     (note,) = imported(log(90, 0), log(5, 7)).facts["notes"]
     assert note.startswith("Logs of the same time have rows of GPU 0 each")
     assert "notes" not in imported(log(90, 0), log(5, 400)).facts
+
+
+@pytest.mark.parametrize(("uuid", "refused"), [("GPU-a", False), ("GPU-b", True)])
+def test_logs_of_two_tools_are_of_one_machine(imported, written, uuid, refused):
+    query = written(HEADER + "".join(smi("GPU-a")), "smi.csv")
+    other = written("".join(gpustat("node", uuid=uuid)), "gpustat.json")
+    if not refused:
+        assert imported(query, other).facts["host"]["name"] == "node"
+        return
+    with pytest.raises(InputError, match="two machines: GPU 0 is GPU-a and GPU-b at the same time"):
+        imported(query, other)

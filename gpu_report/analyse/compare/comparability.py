@@ -118,6 +118,9 @@ def has_windows(sides: Sequence[SampleValues]) -> bool:
 
 def too_little(sides: Sequence[SampleValues]) -> Obstacle:
     """Return that steady epochs are too few, why windows of them are no help, and how many epochs would be enough."""
+    if without := _imported_without_epochs(sides):
+        way_out = "Import its log again with --yolo FOLDER, where YOLO wrote results.csv"
+        return Obstacle("too little data", "No epochs are known", f"{without} was imported without them. {way_out}")
     *baselines, run = [len(side.training.epochs) for side in sides]
     few = f"{counted(run, 'epoch')} after warm-up in the run, {min(baselines)} in the baseline"
     least = th.COMPARED_AT_LEAST
@@ -129,9 +132,23 @@ def too_little(sides: Sequence[SampleValues]) -> Obstacle:
     )
 
 
+def _imported_without_epochs(sides: Sequence[SampleValues]) -> str | None:
+    """Return which side is another tool's log that nothing said the epochs of; the run where that is true of both."""
+    bare = [
+        name
+        for side, name in _named(sides)
+        if not side.training.analysis.epochs and not side.training.analysis.run.recording.is_ours
+    ]
+    return bare[-1] if bare else None
+
+
+def _named(sides: Sequence[SampleValues]) -> list[tuple[SampleValues, str]]:
+    return [*((side, "the baseline") for side in sides[:-1]), (sides[-1], "the run")]
+
+
 def _why_no_windows(sides: Sequence[SampleValues]) -> str:
     """Return which side cannot be cut into windows, or into too few; the run where that is true of both."""
-    named = [*((side, "the baseline") for side in sides[:-1]), (sides[-1], "the run")]
+    named = _named(sides)
     untold = [(name, side) for side, name in named if side.training.throughput is None]
     if untold:
         name, side = untold[-1]

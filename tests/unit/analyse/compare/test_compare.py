@@ -592,3 +592,14 @@ def test_epochs_that_are_left_out_are_told_with_their_run():
     both = compare([analysed("n-fed")], analysed("n-fed"))
     assert any(note.startswith("Epoch 3 of each run is left out") for note in both.notes)
     assert any(note.startswith("Epoch 3 is left out") for note in compare((), analysed("n-fed")).notes)
+
+
+def test_an_imported_log_without_epochs_asks_for_them():
+    analysis = analysed("healthy")
+    bare = replace(analysis, epochs=())
+    assert not analysis.run.recording.is_ours
+    found = compare([bare], bare)
+    assert next(each.text for each in found.obstacles if each.kind == "too little data") == (
+        "No epochs are known: the run was imported without them. Import its log again with --yolo FOLDER, where YOLO "
+        "wrote results.csv"
+    )

@@ -58,8 +58,10 @@ APART = f"too few for an interval, but all of one run took {th.APART_TIMES:g} ti
 NOISE = "within the noise"
 IN_BAND = "changed, but the baselines differ by as much"
 SEEN_OTHERWISE = "not judged: one of the runs has no callbacks, so its phases are estimated"
+HIDDEN_VALIDATION = "not judged: the training of one run holds its validations, which its readings do not show"
 # What a phase holds, which is another amount where its edges lie otherwise: the training part reaches into pauses then.
 SPANS = {VALIDATION: validation_span, CHECKPOINT: checkpoint_span}  # of metrics that are not of the training part
+OF_TRAINING = frozenset({EPOCH_TIME, IMAGES, UTILISATION, "energy", *WORK})
 OF_A_PHASE = frozenset({VALIDATION, CHECKPOINT, UTILISATION, "energy", *WORK})
 
 
@@ -104,6 +106,14 @@ class SampleValues:
     def from_callbacks(self) -> bool:
         """Tell whether its epochs were reported by callbacks: edges seen from outside may be off by up to a second."""
         return all(epoch.source == FROM_CALLBACKS for epoch in self.training.epochs)
+
+    @property
+    def hides_validations(self) -> bool:
+        """Tell whether training holds validations that nothing shows: readings far apart, epochs hardly placed."""
+        runs = [yolo for yolo in self.training.analysis.run.yolo_runs if yolo.number == self.training.number]
+        validates = all(yolo.args.get("val") is not False for yolo in runs)
+        seen = any(epoch.validation_s is not None for epoch in self.training.epochs)
+        return bool(self.training.epochs) and validates and not seen and not self.from_callbacks
 
     @property
     def is_short(self) -> bool:
@@ -174,6 +184,8 @@ def judge(baselines: Sequence[SampleValues], run: SampleValues, metric: Metric, 
     counts = (min((len(each) for each in values[:-1]), default=0), len(values[-1]))
     compared = replace(compared, counts=counts, least_change=_least(baselines, metric, compared.baseline))
     compared = replace(compared, outliers=_outliers(known, values))
+    if metric.name in OF_TRAINING and baselines and len({side.hides_validations for side in sides}) > 1:
+        return replace(compared, change=None, change_share=None, note=HIDDEN_VALIDATION)
     if not baselines or fewest < th.COMPARED_AT_LEAST:
         return _of_few(compared, metric, (*baselines, run)) if baselines and fewest else compared
     if metric.name in OF_A_PHASE and len({side.from_callbacks for side in (*baselines, run)}) > 1:

@@ -603,3 +603,13 @@ def test_an_imported_log_without_epochs_asks_for_them():
         "No epochs are known: the run was imported without them. Import its log again with --yolo FOLDER, where YOLO "
         "wrote results.csv"
     )
+
+
+def test_training_that_holds_validations_unseen_is_not_compared_with_one_that_does_not():
+    seen = analysed("healthy")
+    hidden = replace(seen, epochs=tuple(replace(e, validation_s=None, train_s=e.train_s + 2) for e in seen.epochs))
+    assert metric(compare([seen], seen), "epoch_time").judgement == "same"
+    assert metric(compare([hidden], hidden), "epoch_time").judgement == "same"
+    time = metric(compare([seen], hidden), "epoch_time")
+    assert (time.judgement, time.change_share) == ("unknown", None)
+    assert "holds its validations" in time.note

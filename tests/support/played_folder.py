@@ -175,7 +175,7 @@ def _events(training: Training) -> list[dict[str, Any]]:
     for epoch in training.epochs:
         row = {"run": 1, "epoch": epoch.number, "time_s": epoch.row_s - begun_s, "metrics": {"train/box_loss": 1.0}}
         events.append(line(epoch.row_s + 0.002, "epoch", **row))
-        events.append(line(epoch.row_s + 0.6 * played.checkpoint_s, "checkpoint", run=1, file="last.pt"))
+        events.append(line(epoch.row_s + 0.6 * (epoch.end_s - epoch.row_s), "checkpoint", run=1, file="last.pt"))
     return events
 
 

@@ -68,8 +68,8 @@ class Played:
     """A training to be played.
 
     Lengths `_s` in seconds (`_jitter`: standard deviation, as a share), utilisation and CPU `_pct` in %, power `_w`.
-    `first_batch_s` comes before the first epoch's training. `validation_of` and `train_of` give the seconds of an
-    epoch's parts in place of `validation_s` and `train_s`. `final_w` None is 0.6 of the power of validation.
+    `first_batch_s` comes before the first epoch's training. `validation_of`, `train_of` and `checkpoint_of` give the
+    seconds of parts in place of `validation_s` and the like. `final_w` None is 0.6 of the power of validation.
     `data_wait_share` (0 to 1) of training is what callbacks (`inside`) report of it. `ring` are the driver's own
     readings, `gpm` SM activity and the like, `host` and `processes` the files of that name. With `peers_spin` GPUs
     but the first wait for it in validations and checkpoints, at 100 % and little power, as where only rank 0
@@ -85,6 +85,7 @@ class Played:
     validation_jitter: float = 0.0
     validation_of: Callable[[int], float] | None = None
     checkpoint_s: float = 2.0
+    checkpoint_of: Callable[[int], float] | None = None
     idle_before_s: float = 3.0
     startup_s: float = 20.0
     first_batch_s: float = 5.0
@@ -234,7 +235,7 @@ def _epoch_parts(played: Played, number: int, start_s: float, random: np.random.
         ("first batch", played.first_batch_s if number == 1 else 0.0),
         *_trained(played, number, _train_s(played, number) * (1 + played.train_jitter * random.standard_normal())),
         ("validation", _validation_s(played, number, random)),
-        ("checkpoint", played.checkpoint_s),
+        ("checkpoint", played.checkpoint_s if played.checkpoint_of is None else played.checkpoint_of(number)),
     ):
         yield Part(name, start_s, start_s + seconds)
         start_s += seconds

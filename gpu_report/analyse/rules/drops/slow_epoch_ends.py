@@ -88,8 +88,9 @@ def _slow(context: Context, gpu: int, ends: Sequence[EpochEnd], part: _Part) -> 
         whole, rests = (each.of(number, tolerated_s, FIRST_VALIDATION_EXTRA_S) for each in siblings)
         is_long = end.from_callbacks and whole is not None and lengths[number] > whole.longest_s
         has_stopped = rests is not None and stops[number] > rests.longest_s
+        pause = end.pause if end.from_callbacks and end.pause is not None else span
         in_drop = any(
-            drop.start_t_s < span[1] and drop.end_t_s > span[0] and reaches_into_training(drop, span)
+            drop.start_t_s < span[1] and drop.end_t_s > span[0] and reaches_into_training(drop, pause)
             for drop in context.cached(_drops_in)(*span)
         )
         if whole is not None and is_long and not has_stopped and _is_of_clock(context, gpu, span, whole.typical_s):

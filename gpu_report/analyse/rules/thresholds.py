@@ -185,6 +185,8 @@ RISEN_SHARE = 0.1  # of a rise: an epoch with less of it is as they were before
 STEP_PARTS, STEP_PARTS_LEAST = 20, 8
 REGISTERED_EACH = 0.5  # hooks or callbacks more for each batch: what is registered in each epoch is far below one
 GROWN_IN_ONE_SHARE = 0.5  # of what an epoch takes longer, in one function: most of it
+# Of one time that PyTorch empties its cache and asks CUDA anew: 0.1 to 1 s, by how many blocks it had.
+RETRY_AT_MOST_S = 1.0
 PAGING_POWER_SHARE = 0.75  # of the power before: a GPU that waits for pages of the host draws less, though it is busy
 CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
 

@@ -5,13 +5,12 @@ from typing import NamedTuple
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.epochs.changed_signals import changed, of_gpus, utilisation
+from gpu_report.analyse.rules.epochs.changed_signals import changed
 from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch
-from gpu_report.analyse.timeseries.columns import column_median
 from gpu_report.analyse.timeseries.trend import Trend
 from gpu_report.catalogue import GREW_COST_KEY, GROWTH_KEY
 from gpu_report.model import Advice, Evidence, Frame, Reference
-from gpu_report.wording import epoch_length, gpus_words, place_words
+from gpu_report.wording import epoch_length, place_words
 
 Rise = Callable[[Sequence[TrainedEpoch]], Trend | None]
 # What slows a part of the training from one epoch on, by how that part is called.
@@ -118,71 +117,6 @@ def advice_on_growth(
         return Advice(f"{short}: {SLOWS.get(slowed, SLOWS_TRAINING)}", short=short)
     why = "a list that is kept, a file that is read again, memory that is not given back"
     return Advice(f"{otherwise}: {why}", short=otherwise)
-
-
-def advice_on_clock(
-    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch], slower: float
-) -> Advice | None:
-    """Return to look at the clock, where it fell by enough to be why training is `slower` (a share of its pace).
-
-    That may be the clock of the SMs or of the device memory. A GPU that waits lowers its clocks by itself: so it must
-    be as busy as before.
-    """
-    was_pct, is_pct = utilisation(context, before), utilisation(context, after)
-    if was_pct is None or is_pct is None or is_pct < (1 - th.CHANGED_SHARE) * was_pct:
-        return None
-    for name, column in (("SM", "sm_clock_mhz"), ("memory", "memory_clock_mhz")):
-        clocks = _clocks(context, column, before, after)
-        fell = [clock for clock in clocks if 1 - clock.after / clock.before >= th.EXPLAINED_SHARE * (1 - slower)]
-        if not fell:
-            continue
-        slowest = min(fell, key=lambda clock: clock.after / clock.before)
-        whose = "" if len(fell) == len(clocks) else f" of {gpus_words([clock.gpu for clock in fell])}"
-        short = f"Find what lowered the {name} clock{whose} from {slowest.before:,.0f} to {slowest.after:,.0f} MHz"
-        return Advice(f"{short}: `nvidia-smi -q -d CLOCK,PERFORMANCE` shows limits that somebody set", short=short)
-    return None
-
-
-class _Clock(NamedTuple):
-    """The clock of a GPU in the training of some epochs and of later ones (MHz, medians)."""
-
-    gpu: int
-    before: float
-    after: float
-
-
-def _clocks(
-    context: Context, column: str, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch]
-) -> list[_Clock]:
-    """Return the clocks of the used GPUs: where one of them fell, the others of a training wait for it."""
-    was_in, is_in = ([epoch.span for epoch in epochs] for epochs in (before, after))
-    found = []
-    for series in context.used_series:
-        was, now = (column_median(series.samples, column, part) for part in (was_in, is_in))
-        if was and now is not None:
-            found.append(_Clock(series.gpu, was, now))
-    return found
-
-
-def advice_on_full_memory(
-    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch]
-) -> Advice | None:
-    """Return to take less GPU memory, where the card was full and its GPU as busy as before, at far less power.
-
-    That is what paging to host memory looks like, which drivers do on Windows and in WSL instead of failing.
-    """
-    used, power = of_gpus("memory_used_mib"), of_gpus("power_w")
-    then_mib, before_w, then_w = used(context, after), power(context, before), power(context, after)
-    was_pct, is_pct = utilisation(context, before), utilisation(context, after)
-    known = [context.run.gpu(series.gpu).memory_total_mib for series in context.used_series]
-    total_mib = min((mib for mib in known if mib), default=None)
-    if not total_mib or then_mib is None or not before_w or then_w is None or was_pct is None or is_pct is None:
-        return None
-    is_full, as_busy = then_mib >= th.NEAR_LIMIT_PCT / 100 * total_mib, is_pct >= (1 - th.CHANGED_SHARE) * was_pct
-    if not is_full or not as_busy or then_w > th.PAGING_POWER_SHARE * before_w:
-        return None
-    short = f"Lower `batch`: GPU memory is full, and the busy GPU draws {then_w:.0f} W instead of {before_w:.0f}"
-    return Advice(f"{short}. On Windows and in WSL the driver then pages to host memory, which is slow", short=short)
 
 
 def _grown_most(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> tuple[Frame, float, float] | None:

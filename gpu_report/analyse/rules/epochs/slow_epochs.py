@@ -16,8 +16,6 @@ from gpu_report.analyse.rules.epochs.changed_signals import busy_s, changed, dat
 from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch, first_of, groups
 from gpu_report.analyse.rules.epochs.data_wait import advice_on_wait, signals_beside, waits_grow, why_waited
 from gpu_report.analyse.rules.epochs.growth import (
-    advice_on_clock,
-    advice_on_full_memory,
     advice_on_growth,
     evidence_of_growth,
     lost_gpu_s,
@@ -25,6 +23,7 @@ from gpu_report.analyse.rules.epochs.growth import (
     risen_since,
     thirds,
 )
+from gpu_report.analyse.rules.epochs.on_gpu import advice_on_gpu
 from gpu_report.analyse.timeseries.gpu_series import Bools
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_AT_LEAST_S
@@ -172,7 +171,7 @@ def slow_training(
     cost_s = sum(epoch.train_s - typical_s for epoch in slow)
     which = f"epoch {slow[0].epoch}" if len(slow) == 1 else f"each of epochs {slow[0].epoch} to {slow[-1].epoch}"
     rest = _nearest(siblings, slow)
-    cause, why, advice = _why_slow(context, slow, rest, slower=typical_s / took_s)
+    cause, why, advice = _why_slow(context, slow, rest, typical_s / took_s, cost_s)
     return context.finding(
         "slow-epoch",
         "warning",
@@ -195,14 +194,14 @@ def slow_training(
 
 
 def _why_slow(
-    context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[TrainedEpoch], *, slower: float
+    context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[TrainedEpoch], slower: float, cost_s: float
 ) -> tuple[Cause | None, tuple[Evidence, ...], tuple[Advice, ...]]:
     """Return why epochs were slow beside the `rest`, with the evidence, and what to do; None of a cause not known.
 
-    They trained at `slower` (a share) of its pace. Where the GPU's clock or full memory accounts for that, another
-    process or what held up the host is no cause.
+    They trained at `slower` (a share) of their speed, which cost `cost_s`. Where the GPU's clock or full memory accounts
+    for that, another process or what held up the host is no cause.
     """
-    on_gpu = advice_on_clock(context, rest, slow, slower=slower) or advice_on_full_memory(context, rest, slow)
+    on_gpu = advice_on_gpu(context, rest, slow, slower, cost_s)
     why = _waited_longer(context, slow, rest)
     if on_gpu is not None:
         return (None, (), (on_gpu,)) if why is None else (why.cause, why.evidence, (on_gpu,))
@@ -295,8 +294,7 @@ def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
 def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     lost_s = sum(epoch.train_s - grown.first for epoch in epochs)
     first, last = thirds(epochs, grown)
-    on_gpu = advice_on_clock(context, first, last, slower=grown.first / grown.last)
-    on_gpu = on_gpu or advice_on_full_memory(context, first, last)
+    on_gpu = advice_on_gpu(context, first, last, grown.first / grown.last, lost_s)
     since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
     why = None if on_gpu else _held_up(context, last, first)
     is_main = why is not None and why.cause.name == "main-process"

@@ -11,13 +11,12 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import changed
 from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch
 from gpu_report.analyse.rules.epochs.growth import (
-    advice_on_clock,
-    advice_on_full_memory,
     lost_gpu_s,
     numbers_of_growth,
     risen_since,
     thirds,
 )
+from gpu_report.analyse.rules.epochs.on_gpu import advice_on_gpu
 from gpu_report.analyse.rules.epochs.slow_epochs import where_to_look
 from gpu_report.analyse.signals.code.stack_habits import OwnFunction
 from gpu_report.analyse.timeline.throughput import Throughput
@@ -195,8 +194,7 @@ def _advice(
         return Advice(f"{short}: {took}. {why}", short=short)
     if more is not None:
         return Advice(f"{more.do}: {more.words}", short=more.do)
-    on_gpu = advice_on_clock(context, first, last, slower=grown.first / grown.last)
-    on_gpu = on_gpu or advice_on_full_memory(context, first, last)
+    on_gpu = advice_on_gpu(context, first, last, grown.first / grown.last, steps.lost_s)
     short = where_to_look(context, steps.parts, grown)
     why = "a list that is kept, hooks that are added again, memory that is not given back"
     return on_gpu or Advice(f"{short}: {why}", short=short)

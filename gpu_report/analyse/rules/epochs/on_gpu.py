@@ -1,0 +1,103 @@
+"""What on a GPU made epochs longer: a lower clock, or memory that is full."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.epochs.changed_signals import of_gpus, utilisation
+from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
+from gpu_report.analyse.timeseries.columns import column_median
+from gpu_report.model import Advice
+from gpu_report.wording import gpus_words
+
+
+def advice_on_gpu(
+    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch], slower: float, lost_s: float
+) -> Advice | None:
+    """Return what to look at on the GPU, where that is why training is `slower` (a share of its speed).
+
+    `lost_s` is what that cost in all.
+    """
+    return (
+        _on_clock(context, before, after, slower)
+        or _on_retries(context, after, lost_s)
+        or _on_paging(context, before, after)
+    )
+
+
+def _on_retries(context: Context, after: Sequence[TrainedEpoch], lost_s: float) -> Advice | None:
+    """Return to take less GPU memory, where PyTorch emptied its cache so often that this may be most of the loss.
+
+    The main process computes meanwhile, and the GPU waits: it looks like a callback.
+    """
+    training = context.training_at(after[-1].span[0])
+    retries = training.quantity("memory_retries") if training is not None else None
+    if retries is None or retries * th.RETRY_AT_MOST_S < th.EXPLAINED_SHARE * lost_s:
+        return None
+    short = "Lower `batch`, or set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`"
+    why = f"PyTorch emptied its cache {retries:,.0f} times to get memory, and the GPU waits each time"
+    return Advice(f"{short}: GPU memory was full. {why}", short=short)
+
+
+def _on_clock(
+    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch], slower: float
+) -> Advice | None:
+    """Return to look at the clock, where it fell by enough to be why training is `slower` (a share of its pace).
+
+    That may be the clock of the SMs or of the device memory. A GPU that waits lowers its clocks by itself: so it must
+    be as busy as before.
+    """
+    was_pct, is_pct = utilisation(context, before), utilisation(context, after)
+    if was_pct is None or is_pct is None or is_pct < (1 - th.CHANGED_SHARE) * was_pct:
+        return None
+    for name, column in (("SM", "sm_clock_mhz"), ("memory", "memory_clock_mhz")):
+        clocks = _clocks(context, column, before, after)
+        fell = [clock for clock in clocks if 1 - clock.after / clock.before >= th.EXPLAINED_SHARE * (1 - slower)]
+        if not fell:
+            continue
+        slowest = min(fell, key=lambda clock: clock.after / clock.before)
+        whose = "" if len(fell) == len(clocks) else f" of {gpus_words([clock.gpu for clock in fell])}"
+        short = f"Find what lowered the {name} clock{whose} from {slowest.before:,.0f} to {slowest.after:,.0f} MHz"
+        return Advice(f"{short}: `nvidia-smi -q -d CLOCK,PERFORMANCE` shows limits that somebody set", short=short)
+    return None
+
+
+class _Clock(NamedTuple):
+    """The clock of a GPU in the training of some epochs and of later ones (MHz, medians)."""
+
+    gpu: int
+    before: float
+    after: float
+
+
+def _clocks(
+    context: Context, column: str, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch]
+) -> list[_Clock]:
+    """Return the clocks of the used GPUs: where one of them fell, the others of a training wait for it."""
+    was_in, is_in = ([epoch.span for epoch in epochs] for epochs in (before, after))
+    found = []
+    for series in context.used_series:
+        was, now = (column_median(series.samples, column, part) for part in (was_in, is_in))
+        if was and now is not None:
+            found.append(_Clock(series.gpu, was, now))
+    return found
+
+
+def _on_paging(context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch]) -> Advice | None:
+    """Return to take less GPU memory, where the card was full and its GPU as busy as before, at far less power.
+
+    That is what paging to host memory looks like, which drivers do on Windows and in WSL instead of failing.
+    """
+    used, power = of_gpus("memory_used_mib"), of_gpus("power_w")
+    then_mib, before_w, then_w = used(context, after), power(context, before), power(context, after)
+    was_pct, is_pct = utilisation(context, before), utilisation(context, after)
+    known = [context.run.gpu(series.gpu).memory_total_mib for series in context.used_series]
+    total_mib = min((mib for mib in known if mib), default=None)
+    if not total_mib or then_mib is None or not before_w or then_w is None or was_pct is None or is_pct is None:
+        return None
+    is_full, as_busy = then_mib >= th.NEAR_LIMIT_PCT / 100 * total_mib, is_pct >= (1 - th.CHANGED_SHARE) * was_pct
+    if not is_full or not as_busy or then_w > th.PAGING_POWER_SHARE * before_w:
+        return None
+    short = f"Lower `batch`: GPU memory is full, and the busy GPU draws {then_w:.0f} W instead of {before_w:.0f}"
+    return Advice(f"{short}. On Windows and in WSL the driver then pages to host memory, which is slow", short=short)

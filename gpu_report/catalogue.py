@@ -404,7 +404,7 @@ _CAUSES = (
     CauseRow(
         "pcie-link",
         "Slow PCIe link",
-        "reseat the GPU and its riser or cable: its PCIe link fell.",
+        "reseat the GPU and its riser or cable: its PCIe link is slow.",
         "Reseat {gpu} and its riser: its slow PCIe link {probably}cost {took}",
         coloured=False,
     ),

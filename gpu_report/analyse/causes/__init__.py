@@ -33,7 +33,15 @@ from gpu_report.analyse.causes.file_waits import (
     workers_wait_for_file,
 )
 from gpu_report.analyse.causes.garbage import garbage_beside, garbage_collected
-from gpu_report.analyse.causes.gpu import copies_to_cpu, gpu_fault, link_fell, other_process, power_cap, thermal
+from gpu_report.analyse.causes.gpu import (
+    copies_to_cpu,
+    gpu_fault,
+    link_fell,
+    link_fills_steps,
+    other_process,
+    power_cap,
+    thermal,
+)
 from gpu_report.analyse.causes.host import (
     cores_full,
     cores_shared,
@@ -108,6 +116,7 @@ CAUSES: tuple[Scorer, ...] = (
     power_cap,
     thermal,
     link_fell,
+    link_fills_steps,
     autotuning,
     phase_needs_no_gpu,
 )

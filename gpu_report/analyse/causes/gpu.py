@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate
-from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, PRESENT, STRONG
+from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, PRESENT, STRONG, SUPPORTED
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.gpu.clock_throttling import HW_THERMAL, POWER_BRAKE, SW_POWER_CAP, SW_THERMAL
 from gpu_report.analyse.signals.gpu.pcie_link import FAR_BELOW, FAST_STATE, WORKED_PCT, Link
@@ -53,19 +53,14 @@ def link_fell(signals: IntervalSignals) -> Candidate | None:
 
     A GPU without work lowers its link by itself, and a laptop that goes to its battery its clock as well.
     """
-    util, state = signals.gpu_within("gpu_util_pct"), signals.gpu_within("performance_state")
     clock, full = signals.gpu_within("sm_clock_mhz"), signals.gpu_typical("sm_clock_mhz")
-    now, typical = (_link_of(read) for read in (signals.gpu_within, signals.gpu_typical))
-    if util is None or util < WORKED_PCT or (state or 0.0) > FAST_STATE or now is None or typical is None:
+    now, typical = _link_at_work(signals), _link(signals.gpu_typical)
+    if now is None or typical is None or now.bytes_per_s > FAR_BELOW * typical.bytes_per_s:
         return None
-    fell = now.bytes_per_s <= FAR_BELOW * typical.bytes_per_s
-    if not fell or (clock is not None and full is not None and clock <= th.CAUSE_CLOCK_SHARE * full):
+    if clock is not None and full is not None and clock <= th.CAUSE_CLOCK_SHARE * full:
         return None
     ran = f"its PCIe link ran at {now.words} instead of {typical.words}"
-    numbers = evidence(
-        ("bandwidth of this PCIe link, about", now.bytes_per_s / GIGA, "GB/s"),
-        usually(typical.bytes_per_s / GIGA, "GB/s"),
-    )
+    numbers = evidence(_bandwidth(now), usually(typical.bytes_per_s / GIGA, "GB/s"))
     return Candidate("pcie-link", LIKELY, ran, numbers, (reseat(signals.gpu),))
 
 
@@ -74,15 +69,15 @@ def copies_to_cpu(signals: IntervalSignals) -> Candidate | None:
 
     Ranks without NVLink exchange gradients over the same link, and another process on the GPU has copies of its own.
     """
-    sent, link = signals.gpu_within("pcie_tx_mib_s"), _link_of(signals.gpu_within)
+    sent, link = signals.gpu_within("pcie_tx_mib_s"), _link(signals.gpu_within)
     if not signals.is_lasting or signals.ranks > 1 or sent is None or link is None or other_process(signals):
         return None
-    if not sent * MIB >= th.COPIES_LINK_SHARE * link.bytes_per_s:  # of a generation that nobody knows nothing is said
+    if not sent * MIB >= th.SENT_BACK_SHARE * link.bytes_per_s:  # of a generation that nobody knows nothing is said
         return None
     numbers = evidence(
         ("sent from the GPU to CPU memory", sent * MIB / GIGA, "GB/s"),
         ("sent to the GPU", (signals.gpu_within("pcie_rx_mib_s") or float("nan")) * MIB / GIGA, "GB/s"),
-        ("bandwidth of this PCIe link, about", link.bytes_per_s / GIGA, "GB/s"),
+        _bandwidth(link),
     )
     text = f"each step copied tensors to CPU memory, {sent * MIB / GIGA:.1f} GB/s"
     return Candidate("host-copies", STRONG, text, numbers, (_keep_on_gpu(signals.copying_line),))
@@ -97,13 +92,40 @@ def _keep_on_gpu(line: Frame | None) -> Advice:
     return Advice(f"{short}. {why}", short=short)
 
 
+def link_fills_steps(signals: IntervalSignals) -> Candidate | None:
+    """Find that copies of images over the PCIe link take COPIES_SHARE of a GPU's idle time: a slow one all along.
+
+    A link that is said to be slower than what goes over it is no credible reading.
+    """
+    now, util = _link_at_work(signals), signals.gpu_within("gpu_util_pct")
+    if now is None or util is None or signals.image_bytes_s is None:
+        return None
+    copies = signals.image_bytes_s / now.bytes_per_s
+    if not th.COPIES_OF_IDLE * (1 - util / 100) <= copies <= 1 or copies < th.COPIES_SHARE:
+        return None
+    numbers = evidence(_bandwidth(now), ("copying images to the GPU, estimated, of each step", 100 * copies, "%"))
+    text = f"each batch crossed its PCIe link, which ran at {now.words}, before the GPU could begin"
+    return Candidate("pcie-link", SUPPORTED, text, numbers)
+
+
+def _bandwidth(link: Link) -> tuple[str, float, str]:
+    return "bandwidth of this PCIe link, about", link.bytes_per_s / GIGA, "GB/s"
+
+
 def reseat(gpu: int, why: str = "") -> Advice:
     """Return what to do about a link that fell; `why` is the end of the sentence."""
     short = f"Reseat GPU {gpu} and its riser"
     return Advice(f"{short} or cable{why}", short=short)
 
 
-def _link_of(read: Callable[[str], float | None]) -> Link | None:
+def _link_at_work(signals: IntervalSignals) -> Link | None:
+    """Return the PCIe link of a GPU that works: without work it lowers its link by itself."""
+    util, state = signals.gpu_within("gpu_util_pct"), signals.gpu_within("performance_state")
+    at_work = util is not None and util >= WORKED_PCT and (state or 0.0) <= FAST_STATE
+    return _link(signals.gpu_within) if at_work else None
+
+
+def _link(read: Callable[[str], float | None]) -> Link | None:
     generation, lanes = read("pcie_link_generation"), read("pcie_link_width")
     return None if generation is None or lanes is None else Link(round(generation), round(lanes))
 

@@ -82,8 +82,12 @@ LAUNCH_SM_SHARE = 0.5
 LAUNCH_UTIL_PCT = 15.0
 # Of the PCIe link's bandwidth, from the GPU to CPU memory: 250 trainings on one GPU sent back up to 0.4 %, one that
 # keeps activations in CPU memory (`save_on_cpu`) 25 % (H100, H200).
-COPIES_LINK_SHARE = 0.05
+SENT_BACK_SHARE = 0.05
 CAUSE_CLOCK_SHARE = 0.8  # of the typical clock: less of a fall explains no utilisation that fell to half
+# Copies of images over a PCIe link: of a step, as much as is worth opening a machine for, and of the GPU's idle time
+# most of it.
+COPIES_SHARE = 0.1
+COPIES_OF_IDLE = 0.6
 LOCK_SHOWN_SHARE = 0.02  # of an interval with the lock kept: less is what any training with NumPy has, and says nothing
 
 # --- storage that got slower ---

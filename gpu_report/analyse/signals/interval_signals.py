@@ -47,6 +47,7 @@ class IntervalSignals:
     `copying_line` is the line of the user's for which tensors were copied between GPU and CPU memory for longest in it.
     `is_lasting` says that it is all of a training's steady state, with nothing else to compare it with, and
     `waits` that its host rows are only those of an interval in which the trainer waited.
+    `image_bytes_s` is what goes to this GPU of images (bytes/s), None where callbacks did not count them.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
     (`usable_cores`), the share of its training that waited for data, the seconds of a training step, and how many
     workers load for training, over all its `ranks` (processes that train together).
@@ -65,6 +66,7 @@ class IntervalSignals:
     nvml_lost: str = ""
     data_wait_share: float | None = None
     step_s: float | None = None
+    image_bytes_s: float | None = None
     loader_workers: int | None = None
     ranks: int = 1
     phases: Mapping[str, float] = field(default_factory=dict)

@@ -159,6 +159,7 @@ class SignalsIndex:
             nvml_lost=_nvml_lost(self._run, gpu, start_t_s, end_t_s),
             data_wait_share=self._data_wait_share(gpu, within),
             step_s=self._step_s(gpu, within),
+            image_bytes_s=self._image_bytes_s(training, within),
             loader_workers=training.workers if training else None,
             ranks=training.ranks_here if training else 1,
             slow_modes=training.slow_modes if training else frozenset(),
@@ -201,6 +202,13 @@ class SignalsIndex:
             return least_s
         rate = throughput.batches_per_s(spans) if throughput else None
         return 1 / rate if rate else None
+
+    def _image_bytes_s(self, training: Training | None, spans: Sequence[Span]) -> float | None:
+        """Return what goes to one of a training's GPUs of images (bytes/s), None where they were not counted."""
+        rate = self._throughput.images_per_s(spans) if self._throughput else None
+        if training is None or training.image_bytes is None or rate is None:
+            return None
+        return training.image_bytes * rate / training.ranks
 
     @cached_property
     def idle_stacks(self) -> tuple[IdleStacks, ...]:

@@ -26,6 +26,7 @@ from gpu_report.analyse.timeseries.intervals import Span, intersect, mask_in_any
 from gpu_report.model import EpochSummary, JobPart, Phase, Run, SettingLocation, YoloRun
 
 CPU = "cpu"
+CHANNELS = 3
 STRIDE_PX = 32  # imgsz is a multiple of it: the coarsest cell of YOLO's models
 
 
@@ -164,6 +165,15 @@ class Training:
         told = self.settings.get("image_boxes")
         known = [each for each in told if isinstance(each, int | float) and each > 0] if isinstance(told, list) else []
         return (known[0], known[1]) if len(known) == 2 else None
+
+    @property
+    def image_bytes(self) -> float | None:
+        """Return what an image takes on its way to the GPU: 8-bit RGB, `imgsz` square; None where that is not known.
+
+        So it is in ultralytics 8.4 (preprocess_batch).
+        """
+        size = self.quantity("imgsz") or whole(self.args.get("imgsz"))
+        return CHANNELS * size**2 if size else None
 
     def text(self, name: str) -> str | None:
         """Return a setting that is text."""

@@ -198,8 +198,8 @@ def _why_slow(
 ) -> tuple[Cause | None, tuple[Evidence, ...], tuple[Advice, ...]]:
     """Return why epochs were slow beside the `rest`, with the evidence, and what to do; None of a cause not known.
 
-    They trained at `slower` (a share) of their speed, which cost `cost_s`. Where the GPU's clock or full memory accounts
-    for that, another process or what held up the host is no cause.
+    They trained at `slower` (a share) of their speed, which cost `cost_s`. Where the GPU's clock or full memory
+    accounts for that, another process or what held up the host is no cause.
     """
     on_gpu = advice_on_gpu(context, rest, slow, slower, cost_s)
     why = _waited_longer(context, slow, rest)

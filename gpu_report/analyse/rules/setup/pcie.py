@@ -10,13 +10,12 @@ from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue
 from gpu_report.analyse.signals.gpu.pcie_link import LinkUsed, link_used
-from gpu_report.analyse.timeline.trainings import Training, whole
+from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span, intersect
 from gpu_report.model import Advice, Gpu
 from gpu_report.wording import length
 
-CHANNELS = 3  # an image goes to the GPU as 8-bit RGB, `imgsz` square (ultralytics 8.4, preprocess_batch)
 GIGA = 1e9
 BYTES_PER_MIB = 2**20
 
@@ -139,11 +138,10 @@ def _copies_share(context: Context, training: Training, used: LinkUsed) -> float
 
     YOLO copies each batch before its step, in the order of the GPU's work: the time is part of the step.
     """
-    size = training.quantity("imgsz") or whole(training.args.get("imgsz"))
     rate = _images_per_s(context, training, used.span)
-    if not size or rate is None:
+    if training.image_bytes is None or rate is None:
         return None
-    share = CHANNELS * size**2 * rate / training.ranks / used.link.bytes_per_s
+    share = training.image_bytes * rate / training.ranks / used.link.bytes_per_s
     return share if math.isfinite(share) else None
 
 

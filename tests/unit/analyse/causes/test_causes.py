@@ -945,3 +945,22 @@ def test_a_main_process_as_busy_as_ever_held_up_a_gpu_that_is_less_busy(within, 
     found = explain(signals(within, gpu={"gpu_util_pct": 62, "sm_active_pct": 53}), fell=True)
     assert found.cause.name == name
     assert found.cause.confidence < LIKELY
+
+
+@pytest.mark.parametrize(
+    ("util_pct", "images_gb_s", "is_found"),
+    [
+        (50, 0.09, True),  # of a link of 0.2 GB/s: 45 % of each step, and the GPU is idle half of it
+        (50, 0.02, False),  # a tenth explains no half
+        (95, 0.009, False),  # too little to matter
+        (50, 0.5, False),  # more than the link can carry: it is no credible reading
+        (50, None, False),
+    ],
+)
+def test_a_pcie_link_that_is_slow_all_along_is_a_cause_by_what_crosses_it(util_pct, images_gb_s, is_found):
+    """Nothing is unusual then, and the main process fills a core while it waits for the copies."""
+    own = {"gpu_util_pct": util_pct, "performance_state": 2, "pcie_link_generation": 1, "pcie_link_width": 1}
+    given = dataclasses.replace(signals({}), own=signal_table(own, {}), data_wait_share=0.0, is_lasting=True)
+    carried = None if images_gb_s is None else images_gb_s * 1e9
+    found = explain(dataclasses.replace(given, image_bytes_s=carried))
+    assert (found.cause.name == "pcie-link") == is_found

@@ -111,7 +111,14 @@ def _other_process(run: Run, series: GpuSeries, looks: Sequence[ProcessSample]) 
     gone = [look.t_s for look in looks if look.change == "gone"]
     came_s, went_s = looks[0].t_s, gone[-1] if gone else run.duration_s
     span = (_step(series, came_s, memory, up=True), _step(series, went_s, memory, up=False) if gone else went_s)
+    if used is None and span[1] - span[0] >= th.UTIL_READ_WITHIN_S and _util_is_read(run, series.gpu):
+        used = 0.0
     return OtherProcess(series.gpu, looks[0].pid, str(looks[0].name), span, memory, used)
+
+
+def _util_is_read(run: Run, gpu: int) -> bool:
+    """Tell whether the driver says what processes use of a GPU: it names those alone that used any of it."""
+    return bool(run.processes.loc[run.processes["gpu"] == gpu, "gpu_util_pct"].notna().any())
 
 
 def _pids(run: Run, looks: Sequence[ProcessSample]) -> list[int]:

@@ -606,3 +606,15 @@ def test_a_rank_whose_gpu_fell_has_it_in_its_drop():
     assert findings(run, "slow-rank") == []
     (drop,) = [f for f in findings(run, "drop") if not f.expected]
     assert (drop.gpu, drop.cause.name) == (2, "trainer-blocked")
+
+
+@pytest.mark.parametrize(("ours", "is_found"), [(95.0, False), (NAN, True)])
+def test_a_desktop_that_the_driver_never_saw_at_work_is_no_guest(ours, is_found):
+    """It names only processes that used the GPU: one that is there all the time, and never named, used none of it."""
+    run = make_run(readings((0, 10), (90, 110)), rows=[(1, 60), (2, 115)])
+    run = with_processes(
+        run,
+        (12.0, 0, 41, "python train.py", 44_000.0, "appeared", "trainer", ours),
+        (1.0, 0, 77, "gnome-shell", 180.0, "appeared", "other", NAN),
+    )
+    assert bool(findings(run, "other-process")) == is_found

@@ -229,7 +229,8 @@ def test_a_stall_of_two_minutes_in_a_day_is_a_warning(examined):
 
 def test_what_recurs_is_one_finding(examined):
     training, analysis = examined("a day, many stalls")
-    (finding,) = (each for each in build_summary(analysis)["findings"] if not each["expected"])
+    found = [each for each in build_summary(analysis)["findings"] if not each["expected"]]
+    (finding,) = (each for each in found if each["rule"] != "slow-validation")  # lows in two validations: those, too
     assert finding["severity"] == "critical"  # 6 % of the training went there
     assert len(finding["occurrences"]) == pytest.approx(len(training.played.lows), rel=NEAR)
 

@@ -1,7 +1,7 @@
 """Drops as each training has them, where no epochs are known: of logs without a run folder."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from gpu_report.analyse.context import USED_PCT, Context
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.timeline.thresholds import FINAL_EVALUATION_S
 from gpu_report.analyse.timeline.trainings import later_starts
-from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import IntervalIndex
 
 IN_STEP = 0.9  # mean resultant length (0 to 1) of their moments in a period: all within a seventh of it, about
@@ -17,9 +17,12 @@ BESIDE = 1 / 7  # of a period, away from the others: it is none of them
 SHORTER = 0.5  # of a drop's least length: validations of one training vary by less than a factor of two
 FEW, FEW_IN_STEP = 8, 0.98  # of fewer, some period suits most: all must be within a thirtieth, as ends of epochs are
 FEW_ALIKE = 1.5  # times the shortest, the longest of few at most
+EDGES = 2  # of a drop: each is known to a reading
+WITH_FINAL = 2  # validations, one after the other: the last epoch's and the final evaluation
 PERIODS_LEAST = 3  # with a drop, and ...
 PERIODS_SHARE = 0.6  # ... of all between the first and the last: twice the true period, or half of it, has fewer
 LONGEST_TIMES = 3.0  # of a drop: where less is worked between two, there is little but drops
+DIPS = 0.8  # of the level: a turn without a drop, in which utilisation fell so far, has a validation all the same
 PERIODS_STEP = 5e-4  # from one to the next that is tried: 200 of them drift by a tenth of one
 CLEARLY_TIMES = 2.0  # USED_PCT: a GPU that works so much in most drops, and not in one, did nothing in that
 FINAL_SHARE = 0.005  # of the run: a final evaluation may be so long, as what takes less of a run is but a note
@@ -38,8 +41,8 @@ def regular_drops(context: Context) -> frozenset[Drop]:
         return frozenset()
     found: set[Drop] = set()
     for gpu in {drop.gpu for drop in context.drops}:
-        mine = [each for each in context.drops if each.gpu == gpu]
-        regular = _regular_of(mine)
+        mine = [each for each in context.drops if each.gpu == gpu and not _leaves_gpu(context, each)]
+        regular = _regular_of(mine, _Level(context.series_of(gpu)))
         found.update(regular, _among_shorter(context, gpu, mine) if len(regular) < len(mine) else ())
     return frozenset(found)
 
@@ -47,7 +50,7 @@ def regular_drops(context: Context) -> frozenset[Drop]:
 def _among_shorter(context: Context, gpu: int, drops: Sequence[Drop]) -> list[Drop]:
     """Return the drops that are in step with falls that are too short to be one; none far longer than these."""
     falls = context.cached(_shorter_falls, gpu)
-    regular = _regular_of(falls) if len(falls) > len(drops) else ()
+    regular = _regular_of(falls, _Level(context.series_of(gpu))) if len(falls) > len(drops) else ()
     if not regular:
         return []
     longest_s = FEW_ALIKE * float(np.median([fall.duration_s for fall in regular]))
@@ -64,36 +67,73 @@ def _shorter_falls(context: Context, gpu: int) -> tuple[Drop, ...]:
 
 
 def ends_a_training(context: Context, drop: Drop) -> bool:
-    """Tell whether the GPU worked in a drop, as in a final evaluation, until the training's process left it."""
-    longest_s = max(FINAL_EVALUATION_S, FINAL_SHARE * context.run.duration_s)
+    """Tell whether the GPU worked in a drop, as in a final evaluation, until the process left it or the log ended."""
+    others_s = [each.duration_s for each in context.cached(regular_drops) if each.gpu == drop.gpu]
+    as_others_s = WITH_FINAL * FEW_ALIKE * float(np.median(others_s)) if others_s else 0.0
+    longest_s = max(FINAL_EVALUATION_S, FINAL_SHARE * context.run.duration_s, as_others_s)
     if context.epoch_ends.all or context.rank_groups or drop.duration_s > longest_s:
         return False
+    return _leaves_gpu(context, drop)
+
+
+def _leaves_gpu(context: Context, drop: Drop) -> bool:
     left = any(start <= drop.end_t_s < end for start, end in context.activity.idle)
-    return left and drop.mean_pct >= USED_PCT
+    ended = drop.end_t_s >= context.run.duration_s - EDGES * context.series_of(drop.gpu).interval_s
+    return (left or ended) and drop.mean_pct >= USED_PCT
 
 
-def _regular_of(drops: Sequence[Drop]) -> Sequence[Drop]:
-    """Return the drops of one GPU that are in step: of all, else of those that are not odd."""
-    at_s = _worked_before(drops)
+@dataclass(frozen=True)
+class _Level:
+    """A GPU's utilisation over time, for a look at moments in which no drop was found."""
+
+    series: GpuSeries
+
+    def dips(self, at_s: Floats, length_s: float, level_pct: float) -> Bools:
+        """Return at which moments utilisation fell to DIPS of a level for a while, or nothing was read."""
+        return np.array([self._dips(start_s, start_s + length_s, level_pct) for start_s in at_s.tolist()], dtype=bool)
+
+    def _dips(self, start_s: float, end_s: float, level_pct: float) -> bool:
+        rows = self.series.between(start_s, end_s)
+        read_s = float(self.series.weight_s[rows].sum())
+        return read_s < (end_s - start_s) / 2 or self.series.mean_util_pct(start_s, end_s) <= DIPS * level_pct
+
+
+def _regular_of(drops: Sequence[Drop], level: _Level) -> Sequence[Drop]:
+    """Return the drops of one GPU that are in step: of all, else of those that are not odd.
+
+    Of validations at about half of the level only some are drops. The others take their time, too: so what is none
+    for certain is left out of the clock then.
+    """
     worked = _in_which_it_worked(drops)
     usual_s = float(np.median([each.duration_s for each in worked])) if worked else 0.0
     usual = [each for each in worked if each.duration_s <= ODD_TIMES * usual_s]
-    for chosen in (worked, usual):
+    for chosen, left_out in ((worked, drops), (usual, drops), (usual, [each for each in drops if each not in usual])):
         few_are_odd = len(drops) - len(chosen) <= max(ODD_SHARE * len(drops), 1)
         least = PERIODS_LEAST if len(chosen) == len(drops) else PERIODS_LEAST + 1
         if few_are_odd and len(chosen) >= least:
-            seconds = np.array([each.duration_s for each in chosen])
-            together = _in_step(np.array([at_s[each] for each in chosen]), seconds)
+            together = _in_step(chosen, _Clock(left_out), level)
             if together is not None:
                 return [each for each, is_there in zip(chosen, together.tolist(), strict=True) if is_there]
     return ()
 
 
-def _worked_before(drops: Sequence[Drop]) -> dict[Drop, float]:
-    """Return for each drop when it began (s), without the time in those before it."""
-    in_order = sorted(drops, key=lambda drop: drop.start_t_s)
-    before_s = np.concatenate([[0.0], np.cumsum([each.duration_s for each in in_order])[:-1]])
-    return {each: each.start_t_s - dropped_s for each, dropped_s in zip(in_order, before_s.tolist(), strict=True)}
+class _Clock:
+    """Time without that in some drops."""
+
+    def __init__(self, left_out: Sequence[Drop]) -> None:
+        in_order = sorted(left_out, key=lambda drop: drop.start_t_s)
+        self._starts_s = np.array([each.start_t_s for each in in_order])
+        self._before_s = np.concatenate([[0.0], np.cumsum([each.duration_s for each in in_order])])
+
+    def of(self, t_s: Floats) -> Floats:
+        """Return what it shows at moments, of which none lies within a drop that is left out."""
+        shown: Floats = t_s - self._before_s[np.searchsorted(self._starts_s, t_s)]
+        return shown
+
+    def back(self, shown_s: Floats) -> Floats:
+        """Return the moments at which it shows so much."""
+        t_s: Floats = shown_s + self._before_s[np.searchsorted(self._starts_s - self._before_s[:-1], shown_s)]
+        return t_s
 
 
 def _in_which_it_worked(drops: Sequence[Drop]) -> Sequence[Drop]:
@@ -105,14 +145,16 @@ def _in_which_it_worked(drops: Sequence[Drop]) -> Sequence[Drop]:
     return [drop for drop in drops if drop.mean_pct >= USED_PCT]
 
 
-def _in_step(at_s: Floats, seconds: Floats) -> Bools | None:
-    """Return which moments, by the seconds of each, keep to one period; None where most of its turns have none."""
+def _in_step(drops: Sequence[Drop], clock: _Clock, level: _Level) -> Bools | None:
+    """Return which drops, by the seconds of each, keep to one period; None where most of its turns have none."""
+    at_s, seconds = (np.array([of(each) for each in drops]) for of in (_start_s, _length_s))
+    at_s, usual_s = clock.of(at_s), float(np.median(seconds))
     first_s, whole_s = float(at_s.min()), float(np.ptp(at_s))
-    shortest, longest = LONGEST_TIMES * float(np.median(seconds)), whole_s / (PERIODS_LEAST - 1.5)
+    shortest, longest = LONGEST_TIMES * usual_s, whole_s / (PERIODS_LEAST - 1.5)
     if longest <= shortest:
         return None
     few = len(at_s) < FEW
-    if few and seconds.max() > FEW_ALIKE * seconds.min():
+    if few and seconds.max() > FEW_ALIKE * seconds.min() + EDGES * level.series.interval_s:
         return None
     least = FEW_IN_STEP if few else IN_STEP
     best, beside = least, None
@@ -123,8 +165,22 @@ def _in_step(at_s: Floats, seconds: Floats) -> Bools | None:
             if beside is not None and abs(mean) < least:
                 break  # the period that suits most was one of those before
             continue
-        filled = len(np.unique(np.round(turns)))
-        if filled >= max(PERIODS_LEAST, PERIODS_SHARE * (whole_s / period_s + 1)):
+        filled = np.unique(np.round(turns))
+        of_all = PERIODS_SHARE * (whole_s / period_s + 1)
+        if len(filled) < of_all and len(filled) >= PERIODS_LEAST:
+            others = np.setdiff1d(np.arange(np.round(turns.max()) + 1), filled)
+            expected_s = clock.back(first_s + (others + np.angle(mean) / (2 * np.pi)) * period_s)
+            dips = level.dips(expected_s, usual_s, float(np.median([each.level_pct for each in drops])))
+            filled = np.append(filled, others[dips])
+        if len(filled) >= max(PERIODS_LEAST, of_all):
             best, away = abs(mean), turns - np.angle(mean) / (2 * np.pi)
             beside = np.abs(away - np.round(away))
     return None if beside is None else np.asarray(beside <= BESIDE)
+
+
+def _start_s(drop: Drop) -> float:
+    return drop.start_t_s
+
+
+def _length_s(drop: Drop) -> float:
+    return drop.duration_s

@@ -156,7 +156,7 @@ def _fell(series: GpuSeries, rows: _Rows, steps: Bools, limit_w: float | None, t
     down = work & near & (rows.clock_mhz <= line_mhz)
     full = work & (level_mhz > line_mhz) & ~down
     spans = _spans(rows, down, series.tick_s)
-    if not spans or not _as_busy(rows, down, full) or _at_its_limit(rows, down, limit_w):
+    if not spans or not _as_busy(rows, down, full) or _at_its_limit(rows, down, full, limit_w):
         return None
     cause = _said_of(rows, down, full)
     if cause is None or not _alike(rows, down, full_mhz, any_load=cause != POWER_CAP):
@@ -257,13 +257,17 @@ def _as_busy(rows: _Rows, down: Bools, full: Bools) -> bool:
     return then >= (1 - th.BUSIER_SHARE) * typical
 
 
-def _at_its_limit(rows: _Rows, down: Bools, limit_w: float | None) -> bool:
-    """Tell whether a GPU drew its power limit while nobody said what held it down."""
-    power_w = rows.power_w[down]
-    known = np.isfinite(power_w)
-    if rows.reported[down].any() or not limit_w or not known.any():
+def _at_its_limit(rows: _Rows, down: Bools, full: Bools, limit_w: float | None) -> bool:
+    """Tell whether a GPU drew its power limit while nobody said what held it down.
+
+    Where the limit was not logged, that is what it draws at its full clock: at a lower one the same work takes less.
+    """
+    power_w, full_w = (mask[np.isfinite(mask)] for mask in (rows.power_w[down], rows.power_w[full]))
+    if rows.reported[down].any() or not len(power_w) or not (limit_w or len(full_w)):
         return False
-    return median_of(power_w[known]) >= th.NEAR_LIMIT_SHARE * limit_w
+    if limit_w:
+        return median_of(power_w) >= th.NEAR_LIMIT_SHARE * limit_w
+    return median_of(power_w) >= th.SAME_POWER_SHARE * median_of(full_w)
 
 
 def _by_design(throttle: Throttle, gpu: Gpu, share: float) -> bool:

@@ -110,8 +110,8 @@ def test_epochs_that_all_ran_at_the_lower_clock_could_be_as_fast_as_before_it():
 
 @pytest.mark.parametrize(
     ("watts", "severity"),
-    [((330.0, 180.0), "warning"), ((330.0, 320.0), "info"), ((np.nan, np.nan), "info")],
-    ids=["with its power", "at as much power", "power not read"],
+    [((330.0, 180.0), "warning"), ((np.nan, np.nan), "info")],
+    ids=["with its power", "power not read"],
 )
 def test_a_bare_log_warns_where_power_shows_the_same_work(watts, severity):
     """A card at its limit lowers its clock for heavier work, and then draws as much."""
@@ -136,3 +136,11 @@ def test_epochs_that_are_no_longer_at_the_lower_clock_lost_nothing(longer, sever
     rows = [(number, float(end)) for number, end in enumerate(ends[1:], 1)]
     run = make_run([0.0] * 10 + [95.0] * (seconds - 10), rows=rows, quantities=quantities)
     assert [finding.severity for finding in found(run) if finding.rule == "lower-clock"] == [severity]
+
+
+@pytest.mark.parametrize(("watts", "is_found"), [((69.0, 67.0), False), ((69.0, 55.0), True)])
+def test_a_clock_that_falls_at_the_same_power_is_at_a_limit_that_was_not_logged(watts, is_found):
+    """Larger images draw more; the same work at a lower clock draws less."""
+    run = trained(clock=0.88 * FULL_MHZ, reasons=None, watts=watts)
+    unknown = dataclasses.replace(run, gpus=tuple(dataclasses.replace(gpu, power_limit_w=None) for gpu in run.gpus))
+    assert bool(found(unknown)) == is_found

@@ -1,5 +1,7 @@
 """Drops of a log without a run folder that come round as validations do."""
 
+import dataclasses
+
 import pytest
 from support.runs import make_run, readings
 
@@ -72,3 +74,39 @@ def test_a_stall_beside_what_comes_round_and_is_mostly_too_short_is_a_warning(st
     stalled = [*parts[:12], (92, 50), (stall_pct, stall_s), (92, 70), *parts[13:]]
     found = [f for f in analyse(make_run(readings((0, 20), *stalled, (92, 120)))).findings if f.rule == "drop"]
     assert [round(each.duration_s) for each in found if not each.expected] == [stall_s]
+
+
+def _log(parts, hole=None, interval_s=10.0):
+    """Return a log with a reading each ten seconds, without those in a hole (s)."""
+    util = [pct for pct, seconds in parts for _ in range(round(seconds / interval_s))]
+    run = make_run(util, interval_s)
+    first, end = hole or (0.0, 0.0)
+    kept = run.samples[(run.samples["t_s"] < first) | (run.samples["t_s"] >= end)]
+    return dataclasses.replace(run, samples=kept.reset_index(drop=True))
+
+
+@pytest.mark.parametrize("stall_s", [0, 250])
+def test_validations_of_which_only_some_are_drops_come_round_all_the_same(stall_s):
+    """They work at half of the level, so that some stay over its line, and the log has a hole in which one lay."""
+    parts = [(0, 20)]
+    for low_pct in (30, 65, 65, 30, 30, 65, 65, 30):
+        parts += [(98, 600), (low_pct, 80)]
+    parts = [*parts[:9], (98, 300), (0, stall_s), (98, 300), *parts[10:], (98, 600)]
+    found = [f for f in analyse(_log(parts, hole=(1900, 2300))).findings if f.rule == "drop" and not f.expected]
+    assert [round(each.duration_s) for each in found] == [stall_s] * bool(stall_s)
+
+
+def test_drops_at_any_time_of_which_others_dip_are_none_that_come_round():
+    parts = [(0, 20)]
+    for low_pct, seconds in zip(
+        (30, 65, 65, 30, 30, 65, 65, 30), (600, 230, 900, 420, 1300, 300, 750, 510), strict=True
+    ):
+        parts += [(98, seconds), (low_pct, 80)]
+    assert [f for f in analyse(_log([*parts, (98, 600)])).findings if f.rule == "drop" and not f.expected]
+
+
+@pytest.mark.parametrize(("low_pct", "warned"), [(30, False), (0, True)])
+def test_a_log_that_ends_with_a_validation_and_the_final_one_has_no_drop_there(low_pct, warned):
+    parts = [(0, 20), *[part for _ in range(5) for part in ((98, 600), (30, 80))], (98, 600), (low_pct, 160)]
+    found = [f for f in analyse(_log(parts)).findings if f.rule == "drop" and not f.expected]
+    assert bool(found) == warned

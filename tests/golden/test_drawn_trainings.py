@@ -17,6 +17,8 @@ from support.played_folder import write_played
 from support.played_training import Played, Training
 
 from gpu_report.analyse import analyse
+from gpu_report.analyse.rules.thresholds import LARGER_BATCH_FROM
+from gpu_report.catalogue import LAUNCH_BOUND
 from gpu_report.load import load_run
 from gpu_report.model import Analysis, Finding
 
@@ -34,9 +36,16 @@ def is_left_alone(training: Training, analysis: Analysis) -> bool:
 
 
 def is_found_starved(training: Training, analysis: Analysis) -> bool:
-    if "starved" in {finding.rule for finding in alarms(analysis)}:
+    found = [finding for finding in analysis.findings if finding.rule == "starved"]
+    if any(is_alarm(finding) or _has_small_epochs(training, finding) for finding in found):
         return True
     return not is_told(training.played) and not alarms(analysis) and "healthy" not in analysis.verdict.text
+
+
+def _has_small_epochs(training: Training, finding: Finding) -> bool:
+    """Tell whether small steps are a note, since a larger batch would leave an epoch too few of them."""
+    batches = training.played.images / training.played.batch
+    return finding.cause is not None and finding.cause.name == LAUNCH_BOUND and batches < LARGER_BATCH_FROM
 
 
 def is_stall_found(training: Training, analysis: Analysis) -> bool:

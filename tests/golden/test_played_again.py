@@ -4,10 +4,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+import pytest
 from support.matching import is_alarm
 from support.played_folder import write_played
-from support.played_training import Played
-from support.played_yolo import PID, line
+from support.played_training import Played, Stall
+from support.played_yolo import MONO_S, PID, line
 
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
@@ -44,3 +47,39 @@ def test_epochs_that_slow_while_pytorch_empties_its_cache_are_of_full_gpu_memory
     assert "Lower `batch`" in found.verdict.text
     assert "main process" not in found.verdict.text
     assert "emptied its cache 400 times" in next(f for f in found.findings if f.rule == "epochs-slowing").advice[0].text
+
+
+def test_a_lower_clock_makes_validations_longer_and_no_drops_seen_from_outside(tmp_path):
+    """The ends of epochs are fitted to be alike, so that what is longer lies before them."""
+    slow = range(6, 10)
+    played = Played(
+        epochs=14,
+        train_of=lambda epoch: 800 if epoch in slow else 400,
+        validation_of=lambda epoch: 140 if epoch in slow else 100,
+        interval_s=5.0,
+        validation_pct=40,
+        noise_pct=15,
+    )
+    training = write_played(tmp_path / "run", played)
+    _with_clock(tmp_path / "run", [(training.epochs[5].start_s, training.epochs[8].end_s)], mhz=1350, watts=150)
+    found = alarms(analyse(load_run(tmp_path / "run")))
+    assert {each.rule for each in found} == {"lower-clock"}
+
+
+def _with_clock(folder: Path, spans: list[tuple[float, float]], mhz: float, watts: float) -> None:
+    """Lower the clock of work in some stretches."""
+    path = folder / "samples.csv"
+    rows = pd.read_csv(path)
+    t_s = rows["mono_s"] - MONO_S
+    low = np.any([(t_s >= start) & (t_s < end) for start, end in spans], axis=0) & (rows["gpu_util_pct"] > 0)
+    rows.loc[low, ["sm_clock_mhz", "power_w"]] = mhz, watts
+    rows.to_csv(path, index=False)
+
+
+@pytest.mark.parametrize("validation_pct", [30, 75])
+def test_a_stall_in_one_of_two_epochs_is_all_that_coarse_readings_tell(tmp_path, validation_pct):
+    """They show no validation to compare with; the final one is as long, and means spread what the stall took."""
+    played = Played(epochs=2, train_s=1500, validation_s=200, final_s=200, interval_s=30.0, final_pct=30,
+                    validation_pct=validation_pct, stall=Stall(2, 0.3, 400))  # fmt: skip
+    (found,) = alarms(analysed(tmp_path / "run", played))
+    assert found.duration_s == pytest.approx(400, abs=30)

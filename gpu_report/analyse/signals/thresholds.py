@@ -106,6 +106,7 @@ THROTTLED_COST_PCT = 5.0  # of the clock: what costs less is a note
 # clock would have been. Where there was none, the limit may be all that the card can do: large matrices of another
 # process hold an H200 at 700 W 13 to 18 % under its highest clock. Less than the first is no finding then, less than
 # the second is a note.
+ALIKE_READINGS = 3  # of work alike: a single one, that stands for half a minute, may be of anything
 SAME_LOAD_SHARE = 0.95
 LOADED_LEAST_PCT = 10.0
 LOADED_COST_PCT = 25.0

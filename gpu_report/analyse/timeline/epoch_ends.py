@@ -135,7 +135,8 @@ class EpochEnds:
 
     def _early_s(self, touched: EpochEnd) -> float:
         """Return how long before a validation that was fitted a drop may begin: its edges are no better known."""
-        return self.edge_s + (th.FIRST_EPOCH_END_EXTRA_S if touched.first else th.LONGER_TOLERATED_S)
+        first_s = max(th.FIRST_EPOCH_END_EXTRA_S, th.FIRST_SHARE * (touched.validation_s or 0.0))
+        return self.edge_s + (first_s if touched.first else th.LONGER_TOLERATED_S)
 
     def _reported_explains(self, touched: EpochEnd, pause: Span, start_s: float, end_s: float) -> bool:
         """Tell whether a drop lies within a validation and checkpoint as reported, and these are as long as others."""

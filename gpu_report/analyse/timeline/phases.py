@@ -106,9 +106,13 @@ def mosaic_closes(args: Mapping[str, object]) -> int | None:
 
 
 def final_evaluations(phases: Sequence[Phase], epoch_ends: EpochEnds) -> list[Span]:
-    """Return the final evaluations: those reported, and those seen that are short enough to be nothing else."""
+    """Return the final evaluations: those reported, and those seen that are short enough to be nothing else.
+
+    Where no validation was seen, as in coarse readings, each is taken to have FINAL_OF_EPOCH of its epoch at most.
+    """
     longest = max((b.validation_s or 0.0 for b in epoch_ends.all), default=0.0)
-    allowed = max(th.FINAL_EVALUATION_S, th.FINAL_FACTOR * longest)
+    epoch_s = min((b.row.row_t_s - b.row.start_t_s for b in epoch_ends.all if not longest), default=0.0)
+    allowed = max(th.FINAL_EVALUATION_S, th.FINAL_FACTOR * longest, th.FINAL_OF_EPOCH * epoch_s)
     return [
         p.span
         for p in phases

@@ -64,6 +64,7 @@ UNUSED_PCT = 1.0  # a GPU whose mean is below this did nothing
 # The final evaluation is no training; one longer than this and than FINAL_FACTOR validations is judged all the same.
 FINAL_EVALUATION_S = 30.0
 FINAL_FACTOR = 3.0
+FINAL_OF_EPOCH = 0.25  # of an epoch whose validation was not seen: more is seldom validation
 
 STEADY_EDGE_S = 2.0  # training this close to a phase's edge or a drop is no steady state
 STEADY_EDGE_SHARE = 0.2  # ... and no more than this of a short one, or nothing would be left of it

@@ -8,8 +8,9 @@ import numpy as np
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
-from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
+from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S, THROTTLED_JOIN_S
 from gpu_report.analyse.timeline.thresholds import FIRST_EPOCH_END_EXTRA_S
+from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, minus, union
 from gpu_report.model import FROM_CALLBACKS, Phase
@@ -50,7 +51,7 @@ def _parts(
     slow = context.cached(slow_pauses)
     inner = [pause for pause in near if pause not in slow or not reaches_into_training(drop, pause)]
     inner = inner or _chained(context, drop)
-    explained = context.epoch_ends.explains(*drop.span)
+    explained = context.epoch_ends.explains(*drop.span) or _is_of_clock(context, drop)
     if explained or not inner:
         return [DropPart(drop, explained, whole_s=drop.duration_s)]
     series = context.series_of(drop.gpu)
@@ -62,6 +63,34 @@ def _parts(
     found = [replace(drop, start_t_s=a, end_t_s=b, mean_pct=series.mean_util_pct(a, b)) for a, b in spans]
     parted = [DropPart(part, explained=False, whole_s=drop.duration_s) for part in found]
     return parted or [DropPart(drop, explained=True, whole_s=drop.duration_s)]
+
+
+def _is_of_clock(context: Context, drop: Drop) -> bool:
+    """Tell whether a drop is of a validation seen from outside that a lower clock, which is told, makes longer.
+
+    It may lie before what others let one expect of it.
+    """
+    ends = context.epoch_ends
+    touched = next((end for end in ends.all if end.row.row_t_s >= drop.start_t_s), None)
+    if touched is None or touched.from_callbacks:
+        return False
+    validation, checkpoint = ends.usual_validation(touched), ends.usual_checkpoint(touched)
+    slower = slower_by_clock(context, drop.gpu, drop.span)
+    if validation is None or checkpoint is None or slower <= 1:
+        return False
+    before_s, after_s = touched.row.row_t_s - drop.start_t_s, drop.end_t_s - touched.row.row_t_s
+    return before_s <= slower * validation.longest_s + ends.edge_s and after_s <= checkpoint.longest_s + ends.edge_s
+
+
+def slower_by_clock(context: Context, gpu: int, span: Span) -> float:
+    """Return how many times longer a lower clock, which is told, makes what the GPU does in a span; 1 without one."""
+    for throttle in context.throttles:
+        first, last = min(start for start, _ in throttle.spans), max(end for _, end in throttle.spans)
+        beside = first - THROTTLED_JOIN_S <= span[1] and span[0] <= last + THROTTLED_JOIN_S
+        clock_mhz = column_mean(context.series_of(gpu).samples, "sm_clock_mhz", [span])
+        if throttle.gpu == gpu and clock_mhz and beside:
+            return max(throttle.typical_mhz / clock_mhz, 1.0)
+    return 1.0
 
 
 def _chained(context: Context, drop: Drop) -> list[Span]:

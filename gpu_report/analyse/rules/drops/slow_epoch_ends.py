@@ -13,14 +13,12 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.thresholds import IDLE_CPU_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
-from gpu_report.analyse.rules.drops.at_epoch_end import reaches_into_training
+from gpu_report.analyse.rules.drops.at_epoch_end import reaches_into_training, slower_by_clock
 from gpu_report.analyse.rules.drops.first_validation import ONCE_WORDS, takes_longer_once
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
-from gpu_report.analyse.signals.thresholds import THROTTLED_JOIN_S
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.siblings import SiblingLength, SiblingLengths
 from gpu_report.analyse.timeline.thresholds import FIRST_VALIDATION_EXTRA_S, LOW_PCT
-from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s, runs_of
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK
@@ -101,13 +99,8 @@ def _slow(context: Context, gpu: int, ends: Sequence[EpochEnd], part: _Part) -> 
 
 def _is_of_clock(context: Context, gpu: int, span: Span, typical_s: float) -> bool:
     """Tell whether a lower clock, which is told, makes a part of an epoch as long as it is."""
-    for throttle in context.throttles:
-        first, last = min(start for start, _ in throttle.spans), max(end for _, end in throttle.spans)
-        clock_mhz = column_mean(context.series_of(gpu).samples, "sm_clock_mhz", [span])
-        beside = first - THROTTLED_JOIN_S <= span[1] and span[0] <= last + THROTTLED_JOIN_S
-        if throttle.gpu == gpu and clock_mhz and beside:
-            return span[1] - span[0] <= SCATTERS * typical_s * throttle.typical_mhz / clock_mhz
-    return False
+    slower = slower_by_clock(context, gpu, span)
+    return slower > 1 and span[1] - span[0] <= SCATTERS * typical_s * slower
 
 
 def _drops_in(context: Context) -> IntervalIndex[Drop]:

@@ -147,13 +147,13 @@ def _lasting(context: Context) -> list[Drop]:
     gone = [fall for fall in _unexplained(context, falls) if _came_and_went(context, fall)]
     gone = [fall for fall in gone if not any(_meet(fall, each) for each in longer)]
     found = [*longer, *(fall for fall in gone if not _is_of_epochs(context, fall))]
-    return [fall for fall in found if fall.duration_s >= LASTED_S and not _is_of_drop(context, fall)]
+    return [each for each in found if each.duration_s >= LASTED_S and not _is_of_drops(context, each, LASTED_PERCENT)]
 
 
 def _slight(context: Context) -> list[Drop]:
     """Return the falls of SLIGHT_PERCENT or more that made epochs longer: told where their cause is beyond doubt."""
     falls = [fall for fall in _long_falls(context, SLIGHT_PERCENT) if made_epochs_longer(context, fall)]
-    return [fall for fall in falls if fall.duration_s >= LASTED_S and not _is_of_drop(context, fall)]
+    return [each for each in falls if each.duration_s >= LASTED_S and not _is_of_drops(context, each, SLIGHT_PERCENT)]
 
 
 def _long_falls(context: Context, percent: float) -> list[Drop]:
@@ -193,10 +193,19 @@ def _came_and_went(context: Context, fall: Drop) -> bool:
     return float(np.average(series.util_pct[after], weights=seconds)) >= (fall.level_pct + fall.mean_pct) / 2
 
 
-def _is_of_drop(context: Context, fall: Drop) -> bool:
-    """Tell whether one drop makes up so much of a fall that it is the event."""
-    inside = [length_s(intersect([fall.span], [drop.span])) for drop in context.drops if _meet(fall, drop)]
-    return max(inside, default=0.0) >= PIECES_SHARE * fall.duration_s
+def _is_of_drops(context: Context, fall: Drop, percent: float) -> bool:
+    """Tell whether one drop makes up so much of a fall that it is the event, or without drops there is no such fall.
+
+    Where readings are coarse, means over many of them spread what a drop took.
+    """
+    pieces = [drop.span for drop in context.drops if _meet(fall, drop)]
+    inside = [length_s(intersect([fall.span], [piece])) for piece in pieces]
+    rest = minus([fall.span], union(pieces))
+    if not pieces or max(inside) >= PIECES_SHARE * fall.duration_s or not rest:
+        return bool(pieces)
+    series = context.series_of(fall.gpu)
+    seconds = sum((end - start) * series.mean_util_pct(start, end) for start, end in rest)
+    return seconds / length_s(rest) > (1 - percent / 100) * fall.level_pct
 
 
 def _is_of_epochs(context: Context, fall: Drop) -> bool:

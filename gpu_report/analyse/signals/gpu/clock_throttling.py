@@ -122,7 +122,7 @@ def throttles(series: GpuSeries, activity: Activity, gpu: Gpu, trained: Steps) -
     typical_mhz = _typical_mhz(rows, gpu) if rows.reported.any() else None
     if typical_mhz is None:
         return () if fell is None else (fell,)
-    found = (_throttle(series, rows, cause, typical_mhz, gpu.power_limit_w) for cause in (POWER_CAP, THERMAL))
+    found = (_throttle(series, rows, steps, cause, typical_mhz, gpu.power_limit_w) for cause in (POWER_CAP, THERMAL))
     work_s = rows.seconds(rows.work & steps)
     held = tuple(
         replace(each, by_design=_by_design(each, gpu, float(each.throttled_s[steps].sum()) / work_s if work_s else 0.0))
@@ -159,7 +159,7 @@ def _fell(series: GpuSeries, rows: _Rows, steps: Bools, limit_w: float | None, t
     if not spans or not _as_busy(rows, down, full) or _at_its_limit(rows, down, full, limit_w):
         return None
     cause = _said_of(rows, down, full)
-    if cause is None or not _alike(rows, down, full_mhz, any_load=cause != POWER_CAP):
+    if cause is None or not _alike(rows, steps, down, full_mhz, any_load=cause != POWER_CAP):
         return None
     lost = np.where(down, 1 - rows.clock_mhz / full_mhz, 0.0)
     return Throttle(
@@ -294,7 +294,9 @@ def counted_s(rows: pd.DataFrame, column: str, span: Span) -> float | None:
     return max(float(values[first] - values[last]), 0.0)
 
 
-def _throttle(series: GpuSeries, rows: _Rows, cause: str, typical_mhz: float, limit_w: float | None) -> Throttle | None:
+def _throttle(  # noqa: PLR0913, PLR0917 - what is held down, by what, and beside what
+    series: GpuSeries, rows: _Rows, steps: Bools, cause: str, typical_mhz: float, limit_w: float | None
+) -> Throttle | None:
     down = rows.work & rows.says[cause] & (rows.clock_mhz <= (1 - th.CLOCK_DOWN_SHARE) * typical_mhz)
     spans, throttled = _spans(rows, down, series.tick_s), down
     if not spans and cause == THERMAL:  # hot for long, at no cost
@@ -313,7 +315,7 @@ def _throttle(series: GpuSeries, rows: _Rows, cause: str, typical_mhz: float, li
         brake=brake,
         spans=spans,
         typical_mhz=typical_mhz,
-        alike=_alike(rows, throttled, typical_mhz, any_load=cause == THERMAL or brake),
+        alike=_alike(rows, steps, throttled, typical_mhz, any_load=cause == THERMAL or brake),
         share=rows.seconds(throttled) / rows.seconds(rows.work),
         lost_s=float((rows.weight_s * lost * rows.util_pct / 100)[throttled].sum()),
     )
@@ -376,16 +378,19 @@ def _typical_mhz(rows: _Rows, gpu: Gpu) -> float | None:
     return gpu.max_sm_clock_mhz or None
 
 
-def _alike(rows: _Rows, throttled: Bools, typical_mhz: float, *, any_load: bool) -> bool:
-    """Tell whether enough of the work at full clock drew as much power as the work that was held down."""
+def _alike(rows: _Rows, steps: Bools, throttled: Bools, typical_mhz: float, *, any_load: bool) -> bool:
+    """Tell whether enough of the work at full clock drew as much power as the work that was held down.
+
+    Of steps of training alone: for a moment a validation may draw as much, and is other work.
+    """
     full = rows.work & ~rows.hot & (rows.clock_mhz > (1 - th.CLOCK_DOWN_SHARE) * typical_mhz)
     if not any_load:
         power = rows.power_w[throttled]
         known = power[np.isfinite(power)]
         if not len(known):
             return False
-        full &= rows.power_w >= th.SAME_LOAD_SHARE * median_of(known)
-    return rows.seconds(full) >= th.THROTTLED_AT_LEAST_S
+        full &= steps & (rows.power_w >= th.SAME_LOAD_SHARE * median_of(known))
+    return rows.seconds(full) >= th.THROTTLED_AT_LEAST_S and int(full.sum()) >= th.ALIKE_READINGS
 
 
 def _spans(rows: _Rows, throttled: Bools, tick_s: float) -> tuple[Span, ...]:

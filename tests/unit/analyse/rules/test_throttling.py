@@ -372,3 +372,19 @@ def test_gpus_of_one_training_that_are_held_down_at_once_cost_it_once():
         "Raise the power limit of GPUs 0 and 1, if you may: it cost at most 11 s of training."
     )
     assert "slowed GPU" not in analyse(both).verdict.text  # one of the two alone would contradict it
+
+
+def test_a_validation_that_draws_as_much_for_a_moment_is_no_work_alike():
+    """A small card holds its steps at its own limit; a lighter validation runs at full clock, with peaks."""
+    held = np.arange(SECONDS) % 60 < 40
+    given = run(
+        clock_event_reasons=np.where(held, CAP, 0),
+        sm_clock_mhz=np.where(held, 0.91 * FULL_MHZ, FULL_MHZ),
+        power_w=np.where(held, 700.0, np.where(np.arange(SECONDS) % 2, 690.0, 560.0)),
+    )
+    phases = [
+        Phase("train" if start % 60 == 0 else "validation", 1 + start // 60, float(start), float(end), "inside")
+        for start, end in ((0, 40), (40, 60), (60, 100), (100, 120))
+    ]
+    given = dataclasses.replace(given, inside=(InsideRun(1, 1, 41, "train", {}, tuple(phases), ()),))
+    assert throttled(given) == []

@@ -8,7 +8,6 @@ alarm: its run and the finding's id) and what of it falls short.
 MISSED, CAUSE, EDGES, FALSE_ALARM = "not found", "cause", "edges", "false alarm"
 
 NO_HOST = "nvidia-smi logs neither the host nor the trainer's processes"
-NO_PROCESSES = "nvidia-smi's log has no processes, and utilisation and power rose"
 
 # Missed in the runs that were recorded after thresholds had been set.
 HELD_OUT_MISSED = {
@@ -27,9 +26,7 @@ KNOWN = {
     ("yolo26m-detail: hog at 247 s", EDGES): "recorded before the recorder knew whose a process is: it is known by the "
     "whole epoch that it made longer",
     ("yolo26m-stalls: stall at 66 s", CAUSE): "recorded before the recorder watched the loader's workers",
-    ("ddp: hog1 at 105 s", MISSED): NO_PROCESSES,
     ("faulted: stall at 41 s", CAUSE): NO_HOST,
-    ("faulted: hog at 83 s", MISSED): NO_PROCESSES,
     ("faulted: stop at 107 s", CAUSE): NO_HOST,
     ("faulted: cpu at 134 s", CAUSE): NO_HOST,
     ("fed: unused-gpu throughout", MISSED): "a note: nvidia-smi's log does not say whether the job was given that GPU",

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpu_report.analyse.causes.confidence import STRONG
+from gpu_report.analyse.causes.confidence import POSSIBLE, STRONG
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.shared_gpu_speed import lost_to_others_s, speed_left, typical_per_s
-from gpu_report.analyse.signals.host.other_processes import OtherProcess, share_of_others
+from gpu_report.analyse.signals.host.other_processes import UNNAMED, OtherProcess, share_of_others
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, as_array, intersect, length_s, mask_in_any, rows_before, union
 from gpu_report.model import Advice, Cause, Evidence, Finding, Occurrence
-from gpu_report.wording import gpus_words, length
+from gpu_report.wording import gpus_words, length, upper_first
 
 
 def other_processes(context: Context) -> list[Finding]:
@@ -23,7 +23,8 @@ def other_processes(context: Context) -> list[Finding]:
 
     All stays of one process on a GPU are one finding.
     """
-    trained = [p.span for p in context.phases if p.name in {"train", "validation"}]
+    phases = [p.span for p in context.phases if p.name in {"train", "validation"}]
+    trained = phases or [training.span for training in context.trainings]
     stays: dict[tuple[int, int], list[OtherProcess]] = {}
     for other in sorted(context.used_by_others, key=lambda other: other.span):
         if length_s(intersect([other.span], trained)) >= th.OTHER_PROCESS_AT_LEAST_S:
@@ -104,15 +105,22 @@ def _finding(context: Context, stays: Sequence[OtherProcess], every: Sequence[Se
         "other-process",
         "warning",
         (spans[0][0], spans[-1][1]),
-        f"{other.who} shared GPU {other.gpu} {took}",
+        f"{upper_first(other.who) if other.pid == UNNAMED else other.who} shared GPU {other.gpu} {took}",
         gpu=other.gpu,
         evidence=_evidence(context, other, signals, spans),
-        cause=Cause("other-process", STRONG, f"{other.who} shared the GPU with the training"),
+        cause=_cause(other),
         advice=(Advice(f"{keep} while it trains", short=keep),),
         kernel_events=tuple(signals.kernel),
         occurrences=_occurrences(context, stays) if len(spans) > 1 else (),
         lost_gpu_s=lost_to_others_s(context, other.gpu, spans),
     )
+
+
+def _cause(other: OtherProcess) -> Cause:
+    if other.pid != UNNAMED:
+        return Cause("other-process", STRONG, f"{other.who} shared the GPU with the training")
+    by = "memory of the GPU rose and later fell by as much, while it worked no less; the log has no processes"
+    return Cause("other-process", POSSIBLE, by)
 
 
 def _keep_off(alike: Sequence[OtherProcess]) -> str:

@@ -67,6 +67,11 @@ NOT_LOADING_SHARE = 0.5  # of a row of the host: in less of it a trainer waits f
 WAITING_S = 5.0  # in rows of the host: fewer waits are no habit
 
 OTHER_PROCESS_UTIL_PCT = 5.0  # of the GPU's time: an idle context keeps it at 0
+# Another process where none were logged, by memory: at least a CUDA context (250 MiB and more), from and to one level
+# that was held for so long (s), or so many readings, in which the GPU was as busy as before it came, or nearly.
+CONTEXT_MIB, SAME_MEMORY_MIB = 200.0, 32.0
+BASE_S, BASE_READINGS = 20.0, 5
+AS_MUCH_SHARE = 0.97
 UTIL_READ_WITHIN_S = 60.0  # that a process was there: what it used was read each 5 s, or 30 s, by then
 OTHER_PROCESS_STEP_SHARE = 0.5  # of its memory: the step in the GPU's own memory that shows when it came or went
 # A rank that waits in NCCL spins: 100 % and 120 W where it takes 450 to 550 W at work (H200).

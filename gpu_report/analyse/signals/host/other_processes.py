@@ -10,12 +10,15 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
+from gpu_report.analyse.signals.host.memory_steps import memory_stays
 from gpu_report.analyse.timeline.activity import FOREIGN, OWN
 from gpu_report.analyse.timeline.process_samples import ProcessSample, process_samples_of, samples_by_pid
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, mask_in_any, union
 from gpu_report.model import Run
+
+UNNAMED = 0  # pid of a process that only memory tells of
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,21 @@ class OtherProcess:
     @property
     def who(self) -> str:
         """Return its name and pid in words."""
+        if self.pid == UNNAMED:
+            return "another process"
         return f"{self.name or 'a process'} (pid {self.pid})"
 
 
 def other_processes_on(run: Run, series: GpuSeries) -> tuple[OtherProcess, ...]:
-    """Return the other processes of a GPU. When they came and went shows in its memory between two looks."""
+    """Return the other processes of a GPU. When they came and went shows in its memory between two looks.
+
+    Where nobody looked, memory alone tells of them.
+    """
+    if run.processes.empty and not run.inside:
+        return tuple(
+            OtherProcess(series.gpu, UNNAMED, "", stay.span, stay.memory_mib, None)
+            for stay in memory_stays(run, series)
+        )
     looks = list(process_samples_of(run, series.gpu))
     of_pid = samples_by_pid(looks)
     stays = (stay for pid in _pids(run, looks) for stay in _stays(of_pid[pid]))

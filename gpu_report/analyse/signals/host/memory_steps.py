@@ -1,0 +1,74 @@
+"""Another process on a GPU, where nobody logged processes: its memory came and went, and the GPU worked no less.
+
+Torch keeps what it once took, so that a training's own memory does not fall back to the very level that it had.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from gpu_report.analyse.signals import thresholds as th
+from gpu_report.analyse.timeline.thresholds import LOW_PCT
+from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
+from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.model import Run
+
+
+class MemoryStay(NamedTuple):
+    """When memory was higher, and by how much (MiB)."""
+
+    span: Span
+    memory_mib: float
+
+
+def memory_stays(run: Run, series: GpuSeries) -> Iterator[MemoryStay]:
+    """Yield when a GPU's memory was higher for a while in training, and then at its level of before.
+
+    Not what ends with an epoch: a validation may take memory that is given back.
+    """
+    t_s, mib = (series.samples[name].to_numpy(dtype=float) for name in ("t_s", "memory_used_mib"))
+    known = np.isfinite(mib)
+    t_s, mib, base_s = t_s[known], mib[known], max(th.BASE_S, th.BASE_READINGS * series.tick_s)
+    last = 0
+    for rise in (np.flatnonzero(np.diff(mib) >= th.CONTEXT_MIB) + 1).tolist():
+        before = slice(max(int(np.searchsorted(t_s, t_s[rise] - base_s)), last), rise)
+        base_mib = float(np.median(mib[before])) if rise > last else np.inf
+        back = np.flatnonzero(mib[rise:] <= base_mib + th.SAME_MEMORY_MIB)
+        if rise < last or not len(back) or t_s[rise] - t_s[before.start] < base_s / 2:
+            continue
+        fall = rise + int(back[0])
+        after = slice(fall, int(np.searchsorted(t_s, t_s[fall] + base_s)))
+        span, height_mib = (float(t_s[rise]), float(t_s[fall])), float(np.median(mib[rise:fall])) - base_mib
+        level = all(_is_level(mib[part], base_mib) for part in (before, after))
+        higher = height_mib >= th.CONTEXT_MIB and level and not _ends_an_epoch(run, series, span)
+        if higher and _works_on(series, span, base_s):
+            last = fall
+            yield MemoryStay(span, height_mib)
+
+
+def _ends_an_epoch(run: Run, series: GpuSeries, span: Span) -> bool:
+    """Tell whether a stretch ends with an epoch and takes less than half of it: then it may be a validation."""
+    near_s = th.LATE_LOOK_TICKS * series.tick_s
+    rows = (row for row in run.epoch_rows if abs(row.row_t_s - span[1]) <= near_s)
+    return any(span[1] - span[0] < (row.row_t_s - row.start_t_s) / 2 for row in rows)
+
+
+def _is_level(mib: Floats, base_mib: float) -> bool:
+    return bool((np.abs(mib - base_mib) <= th.SAME_MEMORY_MIB).all())
+
+
+def _works_on(series: GpuSeries, span: Span, base_s: float) -> bool:
+    """Tell whether the GPU trained before and after, and worked as much or more in between."""
+    before, after = (span[0] - base_s, span[0]), (span[1], span[1] + base_s)
+    was, then, is_now = (series.mean_util_pct(*each) for each in (before, span, after))
+    if not min(was, is_now) >= LOW_PCT or not then >= th.AS_MUCH_SHARE * was:
+        return False
+    power_w = series.samples["power_w"].to_numpy(dtype=float)
+    was_w, then_w = (_mean(power_w[series.between_rows(*each)]) for each in (before, span))
+    return not then_w < th.AS_MUCH_SHARE * was_w  # NaN: not logged
+
+
+def _mean(values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")

@@ -1,0 +1,61 @@
+"""Another process that only the memory of its GPU tells of."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+from support.runs import PROCESSES, make_run
+
+from gpu_report.analyse import analyse
+from gpu_report.analyse.build_context import build_context
+from gpu_report.analyse.signals.host.memory_steps import memory_stays
+from gpu_report.model import Options
+
+OWN, GUEST = 14_000.0, 900.0
+
+
+def log(memory=(OWN, OWN + GUEST, OWN), util=(80, 100, 80), watts=(400, 600, 400), middle_s=60):
+    """Return five minutes of training in a log without processes: before, while and after memory was higher."""
+    seconds = (120, middle_s, 180 - middle_s)
+    util_pct, mib, power = (
+        [v for v, s in zip(of, seconds, strict=True) for _ in range(s)] for of in (util, memory, watts)
+    )
+    return make_run(util_pct, quantities={"memory_used_mib": mib, "power_w": power})
+
+
+def stays(run):
+    return list(memory_stays(run, build_context(run, Options()).series[0]))
+
+
+def test_memory_that_comes_and_goes_while_the_gpu_works_no_less_is_another_process():
+    run = log()
+    assert stays(run) == [((120.0, 180.0), GUEST)]
+    (finding,) = [f for f in analyse(run).findings if f.rule == "other-process"]
+    assert finding.summary == "Another process shared GPU 0 for 1 min"
+    assert analyse(run).verdict.text.startswith("Keep another process off GPU 0")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"memory": (OWN, OWN + GUEST, OWN + GUEST)},  # it stays: the training's own
+        {"memory": (OWN, OWN + GUEST, OWN - 500)},  # an allocator that gave back what it kept
+        {"memory": (OWN, OWN + 100, OWN)},  # less than a process holds
+        {"util": (80, 60, 80)},  # a validation, of other shapes
+        {"watts": (400, 300, 400)},
+        {"util": (2, 100, 2), "watts": (100, 400, 100)},  # no training beside it
+    ],
+)
+def test_other_changes_of_memory_are_none(changed):
+    assert stays(log(**changed)) == []
+
+
+def test_a_validation_that_takes_memory_is_none_where_epochs_are_known():
+    run = log(util=(80, 82, 80), watts=(400, 400, 400), middle_s=20)
+    ends_with_row = dataclasses.replace(run, epoch_rows=make_run([80] * 300, rows=[(1, 140), (2, 280)]).epoch_rows)
+    assert (len(stays(run)), stays(ends_with_row)) == (1, [])
+
+
+def test_where_processes_were_logged_they_say_who_was_there():
+    looks = pd.DataFrame([(12.0, 0, 41, "python train.py", OWN, "appeared", "trainer", 90.0)], columns=PROCESSES)
+    assert build_context(dataclasses.replace(log(), processes=looks), Options()).other_processes == ()

@@ -147,16 +147,28 @@ def loader_in_main(signals: IntervalSignals) -> Candidate | None:
 def _slow_images(signals: IntervalSignals) -> tuple[Advice, ...]:
     """Return what to do about images that take long only now and then, where no other program had the cores.
 
-    A loader at its limit kept up before: what it loaded then takes longer. None of a limit that lasts.
+    Or about workers, where some of them are gone. A loader at its limit kept up before: what it loaded then takes
+    longer. None of a limit that lasts.
     """
     others = others_cpu(signals) or 0.0
     theirs = others >= th.OTHERS_CPU_PCT and not use_other_cores(signals, others * (signals.cores or 0))
     if signals.is_lasting or theirs:
         return ()
+    left, usual = round(loading_workers(signals)), round(_usual_workers(signals))
+    if left < usual:
+        short = f"Find why {usual - left} of {usual} data-loader workers ended"
+        return (
+            Advice(f"{short}. One that is killed (host memory, a full `/dev/shm`) loads nothing more", short=short),
+        )
     again = ". With `rect=True` images come by shape, so the same ones come together in each epoch"
     short = "Find why some images took longer to load"
     why = "large files, a slow format, or your own augmentation"
     return (Advice(f"{short} ({why}){again if signals.is_rect else ''}", short=short),)
+
+
+def _usual_workers(signals: IntervalSignals) -> float:
+    usual = signals.typical("workers") or 0.0
+    return usual if not signals.loader_workers else min(usual, signals.loader_workers)
 
 
 def loader_idle(signals: IntervalSignals) -> Candidate | None:

@@ -63,6 +63,8 @@ def _where(ended: Finding, ending: Ending | None) -> str:
     """Return in which epoch a training ended, in brackets, where its summary does not say it."""
     if ending is None or ending.epoch is None or ended.names_epoch or ended.rule != "run-ended":
         return ""
+    if ended.phase == "final evaluation":
+        return " (in the final evaluation, after all of its epochs)"
     of = f" of {ending.epochs}" if ending.epochs else ""
     return f" ({'after ' if ending.whole_epochs else ''}epoch {ending.epoch}{of})"
 

@@ -36,6 +36,8 @@ def _with_resume_command(context: Context, finding: Finding, *, leaked: bool) ->
     training = context.training_at(finding.end_t_s)
     if training is None or finding.end_t_s > training.span[1] + ENDED_TOGETHER_S:
         return finding
+    if _in_final_evaluation(training):
+        return replace(finding, advice=(*finding.advice, *_of_final_evaluation(context, training)))
     epoch = _saved_epoch(context, training, finding.end_t_s)
     command = _command(context, training, finding.advice)
     if epoch is None or not command:
@@ -45,6 +47,31 @@ def _with_resume_command(context: Context, finding: Finding, *, leaked: bool) ->
     )
     text = f"Resume after epoch {epoch}, the last with saved weights: {where}`{command}`"
     return replace(finding, advice=(*finding.advice, Advice(text, resume=command, resume_after=epoch)))
+
+
+def _in_final_evaluation(training: Training) -> bool:
+    phases = training.rank_group.main.phases if training.rank_group else ()
+    return len(phases) > 0 and phases[-1].name == "final evaluation"
+
+
+def _of_final_evaluation(context: Context, training: Training) -> tuple[Advice, ...]:
+    """Return that nothing of the training is lost, and what makes up for the evaluation that was cut short."""
+    folder = _folder(context, training)
+    if not folder:
+        return ()
+    evaluate = f"yolo {_task(training)} val {shlex.quote(f'model={folder}/weights/best.pt')}"
+    return (Advice(f"Nothing is to be trained again, for all epochs are saved. Evaluate them: `{evaluate}`"),)
+
+
+def _folder(context: Context, training: Training) -> str:
+    """Return the folder of a training, empty where nobody recorded it, or it cannot be typed."""
+    folder = next((yolo.path for yolo in context.run.yolo_runs if yolo.number == training.number), None) or ""
+    return "" if _NOT_TYPED.search(folder) else folder
+
+
+def _task(training: Training) -> str:
+    task = training.args.get("task")
+    return task if isinstance(task, str) and task in TASKS else "detect"
 
 
 def _saved_epoch(context: Context, training: Training, end_s: float) -> int | None:
@@ -61,19 +88,17 @@ def _saved_epoch(context: Context, training: Training, end_s: float) -> int | No
     saved |= {phase.epoch for phase in reported if phase.epoch is not None}
     last = max(saved, default=None)
     asked = whole(training.settings.get("epochs")) or whole(training.args.get("epochs"))
-    is_over = last == asked or (len(phases) > 0 and phases[-1].name == "final evaluation")
+    is_over = last == asked or _in_final_evaluation(training)
     return None if training.args.get("save") is False or is_over else last
 
 
 def _command(context: Context, training: Training, advice: Sequence[Advice]) -> str:
     """Return what is typed to resume a training, with what is to be changed; empty where nobody recorded its folder."""
-    folder = next((yolo.path for yolo in context.run.yolo_runs if yolo.number == training.number), None)
-    if not folder or _NOT_TYPED.search(folder):
+    folder = _folder(context, training)
+    if not folder:
         return ""
-    task = training.args.get("task")
-    known = task if isinstance(task, str) and task in TASKS else "detect"
     weights = f"{folder}/weights/last.pt"
-    command = f"yolo {known} train resume {shlex.quote(f'model={weights}')}"
+    command = f"yolo {_task(training)} train resume {shlex.quote(f'model={weights}')}"
     if _script(context.run.recording.command) and not _NOT_QUOTED.search(folder):
         command = f'{CALLED}"{weights}").train(resume=True)'
     for each in advice:

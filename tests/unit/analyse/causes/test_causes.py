@@ -964,3 +964,21 @@ def test_a_pcie_link_that_is_slow_all_along_is_a_cause_by_what_crosses_it(util_p
     carried = None if images_gb_s is None else images_gb_s * 1e9
     found = explain(dataclasses.replace(given, image_bytes_s=carried))
     assert (found.cause.name == "pcie-link") == is_found
+
+
+@pytest.mark.parametrize(
+    ("left", "advised"),
+    [(3, "Find why 9 of 12 data-loader workers ended"), (12, "Find why some images took longer to load")],
+)
+def test_workers_that_are_gone_are_no_slow_images(left, advised):
+    """Those that are left are full, as with images that take long."""
+    full = {
+        "workers": left,
+        "busiest_worker_cpu_pct": 99,
+        "workers_cpu_pct": 97 * left,
+        "main_cpu_pct": 60,
+        "cpu_pct": 9 * left,
+    }
+    given = dataclasses.replace(signals(full), data_wait_share=0.4, loader_workers=12)
+    found = explain(given, fell=True)
+    assert (found.cause.name, [each.short for each in found.advice]) == ("input-cpu", [advised])

@@ -162,3 +162,12 @@ def test_the_folder_is_redacted_as_it_is_elsewhere(folder):
 def test_the_command_is_one_word_for_each_argument():
     (text,) = resuming(cut_short(told(), path='/it\'s; a "run"'))
     assert shlex.split(text.split("`")[1])[-1] == 'model=/it\'s; a "run"/weights/last.pt'
+
+
+def test_a_final_evaluation_that_was_cut_short_leaves_nothing_to_be_trained_again():
+    run = cut_short(told(last="final evaluation"), saved=(46.0, 86.0))
+    analysis = analyse(run)
+    (finding,) = [each for each in analysis.findings if each.rule == "run-ended"]
+    assert resuming(run) == []
+    assert finding.advice[-1].text.endswith(f"Evaluate them: `yolo detect val model={FOLDER}/weights/best.pt`")
+    assert "(in the final evaluation, after all of its epochs)" in analysis.verdict.text

@@ -15,8 +15,14 @@ SLOWER_STORAGE = Advice(
 def advice_on_storage(signals: IntervalSignals) -> Advice:
     """Return what to do about storage that is needed more, or answers less: whoever reads it, the memory, or both.
 
-    Which of several disks others read from is not recorded; that they read far more than before is.
+    Nothing of this machine's disks says who uses a network drive. Which of several disks others read from is not
+    recorded; that they read far more than before is.
     """
+    wait = signals.worker_file_wait
+    if wait is not None and wait.is_network:
+        short = "Copy the images to a local disk, or find what slowed their network drive"
+        why = "a backup, other machines or the network itself"
+        return Advice(f"{short} ({wait.wait.filesystem}): {why}", short=short)
     disk, own = signals.within("disk_read_mib_s"), signals.within("trainer_read_mib_s")
     disk_before, before = signals.typical("disk_read_mib_s"), signals.typical("trainer_read_mib_s")
     if disk is None or own is None or disk_before is None or before is None:

@@ -11,9 +11,10 @@ from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.causes.confidence import WEAK
 from gpu_report.analyse.causes.slower_storage import advice_on_storage
+from gpu_report.analyse.signals.host.process_waits import FileWait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.signal_table import SignalTable
-from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, KernelLog, Phase, RecordedEvent, YoloRun
+from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
+from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, KernelLog, Phase, ProcessWait, RecordedEvent, YoloRun
 from gpu_report.render.speedup_rows import speedup_rows
 
 VALIDATION_S = 2.0
@@ -610,3 +611,13 @@ def test_epochs_of_a_gpu_that_reports_nothing_are_compared_with_their_validation
     run = make_run([NAN] * round(ends[-1] + 10), rows=[(n, float(end)) for n, end in enumerate(ends, 1)])
     (finding,) = findings(run, "slow-epoch")
     assert (finding.epoch, finding.summary) == (8, "Training in each of epochs 8 to 10 took 1.7 min (typical: 60 s)")
+
+
+@pytest.mark.parametrize(("filesystem", "words"), [("nfs4", "Copy the images to a local disk"), ("ext4", "Find what")])
+def test_a_network_drive_that_workers_waited_for_is_named(filesystem, words):
+    """Others that use it are on other machines."""
+    wait = FileWait(
+        12.0, ProcessWait(20.0, 32.0, 77, "worker", "D", call="read", file="/n/a.jpg", filesystem=filesystem)
+    )
+    given = IntervalSignals(0, 20.0, 40.0, NO_SIGNALS, NO_SIGNALS, worker_file_wait=wait)
+    assert advice_on_storage(given).text.startswith(words)

@@ -18,7 +18,7 @@ from gpu_report.analyse.causes.slow_modes import modes_that_slow
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import Advice, Setting, SpeedupLimit
-from gpu_report.wording import MIB_PER_GIB, amount, counted
+from gpu_report.wording import MIB_PER_GIB, amount, counted, memory_words
 
 IN_MEMORY = frozenset({"ram", "True", "true"})  # values of `cache`
 
@@ -70,7 +70,17 @@ def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     enough = f"{try_} would keep up with the GPU" if try_ == needed else f"{needed} would keep up, {allowed}"
     workers = counted(settings.workers, "data-loader worker")
     reason = f"{workers}{each} on {settings.cores} cores {'is' if settings.workers == 1 else 'are'} too few: {enough}"
+    reason += _shared_memory(settings, try_)
     return Fix("workers", str(settings.workers), str(try_), reason, expected_s)
+
+
+def _shared_memory(settings: RunSettings, workers: int) -> str:
+    """Return what /dev/shm must hold for so many workers, where it does not: they would die of a bus error."""
+    need_mib = settings.batches_mib(workers)
+    if need_mib is None or settings.shm_mib is None or th.SHM_ROOM * need_mib <= settings.shm_mib:
+        return ""
+    room = ceil(th.SHM_ROOM * need_mib / MIB_PER_GIB)
+    return f". /dev/shm has only {memory_words(settings.shm_mib)}: start the container with `--shm-size={room}g`, too"
 
 
 def _workers_run_by(cores: int, workers: int, signals: IntervalSignals) -> int:

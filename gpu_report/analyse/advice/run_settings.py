@@ -28,7 +28,8 @@ class RunSettings:
     rank; `workers_most` are the workers to which ultralytics cuts any larger number. `memory_free_mib` is the least
     host memory that was available, and that its cgroup's limit left. `gpu_peak_mib` and `gpu_total_mib` are of the
     fullest GPU that it used, the latter as far as a process may use it.
-    `ready_batches` are those that each worker has loaded when an epoch begins, if it had the time.
+    `ready_batches` are those that each worker has loaded when an epoch begins, if it had the time. `shm_mib` is what
+    /dev/shm holds, where workers leave them.
     """
 
     args: Mapping[str, object]
@@ -49,6 +50,7 @@ class RunSettings:
     gpu_peak_mib: float | None
     gpu_total_mib: float | None
     ready_batches: int
+    shm_mib: float | None
 
     def has(self, argument: str) -> bool:
         """Tell whether the run's own args.yaml has an argument: one that it lacks must not be advised."""
@@ -60,6 +62,12 @@ class RunSettings:
         if not self.images or not self.imgsz:
             return None
         return self.images * self.imgsz**2 * BYTES_PER_PIXEL / 2**20
+
+    def batches_mib(self, workers: int) -> float | None:
+        """Return what the batches take that so many workers of each rank may leave in /dev/shm, None if not known."""
+        if not self.batch or not self.imgsz:
+            return None
+        return workers * self.ready_batches * self.batch * self.imgsz**2 * BYTES_PER_PIXEL / 2**20
 
 
 def run_settings_of(context: Context, training: Training) -> RunSettings:
@@ -86,6 +94,7 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         gpu_peak_mib=None if fullest is None else peaks[fullest],
         gpu_total_mib=None if fullest is None else _allowed_mib(context, training, fullest),
         ready_batches=whole(said.get("prefetch")) or th.READY_BATCHES,
+        shm_mib=context.run.recording.shm_total_mib,
     )
 
 

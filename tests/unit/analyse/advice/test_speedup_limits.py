@@ -916,3 +916,11 @@ def test_a_larger_batch_has_to_fit_what_the_process_may_have():
     run = launch_bound_run(batch=32, peak_mib=15_000.0)
     assert changes(run) == {"batch": "64"}
     assert changes(launch_bound_run(batch=32, peak_mib=15_000.0, memory_fraction=0.24)) == {}
+
+
+@pytest.mark.parametrize(("shm_mib", "is_said"), [(64.0, True), (16_000.0, False), (None, False)])
+def test_workers_that_docker_has_no_shared_memory_for_need_that_as_well(shm_mib, is_said):
+    run = starved_run(settings={**SETTINGS, "workers": 0, "imgsz": 640}, args={**ARGS, "workers": 0})
+    run = dataclasses.replace(run, recording=dataclasses.replace(run.recording, shm_total_mib=shm_mib))
+    (advice,) = [a for f in analyse(run).findings for a in f.advice if a.argument == "workers"]
+    assert ("/dev/shm has only 64 MiB: start the container with `--shm-size=3g`, too" in advice.text) == is_said

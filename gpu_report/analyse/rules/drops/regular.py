@@ -26,6 +26,7 @@ DIPS = 0.8  # of the level: a turn without a drop, in which utilisation fell so 
 PERIODS_STEP = 5e-4  # from one to the next that is tried: 200 of them drift by a tenth of one
 CLEARLY_TIMES = 2.0  # USED_PCT: a GPU that works so much in most drops, and not in one, did nothing in that
 FINAL_SHARE = 0.005  # of the run: a final evaluation may be so long, as what takes less of a run is but a note
+NEAR_END_SHARE = 0.1  # of the run: the last validation and the final evaluation seldom take more
 ODD_TIMES = 2.0  # the median length: validations of one training vary less, but for some that shrink as it learns
 ODD_SHARE = 0.2  # of all drops: with more that are odd, the others are too easily found to be in step
 
@@ -67,13 +68,26 @@ def _shorter_falls(context: Context, gpu: int) -> tuple[Drop, ...]:
 
 
 def ends_a_training(context: Context, drop: Drop) -> bool:
-    """Tell whether the GPU worked in a drop, as in a final evaluation, until the process left it or the log ended."""
+    """Tell whether the GPU worked in a drop, as in a final evaluation, until the process left it or the log ended.
+
+    Or it may be a part of such: training did not come back after it, and it lies near the end.
+    """
+    if context.epoch_ends.all or context.rank_groups:
+        return False
     others_s = [each.duration_s for each in context.cached(regular_drops) if each.gpu == drop.gpu]
     as_others_s = WITH_FINAL * FEW_ALIKE * float(np.median(others_s)) if others_s else 0.0
     longest_s = max(FINAL_EVALUATION_S, FINAL_SHARE * context.run.duration_s, as_others_s)
-    if context.epoch_ends.all or context.rank_groups or drop.duration_s > longest_s:
-        return False
-    return _leaves_gpu(context, drop)
+    if drop.duration_s <= longest_s and _leaves_gpu(context, drop):
+        return True
+    left_s = _left_s(context, drop)
+    rest_pct = context.series_of(drop.gpu).mean_util_pct(drop.end_t_s, left_s)
+    is_near = left_s - drop.start_t_s <= NEAR_END_SHARE * context.run.duration_s
+    return is_near and drop.mean_pct >= USED_PCT and bool(rest_pct <= DIPS * drop.level_pct)
+
+
+def _left_s(context: Context, drop: Drop) -> float:
+    """Return when the process left the GPU after a drop, else when the recording ended."""
+    return min((start for start, _ in context.activity.idle if start >= drop.end_t_s), default=context.run.duration_s)
 
 
 def _leaves_gpu(context: Context, drop: Drop) -> bool:

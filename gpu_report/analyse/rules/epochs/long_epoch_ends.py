@@ -123,7 +123,8 @@ def _of_training(
         starved = [f for f in found if f.rule == "starved" and f.severity != "info"]  # more is advised on its steps
         is_starved = any(context.training_at(f.start_t_s, f.gpu) is training for f in starved)
         validating = _of_validation(context, training, parts, of_steps=not is_starved)
-        advice = tuple(_of_sets(training, parts)) or (*_advice(training, parts), *validating)
+        waits = _of_waits(context, training, parts)
+        advice = tuple(_of_sets(training, parts)) or (*waits, *_advice(training, parts), *validating)
         yield _finding(context, training, mine, parts, advice)
 
 
@@ -256,6 +257,12 @@ def _of_validation(context: Context, training: Training, parts: _Parts, *, of_st
         return list(last_epoch_only(training, parts.validation_s, parts.epoch_s))
     advice = ValidationAdvice(context, training, parts.typical, parts.epoch_s)
     return [*advice.on_validation(), *(advice.on_loading() if of_steps else ())]
+
+
+def _of_waits(context: Context, training: Training, parts: _Parts) -> list[Advice]:
+    if not parts.mostly_validates or parts.typical is None:
+        return []
+    return ValidationAdvice(context, training, parts.typical, parts.epoch_s).on_waits()
 
 
 def _swapped(training: Training, parts: _Parts) -> tuple[float, float] | None:

@@ -298,6 +298,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
     since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
     why = None if on_gpu else _held_up(context, last, first)
     is_main = why is not None and why.cause.name == "main-process"
+    look = "Find what grows in the main process" if is_main else where_to_look(context, epochs, grown)
     slowed = "the main process" if is_main else "the GPU's work" if _is_on_gpu(context, epochs, grown) else "training"
     return context.finding(
         "epochs-slowing",
@@ -307,7 +308,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         f"{brief_length(grown.first)} to {brief_length(grown.last)} an epoch",
         evidence=evidence_of_growth(context, epochs, grown, "training of an epoch", lost_s),
         cause=why.cause if why is not None else None,
-        advice=(on_gpu or advice_on_growth(context, epochs, grown, where_to_look(context, epochs, grown), slowed),),
+        advice=(on_gpu or advice_on_growth(context, epochs, grown, look, slowed),),
         kernel_events=() if since is epochs[0] else _kernel(context, since),
         epoch=None,
         phase=None,

@@ -40,6 +40,21 @@ class ValidationAdvice:
         loading = (*self._decoded_once(), *self._smaller_images()) if self._loads_most() else ()
         return self._worth(*never, *self._no_files(), *self._fewer_boxes(), *self._no_plots(), *loading)
 
+    def on_waits(self) -> list[Advice]:
+        """Return to look at images that a validation waits for, where training hardly waits for its own.
+
+        Where an argument helps, or far larger images are known, that says more.
+        """
+        throughput = self.context.throughput
+        waited = throughput.data_wait_share(self.training.train_spans) if throughput is not None else None
+        known = any((*self._decoded_once(), *self._smaller_images()))
+        if not self._loads_most() or known or waited is None or waited >= th.HELD_SHARE:
+            return []
+        seconds = self.typical.of("data")
+        short = "Find why validations wait for their images"
+        why = f"{amount(seconds, 's')} each, while training hardly waits for its own. They may lie on a slower disk"
+        return self._worth(Advice(f"{short}: {why}", gain_at_most=seconds / self.epoch_s, short=short))
+
     def on_loading(self) -> list[Advice]:
         """Return what changes the training's own steps, too: none where more is advised on those."""
         return self._worth(*self._more_workers(), *self._larger_batch())

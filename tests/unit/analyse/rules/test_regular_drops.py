@@ -110,3 +110,10 @@ def test_a_log_that_ends_with_a_validation_and_the_final_one_has_no_drop_there(l
     parts = [(0, 20), *[part for _ in range(5) for part in ((98, 600), (30, 80))], (98, 600), (low_pct, 160)]
     found = [f for f in analyse(_log(parts)).findings if f.rule == "drop" and not f.expected]
     assert bool(found) == warned
+
+
+@pytest.mark.parametrize(("then", "seconds", "warned"), [(60, 200, False), (98, 200, True), (60, 3000, True)])
+def test_a_drop_near_the_end_after_which_no_training_comes_is_part_of_the_evaluation(then, seconds, warned):
+    parts = [(0, 20), (98, 7000), (39, 100), (then, seconds)]
+    found = [f for f in analyse(_log(parts)).findings if f.rule == "drop" and not f.expected]
+    assert bool(found) == warned

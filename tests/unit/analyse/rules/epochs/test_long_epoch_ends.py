@@ -456,3 +456,10 @@ def test_what_takes_little_of_a_validation_leads_nothing():
     assert analyse(large).verdict.sentences[0].text.startswith("Set `cache=ram` (now False): validation takes 89 %")
     unknown = trained(1.0, 8.0, parts=parts, args={**args, "cache": None}, settings=LARGE)
     assert analyse(unknown).verdict.sentences[0].text.startswith("Resize the images once to 640 px (now 4,000)")
+
+
+@pytest.mark.parametrize(("data_s", "is_said"), [(25.0, True), (2.0, False)])
+def test_validations_that_wait_for_images_while_training_does_not_say_where_to_look(data_s, is_said):
+    run = trained(60.0, 30.0, count=6, parts={"data": data_s, "inference": 30.0 - data_s})
+    (finding,) = ends(run)
+    assert ("Find why validations wait for their images" in {each.short for each in finding.advice}) == is_said

@@ -59,3 +59,9 @@ def test_a_validation_that_takes_memory_is_none_where_epochs_are_known():
 def test_where_processes_were_logged_they_say_who_was_there():
     looks = pd.DataFrame([(12.0, 0, 41, "python train.py", OWN, "appeared", "trainer", 90.0)], columns=PROCESSES)
     assert build_context(dataclasses.replace(log(), processes=looks), Options()).other_processes == ()
+
+
+def test_a_validation_just_before_it_that_takes_more_memory_hides_none():
+    run = log()
+    mib = run.samples["memory_used_mib"].where(~run.samples["t_s"].between(104, 109), OWN + 150)
+    assert stays(dataclasses.replace(run, samples=run.samples.assign(memory_used_mib=mib))) == [((120.0, 180.0), GUEST)]

@@ -124,7 +124,7 @@ def _of_training(
         is_starved = any(context.training_at(f.start_t_s, f.gpu) is training for f in starved)
         validating = _of_validation(context, training, parts, of_steps=not is_starved)
         waits = _of_waits(context, training, parts)
-        advice = tuple(_of_sets(training, parts)) or (*waits, *_advice(training, parts), *validating)
+        advice = tuple(_of_sets(training, parts)) or (*_advice(training, parts), *validating, *waits)
         yield _finding(context, training, mine, parts, advice)
 
 

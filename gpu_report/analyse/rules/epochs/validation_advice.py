@@ -47,7 +47,7 @@ class ValidationAdvice:
         """
         throughput = self.context.throughput
         waited = throughput.data_wait_share(self.training.train_spans) if throughput is not None else None
-        known = any((*self._decoded_once(), *self._smaller_images()))
+        known = self.training.args.get("cache") or any((*self._decoded_once(), *self._smaller_images()))
         if not self._loads_most() or known or waited is None or waited >= th.HELD_SHARE:
             return []
         seconds = self.typical.of("data")

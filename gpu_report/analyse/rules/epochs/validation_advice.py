@@ -53,7 +53,7 @@ class ValidationAdvice:
         seconds = self.typical.of("data")
         short = "Find why validations wait for their images"
         why = f"{amount(seconds, 's')} each, while training hardly waits for its own. They may lie on a slower disk"
-        return self._worth(Advice(f"{short}: {why}", gain_at_most=seconds / self.epoch_s, short=short))
+        return [Advice(f"{short}: {why}", short=short)] if seconds >= th.HELD_SHARE * self.epoch_s else []
 
     def on_loading(self) -> list[Advice]:
         """Return what changes the training's own steps, too: none where more is advised on those."""

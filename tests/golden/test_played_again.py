@@ -83,3 +83,12 @@ def test_a_stall_in_one_of_two_epochs_is_all_that_coarse_readings_tell(tmp_path,
                     validation_pct=validation_pct, stall=Stall(2, 0.3, 400))  # fmt: skip
     (found,) = alarms(analysed(tmp_path / "run", played))
     assert found.duration_s == pytest.approx(400, abs=30)
+
+
+@pytest.mark.parametrize(("fast", "said"), [((1, 2), "; epochs 1 to 2 trained 2.0\u00d7 faster"), ((), "")])
+def test_a_training_that_waits_says_which_epochs_did_not(tmp_path, fast, said):
+    """Such as those whose images came from memory, before something else took it."""
+    host = {"cores": 64, "workers": 2, "worker_cpu_pct": 97, "data_wait_share": 0.6, "main_cpu_pct": 45}
+    played = replace(LONG, epochs=16, train_of=lambda epoch: 150 if epoch in fast else 300, train_pct=35, **host)
+    (found,) = [each for each in analysed(tmp_path / "run", played).findings if each.rule == "starved"]
+    assert found.summary.partition("could not keep up")[2] == said

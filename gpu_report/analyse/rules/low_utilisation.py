@@ -19,12 +19,13 @@ from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.faster_epochs import faster_epochs
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.tensor_share import nearly_empty
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.catalogue import LAUNCH_BOUND, STEADY_KEY
+from gpu_report.catalogue import CAUSES, LAUNCH_BOUND, STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Cause, Evidence, Finding, Severity
 
 ORDINARY = "without first batches and slow epochs"  # what it is judged by; what is said first is over all training
@@ -113,16 +114,19 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
         ("of training in steady state, it waited for data", wait_pct, "%"),
     )
     severity = _severity(cause, mean_pct, training)
+    faster = faster_epochs(training) if CAUSES[cause.name].is_input else None
     by_nature = severity == "info" and cause.name == LAUNCH_BOUND
     return context.finding(
         "starved",
         severity,
         span,
-        f"{_how_busy(context, busy, low, by_nature=by_nature)}: {cause.explanation}",
+        f"{_how_busy(context, busy, low, by_nature=by_nature)}: {cause.explanation}"
+        f"{f'; {faster.words}' if faster else ''}",
         gpu=signals.gpu,
         evidence=(
             *numbers,
             *_of_a_step(context, span),
+            *((faster.evidence,) if faster else ()),
             *(each for each in explained.evidence if each.key != "gpu_util_pct"),
             *_of_its_call(context, training, signals, cause),
         ),

@@ -1,0 +1,49 @@
+"""Epochs that trained far faster than most of a training that waits: so it could, before something changed."""
+
+from itertools import groupby
+from statistics import median
+from typing import NamedTuple
+
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.timeline.phases import mosaic_closes
+from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.model import Evidence
+
+
+class FasterEpochs(NamedTuple):
+    """Epochs in a row, and how many times faster than typical they trained."""
+
+    first: int
+    last: int
+    times: float
+
+    @property
+    def words(self) -> str:
+        """Return which they were, and how much faster."""
+        which = f"epoch {self.first}" if self.first == self.last else f"epochs {self.first} to {self.last}"
+        return f"{which} trained {self.times:.1f}\u00d7 faster"
+
+    @property
+    def evidence(self) -> Evidence:
+        """Return the same as a number."""
+        return Evidence(f"faster than typical: epochs {self.first} to {self.last}", self.times, "times")
+
+
+def faster_epochs(training: Training) -> FasterEpochs | None:
+    """Return the most epochs in a row that trained FASTER_TIMES as fast as typical, by callbacks; None without any.
+
+    Not those without mosaic: their images take less work.
+    """
+    reported = training.rank_group.main.epochs if training.rank_group else ()
+    closes = mosaic_closes(training.args)
+    lengths_s = {e.epoch: e.end_t_s - e.start_t_s for e in reported if e.end_t_s is not None and e.batches}
+    with_mosaic = {epoch: s for epoch, s in lengths_s.items() if closes is None or epoch < closes}
+    if not with_mosaic:
+        return None
+    typical_s = median(with_mosaic.values())
+    runs = groupby(sorted(with_mosaic), key=lambda epoch: with_mosaic[epoch] * th.FASTER_TIMES <= typical_s)
+    fast = [list(epochs) for is_fast, epochs in runs if is_fast]
+    most = max(fast, key=len, default=[])
+    if sum(with_mosaic[epoch] for epoch in most) < th.PARTS_COST_S:
+        return None
+    return FasterEpochs(most[0], most[-1], typical_s / median(with_mosaic[epoch] for epoch in most))

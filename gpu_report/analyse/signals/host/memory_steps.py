@@ -14,6 +14,8 @@ from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Run
 
+NEAR_ROWS = 256  # that are looked at first
+
 
 class MemoryStay(NamedTuple):
     """When memory was higher, and by how much (MiB)."""
@@ -22,11 +24,18 @@ class MemoryStay(NamedTuple):
     memory_mib: float
 
 
-def memory_stays(run: Run, series: GpuSeries) -> Iterator[MemoryStay]:
-    """Yield when a GPU's memory was higher for a while in training, and then at its level of before.
+def memory_stays(run: Run, series: GpuSeries) -> list[MemoryStay]:
+    """Return when a GPU's memory was higher for a while in training, and then at its level of before.
 
-    Not what ends with an epoch: a validation may take memory that is given back.
+    Not what ends with an epoch, or comes again and again: a validation may take memory that is given back.
     """
+    found = list(_stays(run, series))
+    heights_mib = np.array([stay.memory_mib for stay in found])
+    alike = [int((np.abs(heights_mib - stay.memory_mib) <= th.SAME_MEMORY_MIB).sum()) for stay in found]
+    return [stay for stay, count in zip(found, alike, strict=True) if count < th.COME_ROUND]
+
+
+def _stays(run: Run, series: GpuSeries) -> Iterator[MemoryStay]:
     t_s, mib = (series.samples[name].to_numpy(dtype=float) for name in ("t_s", "memory_used_mib"))
     known = np.isfinite(mib)
     t_s, mib, base_s = t_s[known], mib[known], max(th.BASE_S, th.BASE_READINGS * series.tick_s)
@@ -34,10 +43,11 @@ def memory_stays(run: Run, series: GpuSeries) -> Iterator[MemoryStay]:
     for rise in (np.flatnonzero(np.diff(mib) >= th.CONTEXT_MIB) + 1).tolist():
         before = slice(max(int(np.searchsorted(t_s, t_s[rise] - base_s)), last), rise)
         base_mib = float(np.median(mib[before])) if rise > last else np.inf
-        back = np.flatnonzero(mib[rise:] <= base_mib + th.SAME_MEMORY_MIB)
-        if rise < last or not len(back) or t_s[rise] - t_s[before.start] < base_s / 2:
+        if rise < last or t_s[rise] - t_s[before.start] < base_s / 2:
             continue
-        fall = rise + int(back[0])
+        fall = _first_at_most(mib, rise, base_mib + th.SAME_MEMORY_MIB)
+        if fall is None:
+            continue
         after = slice(fall, int(np.searchsorted(t_s, t_s[fall] + base_s)))
         span, height_mib = (float(t_s[rise]), float(t_s[fall])), float(np.median(mib[rise:fall])) - base_mib
         level = all(_is_level(mib[part], base_mib) for part in (before, after))
@@ -45,6 +55,17 @@ def memory_stays(run: Run, series: GpuSeries) -> Iterator[MemoryStay]:
         if higher and _works_on(series, span, base_s):
             last = fall
             yield MemoryStay(span, height_mib)
+
+
+def _first_at_most(values: Floats, start: int, line: float) -> int | None:
+    """Return the place of the first value from a start on that is no higher than a line; mostly it is near."""
+    size = NEAR_ROWS
+    while start < len(values):
+        low = np.flatnonzero(values[start : start + size] <= line)
+        if len(low):
+            return start + int(low[0])
+        start, size = start + size, 2 * size
+    return None
 
 
 def _ends_an_epoch(run: Run, series: GpuSeries, span: Span) -> bool:

@@ -65,3 +65,14 @@ def test_a_validation_just_before_it_that_takes_more_memory_hides_none():
     run = log()
     mib = run.samples["memory_used_mib"].where(~run.samples["t_s"].between(104, 109), OWN + 150)
     assert stays(dataclasses.replace(run, samples=run.samples.assign(memory_used_mib=mib))) == [((120.0, 180.0), GUEST)]
+
+
+@pytest.mark.parametrize(("times", "found"), [(2, 2), (4, 0)])
+def test_what_comes_again_and_again_is_the_trainings_own(times, found):
+    """Such as validations that take more memory, and keep the GPU busier than training does."""
+    parts = [
+        (OWN, 80, 400, 120),
+        *[each for _ in range(times) for each in ((OWN + GUEST, 90, 450, 60), (OWN, 80, 400, 90))],
+    ]
+    mib, util, watts = ([part[at] for part in parts for _ in range(part[3])] for at in range(3))
+    assert len(stays(make_run(util, quantities={"memory_used_mib": mib, "power_w": watts}))) == found

@@ -72,6 +72,7 @@ OTHER_PROCESS_UTIL_PCT = 5.0  # of the GPU's time: an idle context keeps it at 0
 CONTEXT_MIB, SAME_MEMORY_MIB = 200.0, 32.0
 BASE_S, BASE_READINGS = 20.0, 5
 AS_MUCH_SHARE = 0.97
+SAVED_WITHIN_S = 10.0  # after an epoch's row: its weights are saved, before memory may be given back
 COME_ROUND = 3  # stays of one size: so many are the training's own, as its validations are
 UTIL_READ_WITHIN_S = 60.0  # that a process was there: what it used was read each 5 s, or 30 s, by then
 OTHER_PROCESS_STEP_SHARE = 0.5  # of its memory: the step in the GPU's own memory that shows when it came or went

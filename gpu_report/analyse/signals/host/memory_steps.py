@@ -49,12 +49,12 @@ def _stays(run: Run, series: GpuSeries) -> Iterator[MemoryStay]:
         if fall is None:
             continue
         after = slice(fall, int(np.searchsorted(t_s, t_s[fall] + base_s)))
-        span, height_mib = (float(t_s[rise]), float(t_s[fall])), float(np.median(mib[rise:fall])) - base_mib
+        stay = MemoryStay((float(t_s[rise]), float(t_s[fall])), float(np.median(mib[rise:fall])) - base_mib)
         level = all(_is_level(mib[part], base_mib) for part in (before, after))
-        higher = height_mib >= th.CONTEXT_MIB and level and not _ends_an_epoch(run, series, span)
-        if higher and _works_on(series, span, base_s):
+        higher = stay.memory_mib >= th.CONTEXT_MIB and level and _works_on(series, stay.span, base_s)
+        if higher and not _ends_epochs(run, t_s, mib, stay, series.tick_s):
             last = fall
-            yield MemoryStay(span, height_mib)
+            yield stay
 
 
 def _first_at_most(values: Floats, start: int, line: float) -> int | None:
@@ -68,11 +68,20 @@ def _first_at_most(values: Floats, start: int, line: float) -> int | None:
     return None
 
 
-def _ends_an_epoch(run: Run, series: GpuSeries, span: Span) -> bool:
-    """Tell whether a stretch ends with an epoch and takes less than half of it: then it may be a validation."""
-    near_s = th.LATE_LOOK_TICKS * series.tick_s
-    rows = (row for row in run.epoch_rows if abs(row.row_t_s - span[1]) <= near_s)
-    return any(span[1] - span[0] < (row.row_t_s - row.start_t_s) / 2 for row in rows)
+def _ends_epochs(run: Run, t_s: Floats, mib: Floats, stay: MemoryStay, tick_s: float) -> bool:
+    """Tell whether memory that fell at the end of an epoch was as high at the end of others, too, or there are none.
+
+    It is what validations take then.
+    """
+    (start_s, fall_s), near_s = stay.span, th.LATE_LOOK_TICKS * tick_s
+    ends = [row.row_t_s for row in run.epoch_rows]
+    if not any(-near_s <= fall_s - end_s <= max(near_s, th.SAVED_WITHIN_S) for end_s in ends):
+        return False
+    before, after = [e for e in ends if e < start_s], [e for e in ends if e > fall_s + near_s]
+    others = np.array(before or after)  # later ones may be higher for good
+    at_end = mib[np.maximum(np.searchsorted(t_s, others) - 1, 0)]
+    line_mib = float(np.median(mib[(t_s >= start_s) & (t_s < fall_s)])) - stay.memory_mib / 2
+    return not len(others) or bool((at_end >= line_mib).any())
 
 
 def _is_level(mib: Floats, base_mib: float) -> bool:

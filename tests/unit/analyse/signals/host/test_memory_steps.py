@@ -50,10 +50,19 @@ def test_other_changes_of_memory_are_none(changed):
     assert stays(log(**changed)) == []
 
 
-def test_a_validation_that_takes_memory_is_none_where_epochs_are_known():
-    run = log(util=(80, 82, 80), watts=(400, 400, 400), middle_s=20)
-    ends_with_row = dataclasses.replace(run, epoch_rows=make_run([80] * 300, rows=[(1, 140), (2, 280)]).epoch_rows)
-    assert (len(stays(run)), stays(ends_with_row)) == (1, [])
+@pytest.mark.parametrize(("rows", "found"), [([(1, 180), (2, 290)], 1), ([(1, 180)], 0), ([(1, 110), (2, 290)], 1)])
+def test_what_ends_with_an_epoch_is_another_process_where_other_epochs_end_without(rows, found):
+    run = log(util=(80, 82, 80), watts=(400, 400, 400))
+    with_rows = dataclasses.replace(run, epoch_rows=make_run([80] * 300, rows=rows).epoch_rows)
+    assert len(stays(with_rows)) == found
+
+
+def test_validations_that_take_memory_are_none():
+    """They are longer than the training, and the last one is followed by the final evaluation."""
+    parts = [(OWN, 80, 400, 100), (OWN + GUEST, 82, 400, 120), (OWN, 80, 400, 100), (OWN + GUEST, 82, 400, 120)]
+    mib, util, watts = ([part[at] for part in parts for _ in range(part[3])] for at in range(3))
+    run = make_run(util, quantities={"memory_used_mib": mib, "power_w": watts}, rows=[(1, 219), (2, 439)])
+    assert stays(run) == []
 
 
 def test_where_processes_were_logged_they_say_who_was_there():

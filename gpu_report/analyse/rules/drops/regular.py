@@ -104,12 +104,9 @@ class _Level:
 
     def dips(self, at_s: Floats, length_s: float, level_pct: float) -> Bools:
         """Return at which moments utilisation fell to DIPS of a level for a while, or nothing was read."""
-        return np.array([self._dips(start_s, start_s + length_s, level_pct) for start_s in at_s.tolist()], dtype=bool)
-
-    def _dips(self, start_s: float, end_s: float, level_pct: float) -> bool:
-        rows = self.series.between(start_s, end_s)
-        read_s = float(self.series.weight_s[rows].sum())
-        return read_s < (end_s - start_s) / 2 or self.series.mean_util_pct(start_s, end_s) <= DIPS * level_pct
+        mean_pct = self.series.mean_util_of_each(np.column_stack([at_s, at_s + length_s]))
+        fell: Bools = np.isnan(mean_pct) | (mean_pct <= DIPS * level_pct)
+        return fell
 
 
 def _regular_of(drops: Sequence[Drop], level: _Level) -> Sequence[Drop]:
@@ -121,7 +118,9 @@ def _regular_of(drops: Sequence[Drop], level: _Level) -> Sequence[Drop]:
     worked = _in_which_it_worked(drops)
     usual_s = float(np.median([each.duration_s for each in worked])) if worked else 0.0
     usual = [each for each in worked if each.duration_s <= ODD_TIMES * usual_s]
-    for chosen, left_out in ((worked, drops), (usual, drops), (usual, [each for each in drops if each not in usual])):
+    odd = [each for each in drops if each not in usual]
+    of_usual = ((usual, drops),) if len(usual) < len(worked) else ()
+    for chosen, left_out in ((worked, drops), *of_usual, (usual, odd)):
         few_are_odd = len(drops) - len(chosen) <= max(ODD_SHARE * len(drops), 1)
         least = PERIODS_LEAST if len(chosen) == len(drops) else PERIODS_LEAST + 1
         if few_are_odd and len(chosen) >= least:

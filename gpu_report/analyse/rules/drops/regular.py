@@ -170,10 +170,10 @@ def _in_step(drops: Sequence[Drop], clock: _Clock, level: _Level) -> Bools | Non
     if few and seconds.max() > FEW_ALIKE * seconds.min() + EDGES * level.series.interval_s:
         return None
     least = FEW_IN_STEP if few else IN_STEP
-    best, beside = least, None
+    best, beside, weights = least, None, seconds / seconds.sum()
     for period_s in np.exp(np.arange(np.log(shortest), np.log(longest), PERIODS_STEP)).tolist():
         turns = (at_s - first_s) / period_s
-        mean = np.average(np.exp(2j * np.pi * turns), weights=seconds)
+        mean = complex(np.exp(2j * np.pi * turns) @ weights)
         if abs(mean) < best:
             if beside is not None and abs(mean) < least:
                 break  # the period that suits most was one of those before

@@ -458,6 +458,11 @@ def cause_look(name: str) -> str:
     return name.replace(" ", "-") if name in CAUSES and CAUSES[name].coloured else "other"
 
 
+def repeats(rule: str, cause: str) -> bool:
+    """Tell whether the name of a cause says again what the title of a finding of this rule says."""
+    return cause == rule or {rule, cause} <= MEMORY_GROWS
+
+
 def rule_words(name: str) -> str:
     """Return a kind of finding in plain words."""
     return RULES[name].name if name in RULES else name.replace("-", " ").capitalize()

@@ -7,7 +7,7 @@ import pytest
 from support.plain_words import banned
 from support.samples import NAMES, ROOT, analysis_of
 
-from gpu_report.catalogue import CAUSES, RULES
+from gpu_report.catalogue import CAUSES, RULES, repeats
 from gpu_report.render.page import speedup_limits
 from gpu_report.render.page.findings import finding_view, first_advice, nothing_found, parted
 from gpu_report.render.run_clock import WallClock
@@ -56,6 +56,17 @@ def test_no_report_of_a_sample_run_holds_a_phrase_that_only_we_use(name):
 def test_the_sentences_of_a_verdict_are_short(name):
     lengths = {each.text: len(each.text.split()) for each in analysis_of(name).verdict.sentences}
     assert {text: words for text, words in lengths.items() if words > LONGEST_SENTENCE} == {}
+
+
+@pytest.mark.parametrize("name", ["s-leak-oom", "fake-power-cap", "ddp"])
+def test_the_cause_of_a_finding_does_not_say_its_title_again(name):
+    analysis = analysis_of(name)
+    mine = [each for each in analysis.findings if each.cause and repeats(each.rule, each.cause.name)]
+    assert mine
+    for finding in mine:
+        view = finding_view(finding, WallClock(analysis.run.start_wall_s), analysis)
+        assert view.cause in {"", view.title}
+        assert CAUSES[finding.cause.name].name not in view.gist
 
 
 def test_the_names_of_rules_and_causes_are_the_fields_words():

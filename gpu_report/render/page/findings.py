@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gpu_report.catalogue import RULES, cause_look, cause_words, phase_words
+from gpu_report.catalogue import RULES, cause_look, cause_words, phase_words, repeats
 from gpu_report.model import Advice, Analysis, Cause, Finding, KernelEvent, NearbyKernelEvent
 from gpu_report.render.formatting import (
     SHOWN_SECONDS,
@@ -77,7 +77,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         gist=_gist(finding, clock, analysis, is_told=is_told),
         summary=with_amounts_unbroken(sentence(_own_code(finding))),
         facts=() if brief else _facts(finding, analysis),
-        cause=cause_words(cause.name) if cause else "",
+        cause="" if cause is None else _named(finding, cause),
         cause_kind=cause_look(cause.name) if cause else "",
         confidence=_confidence(cause) if cause else "",
         explanation=_explanation(finding) if cause else "",
@@ -89,6 +89,11 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         is_told=is_told,
         learn_more=() if brief else learn_more(finding),
     )
+
+
+def _named(finding: Finding, cause: Cause) -> str:
+    """Return the name of a finding's cause, as its title says it where that is all that it says."""
+    return finding_title(finding) if repeats(finding.rule, cause.name) else cause_words(cause.name)
 
 
 def _own_code(finding: Finding) -> str:
@@ -115,7 +120,8 @@ def is_brief(finding: Finding) -> bool:
 def _gist(finding: Finding, clock: WallClock, analysis: Analysis, *, is_told: bool) -> str:
     """Return the cause, where nothing beside it says that, and how long it took: behind a sentence, one itself."""
     cause = cause_words(finding.cause.name) if finding.cause else ""
-    says = finding_title(finding) in cause or RULES[finding.rule].ending or (not is_told and cause in finding.summary)
+    says = finding.cause is not None and _named(finding, finding.cause) == finding_title(finding)
+    says = says or RULES[finding.rule].ending or (not is_told and cause in finding.summary)
     when = _when(finding, clock, analysis)
     is_said = not is_told and bool(when) and when.replace(NO_BREAK, " ") in finding.summary  # as "for 2 h 7 min"
     gist = ", ".join(filter(None, ("" if says else cause, "" if is_said else when)))

@@ -41,7 +41,7 @@ BEGINS = {
     "lanes": "Nothing to fix",
     "leaflets": "Look at `write_pages` (pages.py:18)",
     "parking": "Look at `tile` (sheet.py:11)",
-    "plankton": "`ExampleBank.items` kept 21.5 GiB (150 MiB a batch) on GPU 3, until memory ran out",
+    "plankton": "Clear `ExampleBank.items`, filled in `add` (examples.py:7): it keeps 21.5 GiB of tensors",
     "retina": "Look at `free_memory` (memory.py:13)",
     "solder": "Look at `hook` (activations.py:22): it cost about 16 s of training. It grew from 34 ms to",
     "shelf": "Look at `temperature` (thermal.py:15)",

@@ -193,18 +193,23 @@ def _taken(case: _Case, holder: MemoryHolder | None, grown: AllocatedGrowth | No
 
 
 def _release(holder: MemoryHolder) -> Advice:
-    """Return what to do about what holds tensors, and the line that adds to it where that is known."""
+    """Return what to do about what holds tensors, with the line that adds to it where that is known."""
     name = f"`{_name(holder)}`{_at(holder)}"
     if _keeps_graphs(holder) and holder.mib > th.LARGEST_LOSS_MIB * holder.tensors:
-        kept = f"{name} keeps {holder.tensors:,} tensors with their autograd graphs"
-        return Advice(f"{kept}: keep `tensor.detach()`, or clear it.", short=f"{kept}: add `.detach()`")
+        kept = f"it keeps {holder.tensors:,} tensors with their autograd graphs"
+        return Advice(
+            f"Keep `tensor.detach()` in {name}, or clear it: {kept}.", short=f"Keep `tensor.detach()` in {name}: {kept}"
+        )
     if _keeps_graphs(holder):
-        kept = f"{name} keeps {holder.tensors:,} losses with their autograd graphs"
-        if holder.tensors == 1:
-            kept = f"{name} adds losses up with their graphs"
-        return Advice(f"{kept}: add `loss.item()` or `loss.detach()` instead.", short=f"{kept}: add `loss.item()`")
-    kept = f"{name} keeps {memory_words(holder.mib)} of tensors"
-    return Advice(f"{kept}: clear it, or keep copies in host memory (`.cpu()`).", short=f"{kept}: clear it")
+        kept = f"it keeps {holder.tensors:,} losses with their autograd graphs"
+        kept = "it adds losses up with their autograd graphs" if holder.tensors == 1 else kept
+        add = f"Add `loss.item()` to {name}"
+        return Advice(f"{add}, or `loss.detach()`: {kept}.", short=f"{add}: {kept}")
+    kept = f"it keeps {memory_words(holder.mib)} of tensors"
+    return Advice(
+        f"Clear {name}, or keep copies in host memory (`.cpu()`): {kept}.",
+        short=f"Clear {name}: {kept}",
+    )
 
 
 def _keeps_graphs(holder: MemoryHolder) -> bool:
@@ -218,7 +223,7 @@ def _name(holder: MemoryHolder) -> str:
 def _at(holder: MemoryHolder) -> str:
     """Return the line that adds to it, to follow its name; empty where that is not known."""
     known = holder.line and holder.function
-    return f", filled in {place_words(Frame(holder.file, holder.line, holder.function))}," if known else ""
+    return f", filled in {place_words(Frame(holder.file, holder.line, holder.function))}" if known else ""
 
 
 def _ran_out(case: _Case, growth: Growth) -> str:

@@ -20,16 +20,23 @@ def ended_badly(findings: Sequence[Finding], ending: Ending | None) -> Iterator[
     ended = next((f for f in findings if RULES[f.rule].ending and f.severity != "info"), None)
     if ended is None:
         return
-    grew = [f for f in findings if ran_out_before(f, ended)]  # which is the news: that it ended so, its traceback said
-    yield from (Sentence("grew", f"{f.summary}.", (f.id,)) for f in grew)
+    grew = [f for f in findings if ran_out_before(f, ended)]
+    if grew:  # what to do about it is the news: that it ended so, its traceback said
+        yield from _keep_less(grew, ended)
     yield Sentence("ended", f"{upper_first(ended.summary)}{_where(ended, ending)}.", (ended.id,))
-    if grew:
-        instead = next((each for each in ended.advice if each.short), None)  # less memory only delays it
-        named = next((each.short for f in grew for each in f.advice), CAUSES["memory-growth"].always)
-        yield Sentence("prevent", f"{named}.", (grew[0].id,), "memory-growth", replaces=instead)
-    else:
+    if not grew:
         yield from _prevented(ended.advice, ended.id)
     yield from _resumed(ended, after="Then " if grew or any(each.short for each in ended.advice) else "")
+
+
+def _keep_less(grew: Sequence[Finding], ended: Finding) -> Iterator[Sentence]:
+    """Yield what not to keep; how much memory grew where nobody knows what kept it, for that says it, too."""
+    instead = next((each for each in ended.advice if each.short), None)  # less memory only delays it
+    named = next((each for f in grew for each in f.advice), None)
+    text = named.short if named is not None else CAUSES["memory-growth"].always
+    yield Sentence("prevent", f"{text}.", tuple(f.id for f in grew), "memory-growth", named, replaces=instead)
+    if named is None:
+        yield from (Sentence("grew", f"{f.summary}.", (f.id,)) for f in grew)
 
 
 def interrupted(findings: Sequence[Finding]) -> Iterator[Sentence]:

@@ -17,7 +17,7 @@ from gpu_report.analyse.results.verdict.lead import (
     without_backticks,
 )
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
-from gpu_report.catalogue import ENLARGED_KEY, MEMORY_GROWS, RULES, SLOW_IMAGES_KEY
+from gpu_report.catalogue import CAUSES, ENLARGED_KEY, MEMORY_GROWS, RULES, SLOW_IMAGES_KEY
 from gpu_report.model import UNSURE, Advice, EpochNow, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import epoch_length, lower_first, shown_ratio
 
@@ -29,7 +29,18 @@ def urgent(findings: Sequence[Finding]) -> Iterator[Lead]:
             advice = next((each for each in finding.advice if each.short), None)
             yield Lead(sentence_of(finding, LOOK, without_backticks(finding.summary), advice), URGENT_S)
         if finding.rule in MEMORY_GROWS and finding.severity == "critical" and not finding.ran_out:
-            yield Lead(sentence_of(finding, LOOK, finding.summary, next(iter(finding.advice), None)), URGENT_S)
+            yield _keep_less(finding, URGENT_S)
+
+
+def growing_memory(findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield what not to keep where memory grows, though not to its end in this training: it saves no time of it."""
+    yield from (_keep_less(each, 0.0) for each in findings if each.rule in MEMORY_GROWS and each.severity == "warning")
+
+
+def _keep_less(finding: Finding, saves_s: float) -> Lead:
+    advice = next(iter(finding.advice), None)
+    text = advice.short if advice is not None else CAUSES["memory-growth"].always
+    return Lead(sentence_of(finding, LOOK, text, advice), saves_s, f"{finding.summary}.", says_how=True)
 
 
 def set_up(context: Context, findings: Sequence[Finding], now: EpochNow | None) -> Iterator[Lead]:

@@ -8,6 +8,7 @@ from gpu_report.analyse.results.verdict.from_drops import drop_leads
 from gpu_report.analyse.results.verdict.from_epoch_ends import long_epoch_ends, next_time
 from gpu_report.analyse.results.verdict.from_settings import (
     enlarged,
+    growing_memory,
     in_steps,
     instead_of_setting,
     set_up,
@@ -53,4 +54,4 @@ def leads(
     ]
     trained_s = seconds_trained(context)
     worth = [lead for lead in found if lead.saves_s >= th.WORTH_LEADING_SHARE * trained_s]
-    return sorted(worth, key=lambda lead: -lead.saves_s) or list(next_time(findings))
+    return sorted(worth, key=lambda lead: -lead.saves_s) or [*growing_memory(findings), *next_time(findings)]

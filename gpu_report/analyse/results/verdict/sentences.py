@@ -280,4 +280,4 @@ def _begins(finding: Finding, opening: _Opening) -> bool:
         return True
     begin = [*opening.first, *(each.sentence for each in opening.found[:1])]
     is_said = any(finding.id in sentence.findings for sentence in begin)
-    return is_said and finding.rule in MEMORY_GROWS and finding.severity == "critical"
+    return is_said and finding.rule in MEMORY_GROWS

@@ -69,10 +69,11 @@ def test_money_is_told_where_a_price_is_known():
 
 
 @pytest.mark.parametrize("name", ["s-oom", "s-leak-oom", "s-killed", "n-oom-killed"])
-def test_a_bad_end_leads_then_what_prevents_it_then_how_to_resume(name):
+def test_a_bad_end_leads_with_what_prevents_it_then_how_to_resume(name):
+    """Who reads that memory ran out has its traceback: what kept the memory is the news."""
     said = [kind for kind in kinds(name) if kind in {"grew", "ended", "prevent", "resume"}]
-    grew = ["grew"] if name == "s-leak-oom" else []
-    assert list(dict.fromkeys(said)) == [*grew, "ended", "prevent", "resume"]
+    first = ["prevent", "grew", "ended"] if name == "s-leak-oom" else ["ended", "prevent"]
+    assert list(dict.fromkeys(said)) == [*first, "resume"]
     assert kinds(name)[: len(said)] == said
 
 
@@ -198,7 +199,13 @@ def test_a_model_with_small_steps_is_no_fault_and_why_its_batch_stays_is_said():
     assert "A larger batch would keep it busier, but an epoch has only 12 batches." in few.verdict.text
     assert "only 4" not in few.verdict.text
     assert {each.severity for each in few.findings if each.rule == "starved"} == {"info"}
-    assert analysis_of("s-memory-steps").verdict.sentences[2].text.endswith("but GPU memory keeps growing.")
+
+
+def test_memory_that_grows_leads_where_nothing_else_does_also_if_the_training_ends_before_it_is_full():
+    first, second = analysis_of("s-memory-steps").verdict.sentences[:2]
+    assert first.text.startswith("Find what keeps GPU memory from batch to batch")
+    assert second.text.endswith("grew 2.0 GiB an epoch: full after about 52 more epochs.")
+    assert not any("Little found" in each.text for each in analysis_of("s-memory-steps").verdict.sentences)
 
 
 def test_longer_epochs_of_the_next_training_lead_where_nothing_else_does():

@@ -43,7 +43,8 @@ def test_host_memory_that_would_be_full_before_the_last_epoch_is_what_leads():
     (finding,) = grown(run)
     assert (finding.severity, finding.gpu) == ("critical", None)
     assert finding.summary == "Host memory grew 400 MiB an epoch: full after about 113 more epochs"
-    assert analyse(run).verdict.text.startswith(finding.summary)
+    said = [each.text for each in analyse(run).verdict.sentences]
+    assert said[:2] == [f"{finding.advice[0].short}.", f"{finding.summary}."]
 
 
 def test_host_memory_of_which_hardly_any_was_left_ran_out():

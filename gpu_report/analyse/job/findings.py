@@ -20,7 +20,7 @@ from gpu_report.model import (
     RankTrace,
     Severity,
 )
-from gpu_report.wording import brief_seconds, counted, few_names, length, place_words
+from gpu_report.wording import brief_seconds, counted, few_names, length, place_words, upper_first
 
 Recorded = Sequence[tuple[JobNode, NodeRun]]
 
@@ -69,10 +69,15 @@ def _finding(rule: JobRule, severity: Severity, span: tuple[float, float], summa
 
 
 def whom(straggler: Straggler) -> str:
-    """Return the straggler in words: rank 3 on node 1 (host b)."""
-    host = f" ({straggler.rank.run.host})" if straggler.rank.run.host else ""
+    """Return the straggler in words: rank 3 on node 1."""
     who = "all ranks" if straggler.whole_node else f"rank {straggler.rank.rank}"
-    return f"{who} on {straggler.node.name}{host}"
+    return f"{who} on {straggler.node.name}"
+
+
+def _whom_on_host(straggler: Straggler) -> str:
+    """Return the straggler in words, with the name of its host: rank 3 on node 1 (host b)."""
+    host = f" ({straggler.rank.run.host})" if straggler.rank.run.host else ""
+    return f"{whom(straggler)}{host}"
 
 
 def _straggler(found: Straggler, world: int, duration_s: float) -> JobFinding:
@@ -84,13 +89,13 @@ def _straggler(found: Straggler, world: int, duration_s: float) -> JobFinding:
     if found.kind == "input":
         verb = "wait" if found.whole_node else "waits"
         what = (
-            f"{whom(found).capitalize()} {verb} {brief_seconds(found.wait_s)} for data in each epoch, "
+            f"{upper_first(_whom_on_host(found))} {verb} {brief_seconds(found.wait_s)} for data in each epoch, "
             f"the {others} {brief_seconds(found.others_wait_s)}"
         )
     else:
         what = (
-            f"{whom(found).capitalize()} keeps its GPU {found.busy_pct:.0f} % busy; the {others} wait for it, which "
-            f"nvidia-smi shows as {found.others_busy_pct:.0f} % busy"
+            f"{upper_first(_whom_on_host(found))} keeps its GPU {found.busy_pct:.0f} % busy. The {others} wait for it: "
+            f"nvidia-smi shows {found.others_busy_pct:.0f} % busy there"
         )
     severity: Severity = "critical" if share >= CRITICAL_SHARE and lost_s >= 600 else "warning"
     return replace(

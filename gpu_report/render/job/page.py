@@ -96,7 +96,7 @@ def _node(number: int, node: JobNode, late: str | None) -> NodeView:
             "",
         )
     is_waiting = late not in {None, node.name}
-    waits = f" It waits for {late} in each epoch, which nvidia-smi shows as busy." if is_waiting else ""
+    waits = f" It waits for {late} in each epoch." if is_waiting else ""
     return NodeView(
         id=f"node-{number}-details",
         name=node.name,

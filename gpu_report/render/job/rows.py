@@ -5,7 +5,17 @@ from gpu_report.render.formatting import duration, quantity, share
 from gpu_report.render.page.view import Table
 from gpu_report.wording import MISSING, brief_seconds, gpu_models
 
-NODE_HEAD = ("Node", "Host", "GPUs", "Ranks", "Busy in training", "Clock", "Fits to", "UTC to", "Recorded")
+NODE_HEAD = (
+    "Node",
+    "Host",
+    "GPUs",
+    "Ranks",
+    "Busy in training",
+    "Clock offset",
+    "Offset error",
+    "UTC error",
+    "Recorded",
+)
 NODE_NUMERIC = (False, False, False, False, True, True, True, True, True)
 RANK_HEAD = ("Rank", "Node", "GPU", "Training an epoch", "Waiting for data", "GPU utilisation", "Slowest in")
 LARGE_S = 60.0

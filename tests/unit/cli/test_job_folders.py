@@ -48,7 +48,7 @@ def test_a_folder_of_nodes_is_a_job_and_one_of_any_runs_is_none(tmp_path):
 def test_two_nodes_become_one_report(tmp_path):
     done = invoked(tmp_path / "job.html", NODES, "--json", tmp_path / "job.json")
     assert done.exit_code == 0, done.output
-    assert "rank 1 on node 1 (node-1): look at" in said(done)
+    assert "rank 1 on node 1: look at" in said(done)
     assert "node 0: node-0, NVIDIA H200" in done.output
     summary = json.loads((tmp_path / "job.json").read_text())
     assert [node["host"] for node in summary["nodes"]] == ["node-0", "node-1"]

@@ -52,7 +52,7 @@ def test_two_healthy_nodes_need_nothing():
 
 def test_the_rank_that_waits_for_data_is_named_with_its_node_and_line():
     job = analyse_job(slow_pair())
-    assert words(job).startswith("Speed up data loading of rank 1 on node 1 (host-1): look at `read_slowly`")
+    assert words(job).startswith("Speed up data loading of rank 1 on node 1: look at `read_slowly`")
     assert "takes about 3.6 s instead of 6 s" in words(job).replace("6.0 s", "6 s")
     found = only(job, "straggler")
     assert (found.node, found.rank, found.cause, found.where) == ("node 1", 1, "input", (SLOW,))
@@ -76,7 +76,7 @@ def test_all_ranks_of_a_node_with_a_slow_disk_are_meant():
         return made_node(number, ranks=ranks, gpus=tuple(map(made_gpu, range(4))), job=made_part(number, world=8))
 
     job = analyse_job([four(0, 0.1), four(1, 2.0)])
-    assert words(job).startswith("Speed up data loading of all ranks on node 1 (host-1)")
+    assert words(job).startswith("Speed up data loading of all ranks on node 1")
     assert only(job, "straggler").lost_gpu_s == pytest.approx(1.9 * 4 * 7)
 
 

@@ -29,7 +29,7 @@ def inference_sentences(context: Context, findings: Sequence[Finding]) -> tuple[
     lead = _lead(findings)
     return (
         *(_nothing_to_fix(served[0]) if lead is None else _led(lead)),
-        *_speed(served),
+        *_speed(served, is_named=lead is not None and RULES[lead.rule].of_calls),
         *_parts(context, served[0], lead),
         *_between_calls(served[0], lead, findings),
         *_gpu(served),
@@ -71,15 +71,19 @@ def _led(lead: Finding) -> Iterator[Sentence]:
     yield Sentence("why", f"{upper_first(lead.summary)}.", (lead.id,), about)
 
 
-def _speed(served: Sequence[ServedModel]) -> Iterator[Sentence]:
-    """Yield how long calls took and how many images a second that made."""
+def _speed(served: Sequence[ServedModel], *, is_named: bool) -> Iterator[Sentence]:
+    """Yield how long calls took and how many images a second that made.
+
+    Of which model, too, where there are several, or no sentence before it has named it (`is_named`).
+    """
     for each in served[:NAMED_MODELS]:
         figures = each.latency
         known = {"p50": figures.p50.value_ms, "p95": figures.p95.value_ms, "p99": figures.p99.value_ms}
-        words = [f"{name} {ms(value)}" for name, value in known.items() if value is not None]
-        words = words or [f"mean {ms(figures.mean_ms)}"]
-        speed = "" if each.images_per_s is None else f", {rate(each.images_per_s)} images/s"
-        yield Sentence("speed", f"A call took {', '.join(words)}{speed} ({of_calls(each)}).")
+        words = [f"{ms(value)} ({name})" for name, value in known.items() if value is not None]
+        words = words or [f"{ms(figures.mean_ms)} (mean)"]
+        speed = "" if each.images_per_s is None else f": {rate(each.images_per_s)} images/s"
+        which = "A call" if is_named and len(served) == 1 else f"A call of {of_calls(each)},"
+        yield Sentence("speed", f"{which} took {', '.join(words)}{speed}.")
     if len(served) > NAMED_MODELS:
         yield Sentence("speed", f"{counted(len(served) - NAMED_MODELS, 'more model')} in the table.")
     if served[0].latency.p95.value_ms is None:

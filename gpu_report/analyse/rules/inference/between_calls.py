@@ -68,7 +68,7 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
     if part.waited_for:
         what, fix = MORE_THREADS[part.kind]
         summary = f"Calls wait for {what} in another thread, {percent(share)} {OF_CALLS}{line}"
-    text = f"{fix.format(what=_named(part))}: {speed_now(served)} become {rate(best)} at most"
+    text = f"{fix.format(what=_named(part))}: from {speed_now(served)} to at most {rate(best)}"
     return context.finding(
         "slow-between-calls",
         severity(share, part.seconds),
@@ -80,7 +80,7 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
             ("a call (mean)", served.latency.mean_ms, "ms"),
             ("GPU utilisation meanwhile", _percent_or_none(served.gpu_busy_share), "%"),
         ),
-        cause=Cause(cause, SUPPORTED, f"notes of where the process stood say so: {percent(share)} {OF_CALLS}"),
+        cause=Cause(cause, SUPPORTED, f"by stack samples: {percent(share)} {OF_CALLS}"),
         where=(part.where,) if part.where else (),
         advice=(Advice(text, gain_at_most=1 - now / best, short=text),),
     )

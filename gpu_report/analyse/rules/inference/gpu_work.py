@@ -99,7 +99,7 @@ def _batch(served: ServedModel, own_ms: float) -> tuple[Advice, ...]:
     gap_ms = MS * active_s(served) / served.latency.calls - parts.total_ms
     grown = larger / batch * (parts.total_ms - launch_ms + max(gap_ms, 0.0)) + launch_ms
     now, then = served.images / active_s(served), MS * larger / grown
-    wins, gain = f"{speed_now(served)} become about {rate(then)}", 1 - now / then
+    wins, gain = f"from {speed_now(served)} to about {rate(then)}", 1 - now / then
     if source == "files":
         short = f"Set `batch={larger}`: {wins}"
         return (Advice(short, "batch", str(batch), str(larger), gain_estimate=gain, short=short),)

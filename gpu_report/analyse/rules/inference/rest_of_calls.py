@@ -72,7 +72,7 @@ def _finding(
             ("a call (mean)", served.latency.mean_ms, "ms"),
             (f"share {OF_CALLS}, with what lies between them", 100 * share, "%"),
         ),
-        cause=Cause(row.cause, SUPPORTED, f"notes of where the process stood say so: {percent(share)} {OF_CALLS}"),
+        cause=Cause(row.cause, SUPPORTED, f"by stack samples: {percent(share)} {OF_CALLS}"),
         where=where,
         advice=(Advice(fix, gain_at_most=share, short=f"{fix}: at most {percent(share)} less time for all calls"),),
     )

@@ -55,4 +55,4 @@ def speed_now(served: ServedModel) -> str:
     """Return how many images a second there are now, and that waits for calls are left out where they are long."""
     active = active_s(served)
     waits = served.end_s - served.start_s - active >= WAITS_SHARE * active
-    return f"{rate(served.images / active)} images/s" + (" (without waits for calls)" if waits else "")
+    return f"{rate(served.images / active)} images/s" + (" (waits for calls left out)" if waits else "")

@@ -48,12 +48,12 @@ def test_images_a_second_that_leave_waits_for_calls_out_say_so():
     """Every third gap the process sleeps, as a service does until a request comes: that is no part of 43 ms a call."""
     calls = make_calls(600, gap_ms=30.0)
     run = noted(make_served(calls, util_pct=20.0), calls, OWN)
-    assert "images/s become" in findings(run)["slow-between-calls"].advice[0].short
+    assert " images/s to at most " in findings(run)["slow-between-calls"].advice[0].short
     stays = list(zip(calls.start_s, calls.end_s, [*calls.start_s[1:], calls.end_s[-1]], strict=True))
     gaps = [(end, after, SLEEP if at % 3 == 0 else OWN) for at, (_, end, after) in enumerate(stays) if after > end]
     both = sorted([*((start, end, CALL) for start, end, _ in stays), *gaps])
     waits = dataclasses.replace(run, stacks=(process(*both, pid=calls.pid),))
-    assert "images/s (without waits for calls) become" in findings(waits)["slow-between-calls"].advice[0].short
+    assert "images/s (waits for calls left out) to at most" in findings(waits)["slow-between-calls"].advice[0].short
 
 
 def test_code_in_no_function_is_named_by_its_line():

@@ -262,12 +262,11 @@ def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurr
     took = length(sum(one.duration_s for one in occurrences))
     each_s = median(one.duration_s for one in occurrences)
     each = f"{each_s:.1f} s" if each_s < TENTHS_S else about_length(each_s)
-    times = f"{len(occurrences):,} times, about {each} each: {took} in all"
-    recurs = len(occurrences) > 1
+    times, recurs = f"{len(occurrences):,} times", len(occurrences) > 1
     if longest.level_pct is None or longest.low_pct is None:
-        return f"{longest.summary} ({times})" if recurs else longest.summary
+        return f"{longest.summary}; {times}, {took} in all" if recurs else longest.summary
     how_far = fall_words(named, longest.level_pct, longest.low_pct)
-    return f"{how_far} {times}" if recurs else f"{how_far} for {took}"
+    return f"{how_far}, {times} for about {each}: {took} in all" if recurs else f"{how_far} for {took}"
 
 
 def _of_gpus(group: Group, gpus: Sequence[int]) -> str:

@@ -121,7 +121,7 @@ def _which(least: _Share, most: _Share) -> str:
         return "utilisation alone does not show which of them is late"
     if not waits:
         return f"GPU {most.gpu} does more of the work"
-    return f"GPU {most.gpu} waits for GPU {least.gpu} (nvidia-smi shows it as busy)"
+    return f"GPU {most.gpu} waits for GPU {least.gpu} (nvidia-smi shows GPU {most.gpu} as busy)"
 
 
 def _only_waits(least: _Share, most: _Share) -> bool | None:

@@ -59,7 +59,8 @@ def drop_sentences(merged: Sequence[MergedDrop], said: Collection[str] = (), *, 
         yield f"Causes: {_by_cause(merged)}."
     else:
         known = all(found in said for each in merged for found in each.ids)
-        yield f"{count}{where}." if known else f"{text}: {lower_first(cause_words(causes.pop()))}."
+        there = f"There {'was' if len(merged) == 1 else 'were'} {count}{where}"
+        yield f"{there}." if known else f"{text}: {lower_first(cause_words(causes.pop()))}."
 
 
 def waiting_sentence(merged: Sequence[MergedDrop], waits: Sequence[Finding]) -> str:

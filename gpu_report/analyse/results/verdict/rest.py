@@ -60,4 +60,4 @@ def _waits(context: Context) -> Iterator[Sentence]:
     share = data_wait_share(context)
     if share is not None:
         much = f"{100 * share:.0f} % of training time was waiting for data."
-        yield Sentence("work", much if share >= th.REST_SHARE else "It hardly waited for data.")
+        yield Sentence("work", much if share >= th.REST_SHARE else "Training hardly waited for data.")

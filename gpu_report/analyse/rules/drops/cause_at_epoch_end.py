@@ -76,5 +76,5 @@ def _words(at_the_end_s: float, typical_s: float | None, trained_s: float, epoch
         ):
             took += " (the first takes longer: validation starts its data loader and prepares its kernels)"
     if trained_s > EPOCH_END_S:
-        took += f"; {trained_s:.1f} s of it are training right next to them"
+        took += f"; {trained_s:.1f} s of it are training just before or after"
     return took

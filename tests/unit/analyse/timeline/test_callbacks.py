@@ -156,7 +156,7 @@ def test_an_expected_drop_says_what_of_it_was_validation_and_checkpoint_and_what
     assert (drop.start_t_s, drop.end_t_s, drop.expected) == (44, 54, True)
     assert drop.cause.explanation == (
         "the epoch ended here: validation and checkpoint took 6.0 s of it, typical 6.0 s; "
-        "4.0 s of it are training right next to them"
+        "4.0 s of it are training just before or after"
     )
     told = {e.text: e.value for e in drop.evidence}
     assert (told["of it, validation and checkpoint"], told["of it, training after them"]) == (6, 4)

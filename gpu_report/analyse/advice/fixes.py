@@ -156,7 +156,7 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
 
 def _of_batch(batches: Batches, try_: int, expected_s: float) -> Fix:
     reason = f"a batch of {batches.batch} is too small for this GPU"
-    steps = f"with {try_} the optimizer still steps every {batches.nominal} images"
+    steps = f"with {try_} the optimizer steps as often as now, every {batches.nominal} images (`nbs`)"
     return Fix("batch", str(batches.batch), str(try_), f"{reason}; {steps}", expected_s)
 
 

@@ -293,8 +293,10 @@ def _of_one_rank(signals: IntervalSignals, cores: float) -> Candidate | None:
     )
     text = f"one rank may use only {cores:g} of {signals.cores} CPU cores"
     place = setting_location_words(signals.setting_locations, AFFINITY)
-    short = f"Give the rank that may use only {cores:g} CPU cores more of them{place}"
-    return Candidate("cpu-limit", OWN_CORES, text, numbers, (Advice(f"{short}: all others wait for it", short=short),))
+    short = f"Give each rank its share of the CPU cores{place}: one may use only {cores:g}"
+    return Candidate(
+        "cpu-limit", OWN_CORES, text, numbers, (Advice(f"{short}, and all others wait for it", short=short),)
+    )
 
 
 def _more_cores(of: float | None) -> Advice:

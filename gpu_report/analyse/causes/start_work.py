@@ -68,8 +68,8 @@ def _searches(stack: Stack) -> bool:
 SCANS = StartWork(
     "checking its images and labels",
     Advice(
-        "YOLO opens each image once to check it, and writes what it found beside the labels (`*.cache`). "
-        "The next run reads that, where the folder can be written and the data stay as they are",
+        "Let YOLO check the data set to its end once. It writes what it found beside the labels (`*.cache`), if it "
+        "may, and the next run reads that",
         short="Let YOLO check the data set to its end once: the next run reads what it wrote",
     ),
     _calls("cache_labels", "verify_images"),
@@ -94,9 +94,9 @@ COMPILES = StartWork(
 SPAWNS = StartWork(
     "spawning data-loader workers",
     Advice(
-        "The method `spawn` starts workers one after the other, and each imports everything anew. `fork`, the default "
-        "on Linux, copies the running process. A loader without `persistent_workers=True` starts them in each epoch. "
-        "Look for `multiprocessing_context` where your code makes a `DataLoader`, or for `set_start_method`",
+        "Look for `multiprocessing_context` where your code makes a `DataLoader`, or for `set_start_method`. With "
+        "`spawn` each worker imports everything anew, one after the other. `fork`, the default on Linux, copies the "
+        "running process. `persistent_workers=True` keeps workers from epoch to epoch",
         short="Start workers by `fork`, or keep them: `persistent_workers=True`",
     ),
     _spawns,
@@ -104,8 +104,8 @@ SPAWNS = StartWork(
 SEARCHES = StartWork(
     "in the first calls of convolutions",
     Advice(
-        "cuDNN loads its kernels at the first call of each convolution and, with `torch.backends.cudnn.benchmark`, "
-        "tries several for each image size. A fixed size pays that once",
+        "Keep the image size fixed. cuDNN loads its kernels at the first call of each convolution and, with "
+        "`torch.backends.cudnn.benchmark`, tries several for each image size",
         short="Keep the image size fixed: cuDNN looks for kernels for each size",
     ),
     _searches,

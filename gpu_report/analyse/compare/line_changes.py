@@ -74,7 +74,7 @@ def _not_noted(baselines: Sequence[SampleValues], *, before: bool, after: bool) 
     """Return that lines are unknown, of which side none were noted, and how they are."""
     of_baselines = "the baseline has" if len(baselines) == 1 else "the baselines have"
     which = of_baselines if after else "the run has" if before else "the runs have"
-    return f"{which} no stack samples. To record them, without `--no-stacks`: `gpu-report record -- COMMAND`."
+    return f"{which} no stack samples. To record them, leave out `--no-stacks`: `gpu-report record -- COMMAND`."
 
 
 def _joined(newer: RunLines, older: RunLines) -> RunLines:

@@ -163,7 +163,7 @@ def _of_sizes(training: Training) -> Iterator[Advice]:
     """Yield what keeps cuDNN from its search for each new image size; nothing of a size that never changes."""
     again = SEARCHES.advice.text
     if training.image_sizes > 1:
-        again = f"Each of {training.image_sizes} image sizes (`multi_scale`) takes that once. {again}"
+        again = f"{again}. Each of {training.image_sizes} sizes (`multi_scale`) needs this once"
     if TRIES & training.slow_modes:
         yield from (replace(switch_off(name, training.setting_locations), text=again) for name in TRIES)
     elif training.image_sizes > 1:

@@ -10,10 +10,10 @@ from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, as_array, length_s
 from gpu_report.catalogue import RULES, USER_CODE_IDLE_KEY, USER_CODE_KEY
 from gpu_report.model import OF_EPOCHS, Advice, Evidence, Finding
-from gpu_report.wording import where_it_is
+from gpu_report.wording import place_words, where_it_is
 
-DO = "Do it for all images at once (NumPy, torch), or validate with it less often"
-DO_NOT_WAIT = "Do what it waits for in a background thread, or validate with it less often"
+DO = "Do the work of {} for all images at once (NumPy, torch), or use it in fewer validations"
+DO_NOT_WAIT = "Do what {} waits for in a background thread, or use it in fewer validations"
 
 
 def validation_code(context: Context, found: Sequence[Finding]) -> list[Finding]:
@@ -45,7 +45,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         return None
     own = context.signals.own_code(gpu, call, spans, share)
     cause = in_call(own, "validation", "computed")
-    do = DO_NOT_WAIT if cause.name == "trainer-blocked" else DO
+    do = (DO_NOT_WAIT if cause.name == "trainer-blocked" else DO).format(place_words(own.at))
     return context.finding(
         "user-code",
         "warning",
@@ -60,7 +60,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
             *evidence(("CPU of the main process there", own.cpu_pct, "% of a core")),
         ),
         cause=cause,
-        advice=(Advice(do, short=do),),
+        advice=(Advice(do),),
         where=(own.at,),
     )
 

@@ -25,7 +25,7 @@ def transport_off(context: Context, training: Training) -> SetupIssue | None:  #
     variables = " and ".join(f"`{VARIABLES[way]}`" for way in named)
     if SHM in named:
         short = f"Unset {variables}{place}"
-        text = "Gradients go from GPU to GPU as over a network, though these are in one machine"
+        text = "The GPUs of this machine exchange gradients as if over a network"
         do = Advice(f"{short} in the shell or the script that sets them", short=short)
         return SetupIssue("warning", text, tuple(named), (), (do,))
     text = "Gradients go through the host's memory: P2P between GPUs is switched off"

@@ -15,7 +15,7 @@ from gpu_report.analyse.compare.slower_host import HostSlowdown
 MOVED = (LOG._replace(line=57), TRAINER)
 OTHER = (LOG._replace(function="log_loss"), TRAINER)
 UNKNOWN = "Which lines of code got slower is unknown: "
-RECORD = "To record them, without `--no-stacks`: `gpu-report record -- COMMAND`."
+RECORD = "To record them, leave out `--no-stacks`: `gpu-report record -- COMMAND`."
 
 
 def run(spent_s, *stack, **how):

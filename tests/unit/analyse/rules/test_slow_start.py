@@ -261,7 +261,7 @@ def test_image_sizes_that_vary_are_named_where_the_first_batch_is_all_that_was_t
     run = first_batch_with({"multi_scale": 0.25, "imgsz": 640})
     (finding,) = slow(run)
     assert finding.summary.endswith("for 30 s, 100 % of it in the first calls of convolutions")
-    assert finding.advice[0].text.startswith("Each of 11 image sizes (`multi_scale`) takes that once.")
+    assert finding.advice[0].text.endswith("Each of 11 sizes (`multi_scale`) needs this once")
     assert finding.advice[0].settings == (Setting("multi_scale", None, "0.0"),)
     assert first_sentence(run).startswith("Keep the image size fixed")
     assert build_context(run, Options()).undisturbed == ()  # its validation is no training

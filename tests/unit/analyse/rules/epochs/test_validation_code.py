@@ -60,7 +60,7 @@ def test_what_takes_little_of_the_epochs_or_keeps_the_gpu_busy_is_none(run):
 
 @pytest.mark.parametrize(
     ("cpu_pct", "cause", "first"),
-    [(100.0, "main-process", "Do it for all images"), (2.0, "trainer-blocked", "Do what")],
+    [(100.0, "main-process", "Do the work of `"), (2.0, "trainer-blocked", "Do what `")],
 )
 def test_what_waits_is_not_told_to_compute_faster(cpu_pct, cause, first):
     run = validated(6.0)

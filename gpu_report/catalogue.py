@@ -30,6 +30,7 @@ GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY = "grown_from_s", "grown_to_s", "grow
 BUSY_THREAD_KEY = "busy_thread_pct"  # of evidence: the share of time that a thread beside the main one ran Python
 GARBAGE_KEY = "garbage_pct"  # of evidence: the share of time that Python's garbage collector took
 USER_CODE_IDLE_KEY = "user_code_idle_pct"  # of evidence: the share of training time that the GPU was idle in it
+SEEN_IDLE_KEY = "seen_idle_pct"  # of evidence: the share of training time in which a GPU was seen idle in it
 START_WORK_KEY = "start_work_s"  # of evidence: what a kind of work took of the start-up, with its words
 START_AGAIN_KEY = "start_again_s"  # of evidence: what each later epoch takes for the same
 ON_CPU_KEY = "main_cpu_of_training"  # of evidence: the CPU of a training that ran on it, as the finding says

@@ -204,7 +204,8 @@ def where_words(location: CodeLocation) -> str:
     A share of a few stack dumps says of how many: 75 % (4 stack dumps).
     """
     few = "" if location.dumps is None else f" ({location.dumps} stack dumps)"
-    return f"{where_it_is(location)} {100 * location.share:.0f} %{few}"
+    calls = " with what it calls" if location.with_calls else ""
+    return f"{where_it_is(location)}{calls} {100 * location.share:.0f} %{few}"
 
 
 def where_it_is(place: CodeLocation | CodeLine | Frame) -> str:

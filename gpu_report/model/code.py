@@ -36,7 +36,8 @@ class CodeLocation:
 
     `process` is `main`, `rank N`, or `workers` for those of a loader together; `thread` is one beside the main thread,
     its share that of all time. `dumps` is how many dumps by py-spy a
-    share was estimated from; None where notes of our own hook, 20 a second, say it.
+    share was estimated from; None where notes of our own hook, 20 a second, say it. `with_calls` says that the share is
+    that of its function with all that this calls; lines of what it calls may follow.
     """
 
     process: str
@@ -45,6 +46,7 @@ class CodeLocation:
     line: int
     share: float
     dumps: int | None = None
+    with_calls: bool = False
 
     @classmethod
     def in_main(cls, line: Frame, share: float) -> CodeLocation:

@@ -33,20 +33,21 @@ BEGINS = {
     "weld": "Look at `batch` (watch.py:16): it took 78 %",
     "bridge": "Look at `__call__` (backup.py:15)",
     "castings": "Nothing to fix",
-    "forklift": "Look at `optimizer_step` (safe_trainer.py:15)",
-    "gears": "Look at `seen` (usage.py:13)",
+    # what the GPU did meanwhile stays: 7 % were won without it
+    "forklift": "Look at `optimizer_step` (safe_trainer.py:15): it took 25 % of training time, but the GPU was idle",
+    "gears": "Train without a debugger or coverage tool (usage.py:16): `seen` (usage.py:13) took 74 % of training",
     "grasping": "Look at `slope` (drift.py:19): this background thread kept Python busy",
     "drone_grid": "With image sizes that vary, remove `torch.backends.cudnn.benchmark = True` (drone_grid.py:8)",
     "harvest": "Start workers by `fork`, or do not reset the loader in `__call__` (seasons.py:10)",
     "lanes": "Nothing to fix",
     "leaflets": "Look at `write_pages` (pages.py:18)",
-    "parking": "Look at `tile` (sheet.py:11)",
+    "parking": "Look at `show` (sheet.py:18): with what it calls, it took 43 % of the idle GPU time",
     "plankton": "Clear `ExampleBank.items`, filled in `add` (examples.py:7): it keeps 21.5 GiB of tensors",
     "retina": "Look at `free_memory` (memory.py:13)",
     "solder": "Look at `hook` (activations.py:22): it cost about 16 s of training. It grew from 34 ms to",
     "shelf": "Look at `temperature` (thermal.py:15)",
     "bucket_fuse": "Move the data set to a faster disk: training waited 5 s for images on slow storage",
-    "ddp_binding": "Give the rank that may use only 2 CPU cores more of them",
+    "ddp_binding": "Give each rank its share of the CPU cores: one may use only 2",
     "gpu_neighbour": "Keep python3 colleague.py (pid 684) off GPU 0: it was there for 1.7 min (up to 1.6",
     "npy_on_nfs": "Delete the .npy images (`cache=False`), or use a local disk: training waited 7 s for .npy images",
     "ddp_sockets": "Unset `NCCL_P2P_DISABLE` and `NCCL_SHM_DISABLE`",
@@ -142,7 +143,9 @@ def test_slow_storage_that_steps_hide_is_named_beside_them(folder):
 def test_what_goes_with_a_function_of_ones_own_is_no_best_case(folder):
     """Measured without it: 5.8 s. What follows it is quicker then, too."""
     analysis = analyse(load_run(folder / "mlflow_remote"))
-    assert "Without log_metric (tracking.py:13) an epoch takes about 8.4 s instead of 15.3 s." in analysis.verdict.text
+    first, second = analysis.verdict.sentences[:2]
+    assert "`log_metric` (tracking.py:13)" in first.text
+    assert second.text == "Without it an epoch takes about 8.4 s instead of 15.3 s."
     assert [limit.function for limit in analysis.speedup_limits] == ["log_metric (tracking.py:13)"]
 
 

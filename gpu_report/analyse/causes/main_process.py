@@ -120,7 +120,7 @@ def partly_in_call(signals: IntervalSignals) -> Candidate | None:
     if idle_location is None or not idle_location.is_partly_in_call or computes is None:
         return None
     numbers = evidence(_in_call(idle_location), _main_cpu(signals))
-    there = f"in one function for {100 * idle_location.call_share:.0f} % of the idle time"
+    there = "in your own code for part of the idle time"
     if computes:
         return Candidate("main-process", HINTED, f"the main process computed {there}", numbers)
     return Candidate("trainer-blocked", HINTED, f"the main process was blocked {there}", numbers)

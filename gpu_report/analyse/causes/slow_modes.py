@@ -58,6 +58,7 @@ SLOW_MODES: Mapping[str, SlowMode] = {
 
 TRIES = frozenset({"cudnn_benchmark"})  # each size but once: it is no reason for steps of the usual length
 SYNCED = frozenset({"sync_bn"})  # by stacks: what it costs depends on the model, and on the way between the GPUs
+FOLLOWS = frozenset({"trace_function", "profile_function"})  # a function of the user's that Python calls at each step
 PROFILED = frozenset({"profile_function"})  # PyTorch's profiler sets one, to know the stacks
 
 

@@ -12,7 +12,7 @@ from gpu_report.analyse.results.idle_rows import IdleRows, idle_rows
 from gpu_report.analyse.results.time_ledger import WHOLE_ROWS
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.code.stack_notes import MAIN, THREAD, WORKERS, kind_of
-from gpu_report.analyse.signals.thresholds import OWN_SHARE
+from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, parts, union
 from gpu_report.catalogue import BUSY_THREAD_KEY, CAUSES, LOADER, RULES, WAITING_FOR_PEER
@@ -49,8 +49,41 @@ def with_locations(context: Context, finding: Finding) -> Finding:
         if role == WORKERS and not _at_work(processes, spans):
             continue  # what they did before they ran out of work says nothing of why no batch came
         found += _locations(role, [_weighted(each, spans) for each in processes], own_first=own_first)
+    if own_first:
+        found = _call_first(context, finding, spans, found)
     where = tuple(found[:SHOWN]) or dump_locations(context, finding, spans, SHOWN)
     return replace(finding, where=where)
+
+
+def _call_first(
+    context: Context, finding: Finding, spans: Sequence[Span], found: list[CodeLocation]
+) -> list[CodeLocation]:
+    """Return lines with the user's function that YOLO called first, where no line of its callees is most of it.
+
+    A helper that takes half of a callback's time or less is no reason to leave the callback as it is.
+    """
+    processes = _processes(context, finding, MAIN)
+    if len(processes) != 1 or not processes[0].gpus:
+        return found
+    _, rows, _, idle = _weighted(processes[0], spans)
+    calls, call_of = processes[0].calls
+    by_call = dict(zip(calls, np.bincount(call_of[rows], idle, minlength=len(calls)).tolist(), strict=True))
+    call = max((each for each in by_call if each is not None), key=lambda each: by_call[each], default=None)
+    share = by_call[call] / float(idle.sum()) if call is not None and idle.any() else 0.0
+    place = context.signals.place_in_call(processes[0].gpus[0], call, spans) if call and share >= MUCH_SHARE else None
+    if place is None:
+        return found
+    of_each: dict[tuple[str, str], float] = {}
+    for each in found:
+        of_each[each.file, each.function] = of_each.get((each.file, each.function), 0.0) + each.share
+    if max((spent for at, spent in of_each.items() if at in _own_places(found)), default=0.0) > share / 2:
+        return found
+    others = [each for each in found if (each.file, each.function) != (place.file, place.function)]
+    return [replace(place, share=share, with_calls=True), *others]
+
+
+def _own_places(found: Sequence[CodeLocation]) -> set[tuple[str, str]]:
+    return {(at.file, at.function) for at in found if kind_of(Frame(at.file, at.line, at.function)) == "own"}
 
 
 def _of_a_thread(context: Context, finding: Finding, spans: Sequence[Span]) -> list[CodeLocation]:

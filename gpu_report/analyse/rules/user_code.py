@@ -20,7 +20,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
-from gpu_report.catalogue import GARBAGE_KEY, USER_CODE_IDLE_KEY, USER_CODE_KEY
+from gpu_report.catalogue import GARBAGE_KEY, SEEN_IDLE_KEY, USER_CODE_IDLE_KEY, USER_CODE_KEY
 from gpu_report.model import GPUS, HEALTHY_PCT, Cause, CodeLocation, Evidence, Finding, Frame
 from gpu_report.wording import brief_seconds, where_it_is
 
@@ -33,13 +33,14 @@ class _Own:
 
     All of that holds training up: while the GPU still works on the step before, the next one is not launched. Besides
     it `waited` for the GPU's work on its step, which has to be done without the function, too. `lost` is the share of
-    training time that the GPU was idle in it: so much at least is won without it.
+    training time that the GPU was idle because of it, `seen_idle` the part that lies in it.
     """
 
     function: Frame
     of_all: float
     waited: float
     lost: float
+    seen_idle: float
     is_call: bool
 
 
@@ -128,8 +129,9 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     taken = Evidence("its share of training time", 100 * own.of_all, "%", key=USER_CODE_KEY)
     lost = Evidence("training time for which the GPU waits because of it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
     took = f"{100 * own.of_all:.0f} % of training time"
+    seen = Evidence("training time in it with the GPU idle", 100 * own.seen_idle, "%", key=SEEN_IDLE_KEY)
     waits = ("besides, it waited there for the GPU's work", 100 * own.waited or None, "%")
-    numbers = evidence(lost, waits, ("CPU of the main process there", code.cpu_pct, CORE))
+    numbers = evidence(lost, seen, waits, ("CPU of the main process there", code.cpu_pct, CORE))
     return context.finding(
         "user-code",
         "warning",
@@ -166,8 +168,9 @@ def _own(signals: IntervalSignals) -> _Own | None:
     for function, share, of_all, waited, is_call in places:
         held_up = _held_up(share, of_all - waited, util_pct, at.in_loader)
         if function is not None and held_up >= OWN_SHARE and not (not is_call and _is_in_layer(signals, function)):
-            lost = held_up * (1 - util_pct / 100)
-            return _Own(function, of_all - waited, waited, lost, is_call) if lost >= th.USER_CODE_SHARE else None
+            lost, seen_idle = held_up * (1 - util_pct / 100), share * (1 - util_pct / 100)
+            own = _Own(function, of_all - waited, waited, lost, seen_idle, is_call)
+            return own if lost >= th.USER_CODE_SHARE else None
     return None
 
 

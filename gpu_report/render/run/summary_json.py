@@ -309,8 +309,8 @@ def _advice(advice: Advice, analysis: Analysis) -> Json:
 
 
 def _location(location: CodeLocation) -> Json:
-    """Return a line of code; `dumps` is there where py-spy saw it, and not our own hook."""
-    return {name: value for name, value in asdict(location).items() if name != "dumps" or value is not None}
+    """Return a line of code; `dumps` is there where py-spy saw it, `with_calls` where the share is that of a call."""
+    return {name: value for name, value in asdict(location).items() if value not in {None, False}}
 
 
 def _limit(limit: SpeedupLimit) -> Json:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
+from gpu_report.analyse.causes.slow_modes import FOLLOWS, switch_off
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.costs import cost_on_the_clock_s
@@ -29,6 +30,7 @@ from gpu_report.catalogue import (
     GROWS_ON_KEY,
     GROWTH_KEY,
     LAUNCH_BOUND,
+    SEEN_IDLE_KEY,
     SLOW_COST_KEY,
     STEADY_KEY,
     USER_CODE_IDLE_KEY,
@@ -110,15 +112,34 @@ def user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             share_pct = finding.number(USER_CODE_KEY) or 0.0
             validates = finding.phase == "validation"
             what = "the time of epochs, in validation" if validates else "training time"
-            text = f"Look at {place_words(at)}: it took {share_pct:.0f} % of {what}{_grown(finding)}"
+            took = f"took {share_pct:.0f} % of {what}{_while_busy(finding, share_pct)}{_grown(finding)}"
+            advice = _against_its_mode(context, at)
+            text = f"Look at {place_words(at)}: it {took}"
+            text = f"{advice.short}: {place_words(at)} {took}" if advice is not None else text
             whole_s = context.in_epochs_s if validates else seconds_trained(context)
             idle_pct = finding.number(USER_CODE_IDLE_KEY)  # not of a training without a GPU: it can give back all
             saves_s = (share_pct if idle_pct is None else idle_pct) / 100 * whole_s
             saves_s = OUTGROWS_S if finding.number(GROWS_ON_KEY) else saves_s
-            lead = Lead(sentence_of(finding, LOOK, text, names_own=True), saves_s)
+            lead = Lead(sentence_of(finding, LOOK, text, advice, names_own=advice is None), saves_s)
             before = told.get((at.file, at.function), lead)
             told[at.file, at.function] = max(before, lead, key=lambda each: each.saves_s)
     yield from told.values()
+
+
+def _while_busy(finding: Finding, share_pct: float) -> str:
+    """Return that the GPU worked for most of a function's time, which may stay as it is; empty where it did not."""
+    idle_pct = finding.number(SEEN_IDLE_KEY)
+    is_busy = idle_pct is not None and idle_pct < th.SEEN_IDLE_SHARE * share_pct
+    return f", but the GPU was idle for only {idle_pct:.0f} %" if is_busy else ""
+
+
+def _against_its_mode(context: Context, at: CodeLocation) -> Advice | None:
+    """Return to switch off what has Python call a function of the user's at each line or call; None for another."""
+    for training in context.trainings:
+        mine = [each.name for each in training.setting_locations if each.name in FOLLOWS and each.file == at.file]
+        if mine:
+            return switch_off(mine[0], training.setting_locations)
+    return None
 
 
 def growing(context: Context, findings: Sequence[Finding], epochs: int) -> Iterator[Lead]:
@@ -127,7 +148,16 @@ def growing(context: Context, findings: Sequence[Finding], epochs: int) -> Itera
         more_s = finding.number(GROWTH_KEY)
         if more_s is not None:
             text = f"{finding.advice[0].short}: {_it_cost(context, finding)}{_grown(finding)}"
-            yield Lead(sentence_of(finding, LOOK, text, finding.advice[0]), more_s * epochs)
+            said = sentence_of(finding, LOOK, text, finding.advice[0])
+            yield Lead(replace(said, replaces=_same_place(finding, findings)), more_s * epochs)
+
+
+def _same_place(finding: Finding, findings: Sequence[Finding]) -> Advice | None:
+    """Return the advice to look at the same function for what it computes on the GPU; None without one."""
+    at = finding.where[0] if finding.where else None
+    mine = (each for each in findings if each.rule == "other-gpu-work" and each.where and at is not None)
+    same = (each for each in mine if at is not None and function_of(each.where[0]) == function_of(at))
+    return next((advice for each in same for advice in each.advice), None)
 
 
 def slow_epochs(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
@@ -189,9 +219,10 @@ def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> tuple[str, str]
     lines = {each.line for each in finding.where if function_of(each) == function_of(at)}
     place = place_words(at) if len(lines) == 1 else f"{place_words(at)[:-1]} and other lines)"
     who = "data-loader workers were" if at.process == WORKERS else "the training was"
-    share, always = f"{100 * at.share:.0f} % of the time that the GPU waited", CAUSES[cause].always
+    share, always = f"{100 * at.share:.0f} % of the idle GPU time", CAUSES[cause].always
     if at.process == THREAD:
         return f"Look at {place}: this background thread kept Python busy {100 * at.share:.0f} % of training time", ""
     if at.is_yolo:
         return (always, f"{upper_first(who)} in {place} {share}.") if always else ("", "")
-    return f"Look at {place}: {f'{who} in it' if at.process == WORKERS else 'it took'} {share}", ""
+    took = "with what it calls, it took" if at.with_calls else "it took"
+    return f"Look at {place}: {f'{who} in it' if at.process == WORKERS else took} {share}", ""

@@ -129,7 +129,7 @@ def speedup_limit(
 ) -> Iterator[Sentence]:
     """Yield the limit of what holds training back all the time, or leads and makes the ends of all epochs longer.
 
-    Nothing where somebody can say what a fix would reach.
+    Nothing where somebody can say what a fix would reach. It follows the lead, which "it" is, where it is about that.
     """
     lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
     led = {lead.sentence.about} if lead is not None else set()
@@ -143,7 +143,9 @@ def speedup_limit(
     # what follows a function may take less time without it, too: that is no best case
     if limit.cause == "checkpoint":  # in which callbacks run, too
         return
-    without = f"Without {limit.function} an epoch takes about" if limit.function else "In the best case an epoch takes"
+    is_named = lead is not None and lead.sentence.names_own and lead.sentence.about == limit.cause
+    function = "it" if is_named else limit.function
+    without = f"Without {function} an epoch takes about" if limit.function else "In the best case an epoch takes"
     without = "Without validation an epoch takes" if limit.cause == "validation" else without
     text = f"{without} {best} instead of {now}."
     yield Sentence("speed-up", text, about=limit.cause)

@@ -164,6 +164,9 @@ def _what_to_change(known: _Known, opening: _Opening) -> Iterator[Sentence]:
     yield from opening.first
     yield from begin if not (opening.first and lead and _is_vague(lead)) else ()
     yield from where_it_was(lead)
+    reaches = list(speedup_limit(known.limits, findings, projection, lead))
+    is_lead = lead is not None and any(each.about == lead.sentence.about for each in reaches)
+    yield from reaches if is_lead else ()
     yield from whose_training(context, lead, findings)
     yield from how_to_prevent(lead)
     yield from how_to_see_all_nodes(findings)
@@ -178,7 +181,7 @@ def _what_to_change(known: _Known, opening: _Opening) -> Iterator[Sentence]:
     yield from second
     yield from projected(projection, lead, second)
     yield from opening.resume
-    yield from speedup_limit(known.limits, findings, projection, lead)
+    yield from () if is_lead else reaches
     yield from interrupted(findings)
     yield from stopped_early(known.ending)
     yield from setup_problem(findings, [*begin, *second])

@@ -42,9 +42,14 @@ def _of_another(finding: Finding) -> str:
 
 
 def setup_problem(findings: Sequence[Finding], before: Sequence[Sentence] = ()) -> Iterator[Sentence]:
-    """Yield the worst configuration problem that is more than a note, and that no sentence before is about."""
+    """Yield the worst configuration problem that is more than a note, and that no sentence before is about.
+
+    Nor is it one of the same cause, such as too few cores.
+    """
     said = {name for sentence in before for name in sentence.findings}
-    issues = (f for f in findings if f.rule == "environment" and f.severity != "info" and f.id not in said)
+    causes = {sentence.about for sentence in before if sentence.about}
+    mine = (f for f in findings if f.rule == "environment" and f.severity != "info" and f.id not in said)
+    issues = (f for f in mine if f.cause is None or f.cause.name not in causes)
     yield from (Sentence("set-up", f"{upper_first(f.summary)}.", (f.id,)) for f in islice(issues, 1))
 
 

@@ -154,7 +154,7 @@ def test_a_training_that_only_warmed_up_for_long_is_healthy():
 @pytest.mark.parametrize(
     ("name", "then"),
     [
-        ("n-xid", "It hardly waited for data."),
+        ("n-xid", "Training hardly waited for data."),
         ("n-fed", "7 % of training time was waiting for data."),
         ("yolo26n-cli", "GPU utilisation never dropped unexpectedly."),  # without callbacks
         ("s-healthy", None),  # 82 %: nobody asks

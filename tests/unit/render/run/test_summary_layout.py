@@ -170,7 +170,7 @@ def test_what_leads_is_said_where_it_has_neither_argument_nor_title():
 
 def test_where_to_look_into_a_warning_without_advice_is_a_change_as_on_the_page():
     look = "GPU memory keeps growing: look for what is kept from batch to batch"
-    assert any(each["text"].startswith(look) for each in build_summary(analysed("s-memory-steps"))["changes"])
+    assert any(each["text"].startswith(look) for each in build_summary(analysed("m-other-process-leak"))["changes"])
     assert look in render_text(analysed("m-other-process-leak"), width=300)
 
 

@@ -278,14 +278,14 @@ def tiles(fleet: Fleet) -> tuple[tuple[str, str, str], ...]:
         return name, quantity_of(hours), f"{of_hours(hours, total)} of all{cost}{within}"
 
     never = float(fleet.held["hours"].sum())
-    unused = f", {quantity_of(never)} of it on GPUs that never had one" if never > 0 else ""
+    unused = f". {quantity_of(never)} of it: GPUs that never had a process" if never > 0 else ""
 
     return (
         ("GPU hours", quantity_of(total), f"cost {money_words(total * price)}" if price is not None else _span(fleet)),
         figure("Lost time", fleet.total("lost_h")),
         figure("Idle", fleet.total("idle_h")),
-        figure("Without a process", fleet.total("no_process_h"), f"; within idle and start-up{unused}"),
-        figure("Idle after the end", fleet.total("idle_after_end_h"), "; within idle"),
+        figure("Without a process", fleet.total("no_process_h"), f". Part of idle and start-up{unused}"),
+        figure("Idle after the end", fleet.total("idle_after_end_h"), ". Part of idle"),
         figure("Fixes would have saved", fleet.total("saves_h")),
     )
 
@@ -303,8 +303,8 @@ def _span(fleet: Fleet) -> str:
 def notes(fleet: Fleet) -> tuple[str, ...]:
     """Return what a reader has to know of the figures."""
     said = [
-        "Lost time is what a cause took of training. Idle is time outside training, and of GPUs held and not used.",
-        "The time without a process lies mostly within idle and start-up: these figures overlap.",
+        "Lost time is what a cause took of training. Idle is time outside training, and of GPUs held but not used.",
+        "Time without a process is mostly part of idle and start-up, too: do not add these figures.",
         "Only recorded runs are in it. GPUs that nobody recorded are not.",
     ]
     if fleet.runs["no_process_gpu_s"].isna().any():

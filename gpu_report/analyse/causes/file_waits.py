@@ -8,7 +8,7 @@ from gpu_report.analyse.signals.host.process_waits import FileWait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.model import Evidence
-from gpu_report.wording import length
+from gpu_report.wording import brief_seconds
 
 # Causes in which a process waits: what it waited for belongs to their evidence.
 WAITING = frozenset(
@@ -57,7 +57,7 @@ def lock_kept(signals: IntervalSignals) -> Candidate | None:
 def wait_evidence(signals: IntervalSignals) -> tuple[Evidence, ...]:
     """Return for how long of the interval processes waited for which file, and kept Python's lock."""
     whole_s = signals.end_t_s - signals.start_t_s
-    of = f" (of {length(whole_s)})"
+    of = f" (of {brief_seconds(whole_s)})"
     waits = (("the main process", signals.main_file_wait), ("a loader worker", signals.worker_file_wait))
     found = (
         (f"{who} waited in {wait_words(wait)}{of}", min(wait.seconds, whole_s), "s")

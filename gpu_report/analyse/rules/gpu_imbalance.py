@@ -75,8 +75,7 @@ def _judge(used: Sequence[GpuSeries], spans: Sequence[Span], shares: Sequence[_S
         return None
     least, most = min(shares, key=lambda s: s.util_pct), max(shares, key=lambda s: s.util_pct)
     if most.util_pct - least.util_pct >= th.IMBALANCE_POINTS and _throughout(used, spans, least.gpu, most.gpu):
-        busy = f"GPU {most.gpu} was busy {most.util_pct:.0f} % of steady-state training, GPU {least.gpu}"
-        return "warning", f"{busy} {least.util_pct:.0f} %: {_which(least, most)}"
+        return "warning", _which(least, most)
     uneven = _uneven_memory(shares)
     return ("info", uneven) if uneven else None
 
@@ -117,11 +116,13 @@ def _windows(spans: Sequence[Span]) -> list[Span]:
 def _which(least: _Share, most: _Share) -> str:
     """Return which GPU is late, where work is known of both: a rank that waits spins, busy and without work."""
     waits = _only_waits(least, most)
-    if waits is None:
-        return "utilisation alone does not show which of them is late"
-    if not waits:
-        return f"GPU {most.gpu} does more of the work"
-    return f"GPU {most.gpu} waits for GPU {least.gpu} (nvidia-smi shows GPU {most.gpu} as busy)"
+    if waits:
+        shown = f"GPU {most.gpu} as {most.util_pct:.0f} % busy, GPU {least.gpu} as {least.util_pct:.0f} %"
+        return f"GPU {most.gpu} waits for GPU {least.gpu}: nvidia-smi shows {shown}"
+    why = "utilisation alone does not show which of them is late"
+    why = why if waits is None else f"GPU {most.gpu} does more of the work"
+    busy = f"GPU {most.gpu} was busy {most.util_pct:.0f} % of steady-state training, GPU {least.gpu}"
+    return f"{busy} {least.util_pct:.0f} %: {why}"
 
 
 def _only_waits(least: _Share, most: _Share) -> bool | None:

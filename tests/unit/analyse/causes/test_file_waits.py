@@ -30,7 +30,7 @@ def test_a_main_process_that_waits_for_a_file_most_of_the_time_is_the_cause():
     assert "read of /mnt/nfs/a.npy (nfs4)" in found.cause.explanation
     (number,) = found.evidence
     assert (number.text, number.value, number.unit) == (
-        "the main process waited in read of /mnt/nfs/a.npy (nfs4) (of 12 s)",
+        "the main process waited in read of /mnt/nfs/a.npy (nfs4) (of 12.0 s)",
         8.0,
         "s",
     )

@@ -45,10 +45,7 @@ def found(run):
 def test_gpus_far_apart_are_told_and_the_idler_one_is_late_where_the_other_does_no_more_work():
     (finding,) = found(pair())
     assert (finding.severity, finding.gpu) == ("warning", None)
-    assert finding.summary == (
-        "GPU 0 was busy 90 % of steady-state training, GPU 1 70 %: "
-        "GPU 0 waits for GPU 1 (nvidia-smi shows GPU 0 as busy)"
-    )
+    assert finding.summary == "GPU 0 waits for GPU 1: nvidia-smi shows GPU 0 as 90 % busy, GPU 1 as 70 %"
     assert ("utilisation of GPU 1 (mean)", 70.0) in {(e.text, e.value) for e in finding.evidence}
 
 

@@ -120,14 +120,14 @@ def options_of_analysis(command: Command) -> Command:
             type=FiniteRange(0, 100, min_open=True, max_open=True),
             default=50.0,
             metavar="PERCENT",
-            help="Drops fall by more than this. Default: 50.",
+            help="A drop is a fall of utilisation by more than this. Default: 50.",
         ),
         click.option(
             "--drop-seconds",
             type=FiniteRange(0, LONGEST_DROP_S, min_open=True),
             default=10.0,
             metavar="SECONDS",
-            help="Drops last this long or longer. Default: 10.",
+            help="A drop lasts this long or longer. Default: 10.",
         ),
         option_of_price,
     ):

@@ -54,7 +54,7 @@ def baseline() -> None:
 def list_baselines(baseline_dir: Path, key: str | None) -> None:
     """List the runs that are kept as baselines.
 
-    They are listed by set-up, the newest first, with the time when each was accepted.
+    Runs of one set-up stand together, the newest first, with the time when each was accepted.
     """
     found = [shelf for shelf in baseline_sets(baseline_dir) if key is None or shelf.key == key]
     if not found:

@@ -65,7 +65,7 @@ class Listed(click.ParamType):  # type: ignore[type-arg] # generic in some versi
 @click.option("--batch", "batches", type=Listed(), default="1", metavar="LIST", help="Batch sizes. Default: 1.")
 @click.option("--imgsz", type=CountRange(32, 8192), default=640, metavar="PIXELS", help="Image size. Default: 640.")
 @click.option("--half", is_flag=True, help="Each variant in FP16 as well.")
-@click.option("--source", default="synthetic", metavar="FOLDER", help="Images to serve. Default: synthetic ones.")
+@click.option("--source", default="synthetic", metavar="FOLDER", help="Images to predict on. Default: synthetic ones.")
 @click.option("--data", default=None, metavar="YAML", help="Also validate each variant on this data set.")
 @click.option("--device", default=None, metavar="DEVICE", help="As for YOLO. Default: the first GPU, else the CPU.")
 @click.option(
@@ -73,9 +73,9 @@ class Listed(click.ParamType):  # type: ignore[type-arg] # generic in some versi
     type=FiniteRange(0.5, 86400),
     default=20.0,
     metavar="SECONDS",
-    help="How long each variant serves at most. Default: 20.",
+    help="How long each variant is measured at most. Default: 20.",
 )
-@click.option("--limit", default=None, metavar="LIMIT", help="What a call may take, such as p95:10ms: what to choose.")
+@click.option("--limit", default=None, metavar="LIMIT", help="Latency that the choice must keep, such as p95:10ms.")
 @click.option("--json", "json_path", type=OutputFile(), default=None, metavar="FILE", help="Also write JSON here.")
 @click.option("--markdown", "markdown_path", type=OutputFile(), default=None, metavar="FILE", help="Also Markdown.")
 @click.option(
@@ -102,9 +102,9 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
 ) -> None:
     """Measure models in several formats, precisions and batch sizes, and say which to choose.
 
-    What is missing is exported into ./gpu-bench. All variants serve in short turns, so that drift hits them alike.
-    MODEL is weights, a model's YAML, an exported file, a folder of a training such as runs/detect/train, or the run
-    folder of an earlier benchmark. OUTPUT.html is the page to write. Default: bench.html.
+    What is missing is exported into ./gpu-bench. Variants are measured in short turns, so that a busy machine slows
+    all of them alike. MODEL is weights, a model's YAML, an exported file, a folder of a training such as
+    runs/detect/train, or the run folder of an earlier benchmark. OUTPUT.html is the page to write. Default: bench.html.
     """
     from gpu_report.analyse.bench.choice import parse_limit
     from gpu_report.bench.plan import Plan

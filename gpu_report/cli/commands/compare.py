@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     type=NamedPath(file_okay=False),
     default=None,
     metavar="FOLDER",
-    help="Find the baselines here, by set-up. Then name only RUN.",
+    help="A folder of baselines: those with the set-up of RUN are taken. Then name only RUN.",
 )
 @click.option("--key", default="default", metavar="NAME", help="Name of the baselines. Default: default.")
 @options_of_gates(baseline=True)

@@ -69,8 +69,8 @@ def export(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
 ) -> None:
     """Write a run for TensorBoard.
 
-    Of each quantity the minimum, mean and maximum over time, figures of epochs, and the findings as text. RUN is a run
-    folder or a samples CSV. Default: the newest run under ./gpu-runs. DIR must not be YOLO's own folder.
+    It has minimum, mean and maximum of each quantity over time, figures of epochs, and the findings as text. RUN is a
+    run folder or a samples CSV. Default: the newest run under ./gpu-runs. DIR must not be YOLO's own folder.
     """
     _, folder = target
     with ProgressLine("starting ...") as progress:

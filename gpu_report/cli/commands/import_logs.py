@@ -85,7 +85,7 @@ NO_OUTPUT = "name the run folder to create with --output, or with --run the one 
     "labels",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Of several: only what has this label, such as Hostname=node1, pod=NAME, hpc_job=4711 or run=ID (MLflow).",
+    help="Import only what has this label, such as Hostname=node1, pod=NAME, hpc_job=4711 or run=ID (MLflow).",
 )
 @click.option("--start", default=None, metavar="TIME", help="Of a Prometheus server: since when (as --train-start).")
 @click.option("--end", default=None, metavar="TIME", help="Of a Prometheus server: until when.")

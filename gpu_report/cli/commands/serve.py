@@ -36,7 +36,7 @@ MIN_TOKEN = 8  # characters
     envvar=TOKEN_VARIABLE,
     default=None,
     metavar="TOKEN",
-    help=f"Whoever looks must show it. Needed with another --host. Also read from {TOKEN_VARIABLE}.",
+    help=f"Needed to open the page. Required with another --host. Also read from {TOKEN_VARIABLE}.",
 )
 @action_options
 @option_of_price

@@ -98,7 +98,8 @@ class BaselineSet:
 def baseline_sets(directory: Path) -> list[BaselineSet]:
     """Return every key's baselines by name, of keys that have any; InputError where there is no such directory."""
     if not directory.is_dir():
-        raise InputError(f"{directory} does not exist: name the folder that `gpu-report baseline accept` wrote to")
+        keep = f"`gpu-report baseline accept RUN --baseline-dir {directory}`"
+        raise InputError(f"{directory} does not exist. To keep a run there: {keep}")
     places = {place.parent for place in directory.glob("*/*") if place.is_dir() and _of_place(place)}
     return [BaselineSet(directory, unquote(folder.name)) for folder in sorted(places)]
 

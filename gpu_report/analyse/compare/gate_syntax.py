@@ -95,7 +95,7 @@ def parse_gate(text: str, level: Level = "fail") -> Gate:
     """Return a gate; UsageError that says what is wrong with it and what would be right."""
     found = _EXPRESSION.fullmatch(text.strip())
     if found is None:
-        raise UsageError(f"gate {text!r} is none: write METRIC:LIMIT, such as 'epoch_time:+5%' or 'xid.fatal:0'")
+        raise UsageError(f"{text!r} is no gate: write METRIC:LIMIT, such as 'epoch_time:+5%' or 'xid.fatal:0'")
     name, statistic = _quantity_of(found)
     sign = (found["sign"] or "").replace("\u2212", "-")
     number, unit = float(found["number"]), found["unit"]

@@ -74,7 +74,7 @@ def _parts(address: str) -> tuple[str, dict[str, str]]:
     except ValueError:
         has_host = False
     if not has_host or "@" in f"{server.path}{server.query}{server.fragment}":  # what is before it is cut at / ? or #
-        raise UsageError(f"the server's address is none: {_HOW}")
+        raise UsageError(f"this is no address of a server: {_HOW}")
     base = f"{server.scheme}://{server.netloc}{server.path.rstrip('/')}"
     return base, {name: values[-1] for name, values in given.items()}
 

@@ -256,7 +256,7 @@ def test_pieces_are_of_one_grid_and_small_enough(points):
     ],
 )
 def test_an_address_that_is_none_is_refused_and_not_repeated(address):
-    with pytest.raises(UsageError, match="address is none: write http://HOST:PORT") as raised:
+    with pytest.raises(UsageError, match="no address of a server: write http://HOST:PORT") as raised:
         list(fetch(Selection(server=address, start_s=0.0, end_s=60.0, step_s=30.0)))
     assert not any(part in str(raised.value) for part in ("sec", "ret", "123"))
 

@@ -225,7 +225,7 @@ class BenchmarkRun:
                 break
             if time.monotonic() > said_s + SAY_EVERY_S:
                 said_s = time.monotonic()
-                self._say(f"{number} of {rounds} rounds are over")
+                self._say(f"{number} of {rounds} rounds done")
                 self._write()
             for place in order:
                 self._try(entries[place], "serve", partial(_serve_one, seconds=seconds, settle_s=settle_s))

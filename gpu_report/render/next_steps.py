@@ -32,10 +32,10 @@ def next_step(finding: Finding, analysis: Analysis) -> str:
 
     Without one, where to look into a finding that has no advice; empty where that is not known.
     """
+    if finding.rule == "user-code":  # whose summary says where, and which share
+        return own_step(finding, analysis)
     if look := _named(finding, analysis):
         how = own_step(finding, analysis)
-        if finding.rule == "user-code":  # whose summary says where, and which share
-            return how
         return f"{look} {how}" if how else look.removesuffix(".")
     if finding.advice or finding.expected or finding.severity == "info":
         return ""
@@ -49,7 +49,8 @@ def own_step(finding: Finding, analysis: Analysis, it: str = "it") -> str:
 
     `it` is how that function is called where the sentence stands by itself.
     """
-    if finding.advice or finding.cause is None or not _named(finding, analysis):
+    is_own = finding.rule == "user-code" or bool(_named(finding, analysis))
+    if finding.advice or finding.cause is None or not is_own:
         return ""
     return _OWN_STEPS.get(finding.cause.name, "").format(it=it)
 

@@ -14,6 +14,8 @@ from conftest import REPOSITORY
 
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
+from gpu_report.render.next_steps import next_step
+from gpu_report.render.page.evidence import evidence
 from gpu_report.render.what_to_change import listed_changes
 
 ARCHIVES = "unseen_h200", "unseen_h100", "unseen_more", "unseen_h200_four", "unseen_h200_pair"
@@ -90,6 +92,22 @@ def test_what_to_do_about_the_line_that_leads_is_said_with_it(folder, name, how)
     first = listed_changes(analyse(load_run(folder / name)))[0].text
     assert first.startswith("Look at `")
     assert how in first
+
+
+def test_a_tracer_is_switched_off_and_not_made_cheaper(folder):
+    analysis = analyse(load_run(folder / "gears"))
+    off = "Train without a debugger or coverage tool (usage.py:16)"
+    assert [each.text for each in listed_changes(analysis) if not each.resume] == [off]
+    steps = [next_step(each, analysis) or [advice.text for advice in each.advice] for each in analysis.findings]
+    assert steps[:2] == [[off], [off]]
+
+
+def test_of_a_function_in_which_the_gpu_works_the_page_has_one_share_that_is_idle(folder):
+    analysis = analyse(load_run(folder / "forklift"))
+    (finding,) = [each for each in analysis.findings if each.rule == "user-code"]
+    assert [fact.label for fact in evidence(finding) if "GPU" in fact.label] == [
+        "Training time in it with the GPU idle"
+    ]
 
 
 def test_a_model_in_32_bits_has_no_other_work_beside_it(folder):

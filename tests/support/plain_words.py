@@ -19,7 +19,14 @@ OURS = (
     ),
     *("went on", "made anew", "held down", "worked beside", "rested", "ordinary training"),
     # two names for idle GPU time, and sentences whose "that" or "it" a reader has to guess
-    *("time that the GPU waited", "notes of where", "takes that once", "pays that once", "within idle", "never had one"),
+    *(
+        "time that the GPU waited",
+        "notes of where",
+        "takes that once",
+        "pays that once",
+        "within idle",
+        "never had one",
+    ),
     *("shows it as", "more of them", "are none of"),
 )
 AROUND = 30  # characters that are shown on either side

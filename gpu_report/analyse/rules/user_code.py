@@ -9,6 +9,7 @@ from gpu_report.analyse.causes.candidate import is_in_unusual_place
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.causes.garbage import against_garbage, is_own_call, took_words
 from gpu_report.analyse.causes.main_process import OF_A_CALL, in_call, launches_too_much, of_growth
+from gpu_report.analyse.causes.slow_modes import FOLLOWS, switch_off
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -21,7 +22,7 @@ from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
 from gpu_report.catalogue import GARBAGE_KEY, SEEN_IDLE_KEY, USER_CODE_IDLE_KEY, USER_CODE_KEY
-from gpu_report.model import GPUS, HEALTHY_PCT, Cause, CodeLocation, Evidence, Finding, Frame
+from gpu_report.model import GPUS, HEALTHY_PCT, Advice, Cause, CodeLocation, Evidence, Finding, Frame
 from gpu_report.wording import brief_seconds, where_it_is
 
 CORE = "% of a core"
@@ -143,9 +144,15 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         phase=None,
         evidence=(taken, *numbers, *of_growth(growth)),
         cause=explained.cause,
-        advice=explained.advice,
+        advice=_against_its_mode(training, code.at) or explained.advice,
         where=(code.at,),
     )
+
+
+def _against_its_mode(training: Training, at: CodeLocation) -> tuple[Advice, ...]:
+    """Return to switch off what has Python call a function of the user's at each line or call; nothing for another."""
+    mine = [each.name for each in training.setting_locations if each.name in FOLLOWS and each.file == at.file]
+    return tuple(switch_off(name, training.setting_locations) for name in mine[:1])
 
 
 def _grown_words(growth: CallGrowth | None) -> str:

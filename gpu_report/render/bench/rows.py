@@ -60,7 +60,7 @@ def _how_sure(result: BenchResult) -> str:
     if result.rivals:
         others = counted(len(result.rivals), "variant")
         first = result.rows[result.rivals[0]].variant.name
-        return f"Not certain: {others} may serve as many (such as {first}). A longer `--seconds` separates them."
+        return f"Not certain: {others} may be as fast (such as {first}). A longer `--seconds` separates them."
     if result.limit is None and result.quickest is not None:
         row = result.rows[result.quickest]
         median_ms = None if row.full_speed is None else row.full_speed.p50_ms
@@ -115,7 +115,7 @@ def notes(result: BenchResult) -> tuple[str, ...]:
         _device(result),
         "Latency is of one call, which is a batch, without the preparation in `predict` before it; images/s has both.",
         "# is the rank by images/s at full speed (the fastest tenth of turns). Those that cannot be chosen come last.",
-        "Variants served in turn, in an order that lets drift hit all alike. Calls before each turn are left out.",
+        "Variants were measured in short turns, in a shuffled order. The first calls of each turn are left out.",
         *_host(result),
         *_unreadable(result),
     ]

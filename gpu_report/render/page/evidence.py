@@ -4,13 +4,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from gpu_report.catalogue import GROWN_FROM_KEY, GROWN_TO_KEY, GROWTH_KEY, OCCURRED_KEY, RULES, USER_CODE_KEY
+from gpu_report.catalogue import (
+    GROWN_FROM_KEY,
+    GROWN_TO_KEY,
+    GROWTH_KEY,
+    OCCURRED_KEY,
+    RULES,
+    USER_CODE_IDLE_KEY,
+    USER_CODE_KEY,
+)
 from gpu_report.model import Evidence, Finding, Reference
 from gpu_report.render.formatting import duration, known, number, step_time, with_amounts_unbroken
 from gpu_report.render.page.view import Fact
 from gpu_report.wording import MIB_PER_GIB, memory_words, step_words, upper_first
 
-NOT_SHOWN = frozenset({GROWTH_KEY, OCCURRED_KEY, USER_CODE_KEY})  # what ranks a finding, or is said in its summary
+# What ranks a finding, or is said in its summary.
+NOT_SHOWN = frozenset({GROWTH_KEY, OCCURRED_KEY, USER_CODE_IDLE_KEY, USER_CODE_KEY})
 # How the two numbers of a rise came about, by the reference of the first.
 RISES: Mapping[Reference, str] = {
     "first of next": "first third of training \u2192 last third",

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
-from gpu_report.analyse.causes.slow_modes import FOLLOWS, switch_off
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.costs import cost_on_the_clock_s
@@ -113,7 +112,7 @@ def user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             validates = finding.phase == "validation"
             what = "the time of epochs, in validation" if validates else "training time"
             took = f"took {share_pct:.0f} % of {what}{_while_busy(finding, share_pct)}{_grown(finding)}"
-            advice = _against_its_mode(context, at)
+            advice = _short_advice(finding)
             text = f"Look at {place_words(at)}: it {took}"
             text = f"{advice.short}: {place_words(at)} {took}" if advice is not None else text
             whole_s = context.in_epochs_s if validates else seconds_trained(context)
@@ -131,15 +130,6 @@ def _while_busy(finding: Finding, share_pct: float) -> str:
     idle_pct = finding.number(SEEN_IDLE_KEY)
     is_busy = idle_pct is not None and idle_pct < th.SEEN_IDLE_SHARE * share_pct
     return f", but the GPU was idle for only {idle_pct:.0f} %" if is_busy else ""
-
-
-def _against_its_mode(context: Context, at: CodeLocation) -> Advice | None:
-    """Return to switch off what has Python call a function of the user's at each line or call; None for another."""
-    for training in context.trainings:
-        mine = [each.name for each in training.setting_locations if each.name in FOLLOWS and each.file == at.file]
-        if mine:
-            return switch_off(mine[0], training.setting_locations)
-    return None
 
 
 def growing(context: Context, findings: Sequence[Finding], epochs: int) -> Iterator[Lead]:

@@ -40,7 +40,7 @@ def headline(result: BenchResult) -> str:
     if result.limit is None:
         return f"Most images per second at full speed: {_fastest(best)}."
     measured = milliseconds(result.limit.quantile(best).value_ms)
-    within = f"{result.limit.of} {measured} (limit {result.limit.ms:g} ms)"
+    within = f"{result.limit.of} of all calls {measured} (limit {result.limit.ms:g} ms)"
     return f"Choose {best.variant.name}: {_rate(best)} at full speed, {within}."
 
 

@@ -81,7 +81,7 @@ def _speed(served: Sequence[ServedModel], *, is_named: bool) -> Iterator[Sentenc
         known = {"p50": figures.p50.value_ms, "p95": figures.p95.value_ms, "p99": figures.p99.value_ms}
         words = [f"{ms(value)} ({name})" for name, value in known.items() if value is not None]
         words = words or [f"{ms(figures.mean_ms)} (mean)"]
-        speed = "" if each.images_per_s is None else f": {rate(each.images_per_s)} images/s"
+        speed = "" if each.images_per_s is None else f": {rate(each.images_per_s)} images/s in all"
         which = "A call" if is_named and len(served) == 1 else f"A call of {of_calls(each)},"
         yield Sentence("speed", f"{which} took {', '.join(words)}{speed}.")
     if len(served) > NAMED_MODELS:

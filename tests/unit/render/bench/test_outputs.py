@@ -38,7 +38,7 @@ def usual():
 
 
 def test_the_choice_comes_first_everywhere(usual):
-    said = "Choose n ONNX FP16, batch 8: 400 images/s at full speed, p95 20.0 ms (limit 25 ms)."
+    said = "Choose n ONNX FP16, batch 8: 400 images/s at full speed, p95 of all calls 20.0 ms (limit 25 ms)."
     assert headline(usual) == said
     assert render_bench_text(usual, width=100).startswith(said)
     assert f"**{said}**" in render_bench_markdown(usual)

@@ -16,6 +16,7 @@ from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 from gpu_report.render.next_steps import next_step
 from gpu_report.render.page.evidence import evidence
+from gpu_report.render.page.findings import first_advice, parted
 from gpu_report.render.what_to_change import listed_changes
 
 ARCHIVES = "unseen_h200", "unseen_h100", "unseen_more", "unseen_h200_four", "unseen_h200_pair"
@@ -92,6 +93,13 @@ def test_what_to_do_about_the_line_that_leads_is_said_with_it(folder, name, how)
     first = listed_changes(analyse(load_run(folder / name)))[0].text
     assert first.startswith("Look at `")
     assert how in first
+
+
+def test_what_to_do_about_the_function_of_a_hang_stands_at_the_top(folder):
+    analysis = analyse(load_run(folder / "hang_label_server"))
+    unexpected, _ = parted(analysis.findings)
+    steps = [each.text for each in first_advice(unexpected, analysis)]
+    assert steps[0] == "Give `newest_label` a time limit, or do its work once before the training."
 
 
 def test_a_tracer_is_switched_off_and_not_made_cheaper(folder):

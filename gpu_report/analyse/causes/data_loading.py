@@ -248,7 +248,7 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
     numbers = evidence(
         _waited(wait),
         (f"CPU of all {could / 100:.0f} workers meanwhile", workers, "% of a core"),
-        ("of this time a process waited for input or output", signals.within("io_pressure_pct"), "%"),
+        ("time in which a process waited for input or output", signals.within("io_pressure_pct"), "%"),
     )
     unsure = LIKELY if waits_for_loader(signals) else POSSIBLE
     sure = unsure if may_stall and not signals.is_lasting else SUPPORTED
@@ -327,7 +327,7 @@ def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:
         return None
     numbers = evidence(
         (f"CPU of all {there:.0f} workers while training waited", waiting, "% of a core"),
-        ("of that time a process waited for input or output", signals.within("io_pressure_pct"), "%"),
+        ("time in which a process waited for input or output", signals.within("io_pressure_pct"), "%"),
     )
     text = f"data-loader workers were blocked again and again{', with no CPU or disk in use' if _rest(signals) else ''}"
     return Candidate("input-stalled", SUPPORTED if _stand_still(signals) else POSSIBLE, text, numbers)

@@ -111,7 +111,7 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
     wait_pct = None if waited is None or is_said else 100 * waited
     numbers = evidence(
         Evidence(f"utilisation in steady state ({ORDINARY})", mean_pct, "%", key=STEADY_KEY),
-        ("of training in steady state, it waited for data", wait_pct, "%"),
+        ("waiting for data, of training in steady state", wait_pct, "%"),
     )
     severity = _severity(cause, mean_pct, training)
     faster = faster_epochs(training) if CAUSES[cause.name].is_input else None

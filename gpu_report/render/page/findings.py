@@ -176,8 +176,9 @@ def _said_whole(analysis: Analysis) -> set[Advice]:
 
 
 def _own_steps(analysis: Analysis) -> list[str]:
-    """Return what helps against the function of the user's that the verdict leads with, each once."""
-    led = led_by(analysis)
+    """Return what helps against the functions of the user's that the verdict names, each once."""
+    named = (each.findings for each in analysis.verdict.sentences if each.names_own)
+    led = {found for findings in (led_by(analysis), *named) for found in findings}
     steps = (named_step(finding, analysis) for finding in analysis.findings if finding.id in led)
     return [step for step in dict.fromkeys(steps) if step]
 

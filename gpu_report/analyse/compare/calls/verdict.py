@@ -97,9 +97,9 @@ def _alone(metrics: Sequence[MetricComparison]) -> str:
     """Return a run's own figures."""
     lead = leading(metrics)
     known = [each for each in metrics if lead is not None and each.model == lead.model and each.run is not None]
-    latencies = [f"{each.statistic} {amount(each.run, each.unit)}" for each in known if each.metric == LATENCY]
+    latencies = [f"{amount(each.run, each.unit)} ({each.statistic})" for each in known if each.metric == LATENCY]
     rates = [amount(each.run, each.unit) for each in known if each.metric == IMAGES]
     if lead is None:
         return "There are too few calls to say how long one takes."
     of = f" of {lead.model}" if lead.model else ""
-    return f"A call{of} took {', '.join((*latencies, *rates))}."
+    return f"A call{of} took {', '.join(latencies)}{f': {rates[0]} in all' if rates else ''}."

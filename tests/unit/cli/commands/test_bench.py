@@ -48,7 +48,7 @@ def recorded(folder, *, fails=False, calls=1000):
 def test_a_run_folder_in_the_place_of_a_model_is_rendered_once_more(here):
     folder = recorded(here / "earlier")
     said = run(folder, "--limit", "p99:10ms", "--json", "b.json", "--markdown", "b.md", "pages/b.html")
-    assert said.startswith("Choose n ONNX FP32, batch 1: 99.0 images/s at full speed, p99 9.50 ms (limit 10 ")
+    assert said.startswith("Choose n ONNX FP32, batch 1: 99.0 images/s at full speed, p99 of all calls 9.50 ")
     assert "<h1>Benchmark of n</h1>" in (here / "pages" / "b.html").read_text()
     assert json.loads((here / "b.json").read_text())["choice_is_sure"] is True
     assert (here / "b.md").read_text().startswith("## GPU report: benchmark")

@@ -179,7 +179,7 @@ def test_several_models_are_named():
 
 def test_a_run_alone_says_its_figures():
     found = compare((), served(latencies(1200, 1)))
-    assert found.verdict == "A call took p50 15.0 ms, p95 16.2 ms, p99 16.8 ms, 62.6 images/s."
+    assert found.verdict == "A call took 15.0 ms (p50), 16.2 ms (p95), 16.8 ms (p99): 62.6 images/s in all."
     assert found.judgement is None
 
 

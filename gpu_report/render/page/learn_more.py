@@ -5,14 +5,14 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from gpu_report.catalogue import CAUSES
+from gpu_report.catalogue import CAUSES, RULES
 from gpu_report.model import Finding
 from gpu_report.render.page.view import LearnMore
 from gpu_report.wording import upper_first
 
 PAGE = "findings.md"
 _SECTION = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
-_ID = re.compile(r"`([a-z]+(?:-[a-z]+)+)`")  # of a cause: `main-process`
+_ID = re.compile(r"`([a-z]+(?:-[a-z]+)+)`")  # of a cause or a finding: `main-process`
 _HEADS = {
     "For": "Evidence for",
     "Against": "Evidence against",
@@ -55,6 +55,12 @@ def _section(name: str, text: str) -> LearnMore:
 
 
 def _plain(text: str) -> str:
-    """Return Markdown without links and line ends, with the names of causes as the page has them."""
-    named = _ID.sub(lambda found: f"\u201c{CAUSES[found[1]].name}\u201d" if found[1] in CAUSES else found[0], text)
-    return re.sub(r"\s+", " ", _LINK.sub(r"\1", named)).strip()
+    """Return Markdown without links and line ends, with the names of causes and findings as the page has them."""
+    named = _ID.sub(lambda found: _quoted(found[1], found[0]), text)
+    return re.sub(r"\s+", " ", _LINK.sub(lambda link: _quoted(link[1], link[1]), named)).strip()
+
+
+def _quoted(name: str, otherwise: str) -> str:
+    """Return the name that a cause or a finding has on the page, by its id; of no id something else."""
+    known = CAUSES[name].name if name in CAUSES else RULES[name].title if name in RULES else ""
+    return f"\u201c{known}\u201d" if known else otherwise

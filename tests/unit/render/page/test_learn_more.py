@@ -1,5 +1,7 @@
 """What unfolds beneath a finding: the documentation of its rule and of its cause, in words of the page."""
 
+import re
+
 import pytest
 
 from gpu_report import model
@@ -32,6 +34,13 @@ def test_other_causes_are_named_as_on_the_page():
     confused = dict(sections()["launch-bound"].points)["Easily confused with"]
     assert f"\u201c{CAUSES['main-process'].name}\u201d" in confused
     assert "main-process" not in confused
+
+
+def test_no_text_of_the_page_has_an_id_of_ours():
+    names = {name for name in (*RULES, *CAUSES) if "-" in name} - {"launch-bound"}  # which is a word of the field
+    ids = re.compile("|".join(rf"(?<![\w-]){name}(?![\w-])" for name in names))
+    texts = [text for each in sections().values() for text in (*each.paragraphs, *(text for _, text in each.points))]
+    assert [text for text in texts if ids.search(text)] == []
 
 
 def test_a_finding_has_the_text_of_its_rule_then_of_its_cause():

@@ -13,11 +13,11 @@ _OWN_STEPS = {
     "main-process": "Make {it} cheaper (no loops in Python, no `.item()`), call it less often, or let another "
     "process do it.",
     "trainer-blocked": "Call {it} less often, or let a background thread wait instead.",
-    "input-cpu": "Do the work of {it} once before the training, and store the results.",
-    "idle": "Do the work of {it} in a command of its own once this one has freed the GPU, or in several processes. "
+    "input-cpu": "Do {work} once before the training, and store the results.",
+    "idle": "Do {work} in a command of its own once this one has freed the GPU, or in several processes. "
     "If it writes files, compress them less.",
     "input-stalled": "Give {it} a time limit, or do its work once before the training.",
-    "input-latency": "Have {it} read from a local disk, or do its work once before the training.",
+    "input-latency": "Let {it} wait for no network or lock, or do its work once before the training.",
 }
 
 # Recorded with its command, and yet nothing came from inside it.
@@ -52,7 +52,7 @@ def own_step(finding: Finding, analysis: Analysis, it: str = "it") -> str:
     is_own = finding.rule == "user-code" or bool(_named(finding, analysis))
     if finding.advice or finding.cause is None or not is_own:
         return ""
-    return _OWN_STEPS.get(finding.cause.name, "").format(it=it)
+    return _OWN_STEPS.get(finding.cause.name, "").format(it=it, work="its work" if it == "it" else f"the work of {it}")
 
 
 def named_step(finding: Finding, analysis: Analysis) -> str:

@@ -70,6 +70,27 @@ def test_no_argument_is_advised_that_would_not_help(folders, name):
     assert [advice.argument for f in findings for advice in f.advice if advice.argument] == []
 
 
+def test_a_line_of_the_users_leads_before_where_to_look_in_general(folders):
+    said = analysed(folders / H200 / "slow-sampler").verdict.sentences
+    assert said[0].text.startswith("Look at `__iter__` (unseen.py:159)")
+    assert said[1].kind != "speed-up"  # which is of all that the cause took
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "unsaid"),
+    [
+        (H100, "list-folder", "1.0\u00d7"),  # an argument that wins nothing
+        (PAIR, "rank-broadcast", "idle for only"),  # a rank that waits in NCCL looks busy
+        (H200, "cb-compute", "In the best case"),  # what the first sentence says: 1.7 times
+    ],
+)
+def test_a_verdict_has_no_figure_that_says_nothing_or_twice(folders, of, name, unsaid):
+    sentences = [each.text for each in analysed(folders / of / name).verdict.sentences]
+    assert not any(unsaid in text for text in sentences)
+    named = [text for text in sentences if text.startswith("Look at ")]
+    assert len(named) == len({text.partition("` (")[0] for text in named})  # each function once
+
+
 @pytest.mark.parametrize("of", [PLAYED, H200])
 def test_a_healthy_training_has_none(folders, of):
     analysis = analysed(folders / of / HEALTHY)

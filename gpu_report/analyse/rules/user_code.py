@@ -130,9 +130,9 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     taken = Evidence("its share of training time", 100 * own.of_all, "%", key=USER_CODE_KEY)
     lost = Evidence("training time for which the GPU waits because of it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
     took = f"{100 * own.of_all:.0f} % of training time"
-    seen = Evidence("training time in it with the GPU idle", 100 * own.seen_idle, "%", key=SEEN_IDLE_KEY)
     waits = ("besides, it waited there for the GPU's work", 100 * own.waited or None, "%")
-    numbers = evidence(lost, seen, waits, ("CPU of the main process there", code.cpu_pct, CORE))
+    core = ("CPU of the main process there", code.cpu_pct, CORE)
+    numbers = evidence(lost, *_seen_idle(training, own), waits, core)
     return context.finding(
         "user-code",
         "warning",
@@ -147,6 +147,13 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         advice=_against_its_mode(training, code.at) or explained.advice,
         where=(code.at,),
     )
+
+
+def _seen_idle(training: Training, own: _Own) -> tuple[Evidence, ...]:
+    """Return for how long the GPU was seen idle in it; of several ranks one that waits for another looks busy."""
+    if training.ranks > 1:
+        return ()
+    return (Evidence("training time in it with the GPU idle", 100 * own.seen_idle, "%", key=SEEN_IDLE_KEY),)
 
 
 def _against_its_mode(training: Training, at: CodeLocation) -> tuple[Advice, ...]:

@@ -39,7 +39,7 @@ def drop_leads(
     for (cause, _), mine in of.items():
         limit = next((limit for limit in limits if limit.cause == cause), None)
         took_s = _took_s(mine)
-        cost_s, faster = cost_on_the_clock_s(context, mine), _faster_without(limit, epoch_now_s(limits))
+        cost_s, faster = cost_on_the_clock_s(context, mine), faster_without(limit, epoch_now_s(limits))
         is_known = cost_s is not None and all(one.lost_gpu_s is not None for one in mine)
         saves_s = cost_s if is_known and cost_s is not None else took_s  # a lower clock costs a part of its time
         saves_s = saves_s if limit is None else min(saves_s, limit.saves_at_most_s * max(epochs, 1))
@@ -126,7 +126,7 @@ def _times(worst: Finding, findings: Sequence[Finding]) -> str:
     return f"{rule_words(worst.rule)}{several}"
 
 
-def _faster_without(limit: SpeedupLimit | None, now_s: float | None) -> str:
+def faster_without(limit: SpeedupLimit | None, now_s: float | None) -> str:
     """Return how much faster epochs would be without what makes the end of each longer, as the end of a sentence.
 
     Likewise without other processes on the GPU.

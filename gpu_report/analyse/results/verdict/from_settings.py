@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpu_report.analyse.advice.thresholds import REACHES_MORE
+from gpu_report.analyse.advice.thresholds import LEAST_SPEED_UP, REACHES_MORE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.lead import (
@@ -92,6 +92,8 @@ def setting(context: Context, findings: Sequence[Finding], projection: Projectio
         return
     epoch = f"{epoch_length(projection.epoch_s_now)} to about {epoch_length(projection.epoch_s_expected)}"
     faster = shown_ratio(projection.epoch_s_now, projection.epoch_s_expected)
+    if faster < LEAST_SPEED_UP:
+        return
     text = f"Set `{projection.fix}`{now_words(advice)}: epochs drop from {epoch}, {faster:.1f}\u00d7 faster."
     epochs = affected_epochs(context, findings, projection.epoch_s_now)
     saved_s = (projection.epoch_s_now - projection.epoch_s_expected) * epochs

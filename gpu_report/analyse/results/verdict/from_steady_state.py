@@ -43,13 +43,13 @@ def steady_leads(
     context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], projection: Projection | None
 ) -> Iterator[Lead]:
     """Yield what to look at where something holds training back all the time, and no argument is known against it."""
-    own_code = {function_of(at) for finding in findings if finding.rule == "user-code" for at in finding.where[:1]}
+    own_code = {(at.file, at.function) for f in findings if f.rule == "user-code" for at in f.where[:1]}
     for finding in findings:
         cause = finding.cause
         if finding.rule != "starved" or cause is None or (finding.severity == "info" and not finding.advice):
             continue
         at = worst_place(finding, _own_share(cause.name))
-        if at is not None and function_of(at) in own_code:  # which has a lead of its own
+        if at is not None and (at.file, at.function) in own_code:  # which has a lead of its own
             at = None
         own = at if at is not None and not at.is_yolo else None
         if projection is not None and cause.name == projection.cause and own is None:
@@ -70,8 +70,8 @@ def steady_leads(
             # what a line of one's own took, it can give back; of nearly all, before what hides it, such as more workers
             sure = UNSURE if own is None else 1.0 if own.share >= th.NEARLY_ALL_SHARE else own.share
             least_s = th.WORTH_LEADING_SHARE * seconds_trained(context)
-            # a batch that no argument can be said for comes after a function that can be looked at
-            is_vague = cause.name == LAUNCH_BOUND and own is None and bool(own_code)
+            # what names neither an argument nor a line comes after a function that can be looked at
+            is_vague = cause.name in {LAUNCH_BOUND, *OF_A_CALL} and own is None and not do and bool(own_code)
             saves_s = least_s if is_vague else max(sure * at_most_s, least_s)
             grown = _grown(finding) if looks else ""
             saves_s = OUTGROWS_S if grown and finding.number(GROWS_ON_KEY) else saves_s

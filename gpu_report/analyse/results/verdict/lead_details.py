@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.busy_in_training import Busy
+from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.results.verdict.from_drops import faster_without
 from gpu_report.analyse.results.verdict.hypotheses import hypotheses
 from gpu_report.analyse.results.verdict.lead import FIX, LOOK, URGENT_S, Lead
 from gpu_report.analyse.results.verdict.which_training import which_training
@@ -124,6 +126,14 @@ def also_worth_changing(found: Sequence[Lead], findings: Sequence[Finding]) -> I
             yield sentence
 
 
+def is_of_lead(limits: Sequence[SpeedupLimit], lead: Lead | None, said: Sequence[Sentence]) -> bool:
+    """Tell whether a limit is that of what leads: of a function not where it is that of all that its cause took."""
+    about = lead.sentence.about if lead is not None else ""
+    of_more = not any(limit.function for limit in limits if limit.cause == about)
+    is_call = lead is not None and lead.sentence.names_own and about in OF_A_CALL
+    return any(each.about == about for each in said) and not (is_call and of_more)
+
+
 def speedup_limit(
     limits: Sequence[SpeedupLimit], findings: Sequence[Finding], projection: Projection | None, lead: Lead | None
 ) -> Iterator[Sentence]:
@@ -139,6 +149,8 @@ def speedup_limit(
     if limit.cause == LAUNCH_BOUND and limit.fix == "":  # it is reached by a batch that nobody can name
         return
     now_s = epoch_now_s(limits) or 0.0
+    if limit.cause != "validation" and faster_without(limit, now_s):  # which the lead has said
+        return
     now, best = (epoch_length(each_s) for each_s in (now_s, now_s - limit.saves_at_most_s))
     # what follows a function may take less time without it, too: that is no best case
     if limit.cause == "checkpoint":  # in which callbacks run, too

@@ -18,6 +18,7 @@ from gpu_report.analyse.results.verdict.lead_details import (
     how_to_prevent,
     how_to_record_inside,
     how_to_see_all_nodes,
+    is_of_lead,
     projected,
     speedup_limit,
     where_it_was,
@@ -165,7 +166,7 @@ def _what_to_change(known: _Known, opening: _Opening) -> Iterator[Sentence]:
     yield from begin if not (opening.first and lead and _is_vague(lead)) else ()
     yield from where_it_was(lead)
     reaches = list(speedup_limit(known.limits, findings, projection, lead))
-    is_lead = lead is not None and any(each.about == lead.sentence.about for each in reaches)
+    is_lead = is_of_lead(known.limits, lead, reaches)
     yield from reaches if is_lead else ()
     yield from whose_training(context, lead, findings)
     yield from how_to_prevent(lead)

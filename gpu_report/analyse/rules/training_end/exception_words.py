@@ -29,7 +29,8 @@ ADVICE: Mapping[ExceptionKind, str] = {
 }
 # ... and where its code says more.
 OF_CODE: Mapping[str, str] = {
-    "cudaErrorAssert": "Check the labels: mostly a class number is not below `nc`. `device=cpu` names the operation",
+    "cudaErrorAssert": "Check the labels: usually a class number is not below `nc`. "
+    "A run with `device=cpu` shows which operation failed",
     "cudaErrorNoKernelImageForDevice": "Install a PyTorch that was built for this GPU",
     "cudaErrorECCUncorrectable": "The GPU's memory failed: let an administrator look at it, and train on another GPU",
     "cudaErrorDevicesUnavailable": "Another process holds the GPU (exclusive mode): `nvidia-smi` shows which",

@@ -172,6 +172,7 @@ def test_what_goes_with_a_function_of_ones_own_is_no_best_case(folder):
     first, second = analysis.verdict.sentences[:2]
     assert "`log_metric` (tracking.py:13)" in first.text
     assert second.text == "Without it an epoch takes about 8.4 s instead of 15.3 s."
+    assert "your own code" not in analysis.verdict.text  # which the line has said
     assert [limit.function for limit in analysis.speedup_limits] == ["log_metric (tracking.py:13)"]
 
 

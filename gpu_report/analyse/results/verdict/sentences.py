@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse.busy_in_training import Busy, busy_in_training
+from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.results.verdict.drops import MergedDrop, merged_drops
@@ -264,10 +266,22 @@ def _is_said(finding: Finding, lead: Lead | None) -> bool:
 
 
 def _without_lasting(findings: Sequence[Finding], lead: Lead | None) -> Sequence[Finding]:
-    """Return the findings without what holds steps up all the time, where steps that get slower lead: it grew."""
+    """Return the findings without what holds steps up all the time, where steps that get slower lead: it grew.
+
+    Nor with a cause that is not sure, where a function of the user's leads: it says less than the line.
+    """
     said = lead.sentence.findings if lead is not None else ()
     gets_slower = any(finding.rule == "epochs-slowing" and finding.id in said for finding in findings)
-    return [replace(f, cause=None) if f.rule == "starved" else f for f in findings] if gets_slower else findings
+    if gets_slower:
+        return [replace(f, cause=None) if f.rule == "starved" else f for f in findings]
+    own = said if lead is not None and lead.sentence.names_own else ()
+    return [replace(f, cause=None) if f.id in own and _is_less_than_its_line(f) else f for f in findings]
+
+
+def _is_less_than_its_line(finding: Finding) -> bool:
+    """Tell whether a cause that lasts is one of a function of the user's, and not sure."""
+    cause = finding.cause
+    return finding.rule == "starved" and cause is not None and cause.confidence < LIKELY and cause.name in OF_A_CALL
 
 
 def _of(lead: Lead) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from gpu_report.model import HEALTHY_PCT, Finding, LedgerRow, Sentence
 from gpu_report.wording import lower_first
 
 _WORDS = {
-    UNEXPLAINED: "idle, cause unknown",
+    UNEXPLAINED: "idle (cause unknown)",
     GAPS: "gaps between training steps (launching, Python, logging)",
 }
 
@@ -34,10 +34,12 @@ def rest_of_training(
         return
     named = [(name, share) for name, share in training_parts(ledger).items() if share >= th.REST_SHARE]
     words = [_WORDS.get(name, lower_first(cause_words(name))) for name, _ in named]
-    if len(named) > 1:
+    several = len(named) > 1
+    if several:
         words = [f"{100 * share:.0f} % {each}" for each, (_, share) in zip(words, named, strict=True)]
     if words:
-        yield Sentence("work", f"The rest of training time: {', '.join(words)}.")
+        rest = f"The rest of training time{':' if several else ' went into'} {', '.join(words)}."
+        yield Sentence("work", rest)
         yield from _waits(context)
 
 

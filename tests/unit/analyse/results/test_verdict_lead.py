@@ -163,14 +163,14 @@ def test_a_training_that_only_warmed_up_for_long_is_healthy():
 )
 def test_what_a_healthy_gpu_did_in_the_rest_of_training_is_said(name, then):
     said = [each.text for each in analysis_of(name).verdict.sentences]
-    rest = "The rest of training time: gaps between training steps (launching, Python, logging)."
+    rest = "The rest of training time went into gaps between training steps (launching, Python, logging)."
     assert (said[said.index(rest) + 1] if rest in said else None) == then
 
 
 def test_nobody_says_that_there_is_nothing_to_fix_where_much_of_the_rest_is_unknown():
     said = analysis_of("s-early-stop").verdict.text
     assert said.startswith("No fault found: the GPU was busy 47 % of training time, 67 % in steady state.")
-    assert "29 % idle, cause unknown, 24 % gaps between training steps" in said
+    assert "29 % idle (cause unknown), 24 % gaps between training steps" in said
 
 
 def test_a_training_of_which_nothing_but_warming_up_was_read_is_too_short_to_judge():

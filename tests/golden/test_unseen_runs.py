@@ -95,6 +95,14 @@ def test_what_to_do_about_the_line_that_leads_is_said_with_it(folder, name, how)
     assert how in first
 
 
+def test_to_move_the_data_is_said_once(folder):
+    """Its start-up checked images on the same slow storage that the training then waited for."""
+    said = [each.text for each in listed_changes(analyse(load_run(folder / "bucket_fuse")))]
+    assert [text for text in said if "disk" in text] == [
+        "Move the data set to a faster disk: most steps hide the wait, the first batch and validations do not"
+    ]
+
+
 def test_what_to_do_about_the_function_of_a_hang_stands_at_the_top(folder):
     analysis = analyse(load_run(folder / "hang_label_server"))
     unexpected, _ = parted(analysis.findings)

@@ -1,8 +1,9 @@
 """What to set: arguments of YOLO, the environment, GPUs that nobody used."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from gpu_report.analyse.advice.thresholds import LEAST_SPEED_UP, REACHES_MORE
+from gpu_report.analyse.advice.thresholds import REACHES_MORE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.lead import (
@@ -17,8 +18,8 @@ from gpu_report.analyse.results.verdict.lead import (
     without_backticks,
 )
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
-from gpu_report.catalogue import CAUSES, ENLARGED_KEY, MEMORY_GROWS, RULES, SLOW_IMAGES_KEY
-from gpu_report.model import UNSURE, Advice, EpochNow, Finding, Projection, Sentence, SpeedupLimit
+from gpu_report.catalogue import CAUSES, ENLARGED_KEY, MEMORY_GROWS, RULES, SLOW_IMAGES_KEY, SLOW_SCAN_KEY
+from gpu_report.model import LEAST_SPEED_UP, UNSURE, Advice, EpochNow, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import epoch_length, lower_first, shown_ratio
 
 
@@ -58,7 +59,14 @@ def set_up(context: Context, findings: Sequence[Finding], now: EpochNow | None) 
             saves_s = UNSURE * gain * seconds_trained(context) if 0 < gain < th.HALF else URGENT_S
             saves_s = finding.number(SLOW_IMAGES_KEY) or saves_s
             text = f"{advice.short}{faster}: {lower_first(finding.summary)}"
-            yield Lead(sentence_of(finding, LOOK, text, advice), saves_s, says_how=True)
+            said = replace(sentence_of(finding, LOOK, text, advice), replaces=_same_storage(finding, findings))
+            yield Lead(said, saves_s, says_how=True)
+
+
+def _same_storage(finding: Finding, findings: Sequence[Finding]) -> Advice | None:
+    """Return what a start-up says of the storage for which training waited later: the same, None without it."""
+    scans = (each for each in findings if each.number(SLOW_SCAN_KEY) is not None)
+    return next((each.advice[0] for each in scans if finding.number(SLOW_IMAGES_KEY) is not None), None)
 
 
 def _ratio(gain: float, now: EpochNow | None) -> float:

@@ -13,13 +13,13 @@ from gpu_report.analyse.busy_in_training import (
 )
 from gpu_report.analyse.causes import Explanation, explain, explain_waiting
 from gpu_report.analyse.causes.data_loading import WAITED_KEY
+from gpu_report.analyse.causes.faster_epochs import faster_epochs
 from gpu_report.analyse.causes.late_first_batches import with_late_first_batches
 from gpu_report.analyse.causes.main_process import OF_A_CALL, launch_bound, of_growth
 from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.faster_epochs import faster_epochs
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.tensor_share import nearly_empty
 from gpu_report.analyse.timeline.trainings import Training

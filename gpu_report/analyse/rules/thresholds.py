@@ -161,8 +161,6 @@ BUSIER_FACTOR = 1.5
 # Of the training of the epochs before the mosaic closed: those after it that are so much faster have a loader that had
 # kept them back. Epochs of one kind differ by 1 to 3 % (H200), and less than this hides no slow one.
 FASTER_SHARE = 0.1
-# Times as fast as typical, of epochs that show what a training could do: neither a cold cache nor chance makes so much.
-FASTER_TIMES = 1.3
 UNDISTURBED_QUANTILE = 0.25  # of the lengths of epochs, of which most may have been held up
 # Parts of long epochs: so long that what a step takes averages out (2 minutes are 500 steps and more; parts of one kind
 # differ by 1 to 5 %), and slower by what wandering boost clocks, heat below its limit or a shared host do not make.

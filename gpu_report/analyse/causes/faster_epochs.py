@@ -4,10 +4,13 @@ from itertools import groupby
 from statistics import median
 from typing import NamedTuple
 
-from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.phases import mosaic_closes
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Evidence
+
+# Times as fast as typical, of epochs that show what a training could do: neither a cold cache nor chance makes so much.
+FASTER_TIMES = 1.3
+LEAST_S = 120.0  # of training in them, in all: less may be chance
 
 
 class FasterEpochs(NamedTuple):
@@ -41,9 +44,9 @@ def faster_epochs(training: Training) -> FasterEpochs | None:
     if not with_mosaic:
         return None
     typical_s = median(with_mosaic.values())
-    runs = groupby(sorted(with_mosaic), key=lambda epoch: with_mosaic[epoch] * th.FASTER_TIMES <= typical_s)
+    runs = groupby(sorted(with_mosaic), key=lambda epoch: with_mosaic[epoch] * FASTER_TIMES <= typical_s)
     fast = [list(epochs) for is_fast, epochs in runs if is_fast]
     most = max(fast, key=len, default=[])
-    if sum(with_mosaic[epoch] for epoch in most) < th.PARTS_COST_S:
+    if sum(with_mosaic[epoch] for epoch in most) < LEAST_S:
         return None
     return FasterEpochs(most[0], most[-1], typical_s / median(with_mosaic[epoch] for epoch in most))

@@ -23,9 +23,9 @@ from gpu_report.analyse.rules.other_processes import taken_by_others
 from gpu_report.analyse.signals.gpu.clock_throttling import Throttle
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training, longest_run
-from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
+from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s, mask_in_any, minus
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, Spans, as_array, length_s, mask_in_any, minus
 from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
 from gpu_report.catalogue import (
     CAUSES,
@@ -419,16 +419,21 @@ def _busy_shares(context: Context, training: Training, epochs: Sequence[_Epoch])
     spans = as_array([span for epoch in epochs for span in epoch.spans])
     mine = [series for series in context.series if series.gpu in training.gpus]
     ahead = {gpu: share for gpu, (_, share) in context.cached(peer_waits).items()}
-    shares = ((series.gpu, _work_share(context, series, mask_in_any(series.t_s, spans))) for series in mine)
-    return [share * (1 - ahead.get(gpu, 0.0)) for gpu, share in shares if share is not None]
+    means = [(series.gpu, *_mean_work_pct(context, series, spans)) for series in mine]
+    return [pct / 100 * (1 - ahead.get(gpu, 0.0)) for gpu, pct, seconds in means if seconds > 0]
 
 
-def _work_share(context: Context, series: GpuSeries, there: Bools) -> float | None:
-    """Return the share (0 to 1) of some readings' time in which a GPU worked; None where there are none."""
-    seconds = float(series.weight_s[there].sum())
-    spins = mask_in_any(series.t_s, [wait.span for wait in context.busy_waits if wait.gpu == series.gpu])
-    work_pct = np.where(spins, 100 * context.work_in_waits(series), series.util_pct.astype(float))
-    return float((series.weight_s * work_pct)[there].sum()) / seconds / 100 if seconds > 0 else None
+def _mean_work_pct(context: Context, series: GpuSeries, spans: Spans) -> tuple[float, float]:
+    """Return for which share (%) of the time of its readings in some spans a GPU worked, and the seconds of these."""
+    waits = [wait.span for wait in context.busy_waits if wait.gpu == series.gpu]
+    if not waits:
+        return series.mean_util_in(spans)
+    work_pct = 100 * context.work_in_waits(series)
+    work_pct = np.where(mask_in_any(series.t_s, waits), work_pct, series.util_pct.astype(float))
+    there = mask_in_any(series.t_s, spans)
+    weight_s = series.weight_s[there]
+    seconds = float(weight_s.sum())
+    return (float((weight_s * work_pct[there]).sum()) / seconds, seconds) if seconds > 0 else (0.0, 0.0)
 
 
 def _momentary(

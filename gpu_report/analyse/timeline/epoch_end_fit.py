@@ -161,9 +161,17 @@ def fit_epoch_ends(
     for number, (row, first) in enumerate(zip(rows, firsts, strict=True)):
         if first and (begun := _first_validation(series, row)) is not None:
             before[number] = row.row_t_s - begun
-    before = _with_training(at - starts, before)
+    is_all = _leave_no_training(at - starts, before)
+    before = np.full(len(rows), np.nan) if is_all else _with_training(at - starts, before)
     pauses = (Pause(*pair) for pair in zip(before.tolist(), after.tolist(), strict=True))
-    return EpochFit(tuple(pauses), fit.uncertainty_s, fit.too_coarse)
+    return EpochFit(tuple(pauses), fit.uncertainty_s, fit.too_coarse or is_all)
+
+
+def _leave_no_training(epochs_s: Floats, validations: Floats) -> bool:
+    """Tell whether validations take more of an epoch than any training leaves them: training itself reads like one."""
+    known = np.isfinite(validations)
+    shares = (epochs_s - validations)[known] / epochs_s[known]
+    return int(known.sum()) >= FEWEST_ALIKE and float(np.median(shares)) < TRAIN_AT_LEAST
 
 
 def unknown_epoch_ends(rows: int, *, too_coarse: bool) -> EpochFit:

@@ -287,3 +287,12 @@ def test_validations_that_shrink_are_as_long_as_power_tells_where_utilisation_is
     run = make_run(util + [95.0] * 20, interval_s=5.0, rows=rows, quantities={"power_w": power + [250.0] * 20})
     ends = build_context(run, Options()).epoch_ends.all[1:]
     assert [end.validation_s for end in ends] == pytest.approx(lengths[1:], abs=12)
+
+
+def test_an_epoch_that_would_be_validation_throughout_is_none():
+    """Utilisation is 100 % for 15 s in the middle of each epoch, and 80 % before and after."""
+    parts = [(80, 20), (100, 15), (80, 25)] * 6
+    run = make_run(readings((0, 10), *parts), rows=[(n, 10 + 60 * n) for n in range(1, 7)])
+    analysis = analyse(run)
+    assert {phase.name for phase in analysis.phases} == {"startup", "train"}
+    assert "Validate on fewer images" not in analysis.verdict.text

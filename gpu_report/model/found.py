@@ -203,7 +203,8 @@ class Advice:
     their validation. `short` is the same in a few words, empty where the text is no longer than that; `resume` is the
     command that it says to resume the training with, after which epoch `resume_after`. `also` are arguments that are
     set with it, or instead of one; `images_times` is how often the training images are to be listed, `images_px` to
-    which longer side they are to be resized. `reads_kernel_log` says that it is how to read the kernel log next time.
+    which longer side they are to be resized. `reads_kernel_log` says that it is how to read the kernel log next time,
+    `for_next` that it is for the next training: this one is resumed as it is.
     """
 
     text: str
@@ -220,6 +221,7 @@ class Advice:
     images_times: int | None = None
     images_px: int | None = None
     reads_kernel_log: bool = False
+    for_next: bool = False
 
     @property
     def settings(self) -> tuple[Setting, ...]:

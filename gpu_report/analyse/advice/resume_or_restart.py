@@ -115,7 +115,8 @@ def _later(advice: Advice) -> Advice:
     if advice.argument in RESUMED_WITH:
         return advice
     text = f"In the next training: {advice.text if advice.argument else lower_first(advice.text)}"
-    return replace(advice, text=text, short=NEXT_TIME if advice.gain_estimate else "", gain_estimate=None)
+    for_next = bool(advice.gain_estimate)
+    return replace(advice, text=text, short=NEXT_TIME if for_next else "", gain_estimate=None, for_next=for_next)
 
 
 def _fix(findings: Sequence[Finding], projection: Projection | None) -> Advice | None:

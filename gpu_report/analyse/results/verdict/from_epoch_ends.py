@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpu_report.analyse.advice.resume_or_restart import NEXT_TIME
 from gpu_report.analyse.advice.thresholds import WORTH_NEXT_S
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.lead import FIX, LOOK, Lead, now_words, sentence_of
@@ -45,7 +44,7 @@ def _wins_much(finding: Finding) -> bool:
 def next_time(findings: Sequence[Finding]) -> Iterator[Lead]:
     """Yield what is worth changing in the next training, for this one is resumed as it is."""
     for finding in findings:
-        advice = next((each for each in finding.advice if each.short == NEXT_TIME), None)
+        advice = next((each for each in finding.advice if each.for_next), None)
         if advice is not None and (finding.number(ENDS_SHARE_KEY) or 0.0) >= 100 * th.HALF:
             text = f"{advice.short}: {lower_first(finding.summary)}"
             yield Lead(sentence_of(finding, LOOK, text, advice, how=False), 0.0)

@@ -212,7 +212,7 @@ def test_longer_epochs_of_the_next_training_lead_where_nothing_else_does():
     found = Finding(
         *("long-epoch-ends-1", "long-epoch-ends", "info", 0, 10.0, 90.0, "Validation takes 62 % of each epoch"),
         evidence=(Evidence("", 62.0, "%", key=ENDS_SHARE_KEY),),
-        advice=(Advice("List the images 8 times", short=NEXT_TIME),),
+        advice=(Advice("List the images 8 times", short=NEXT_TIME, for_next=True),),
     )
     (lead,) = leads(build_context(run_of("l-healthy"), Options()), [found], (), None)
     assert lead.sentence.text == f"{NEXT_TIME}: validation takes 62 % of each epoch."

@@ -18,10 +18,9 @@ WHAT: Mapping[ExceptionKind, str] = {
     "nan gradient": "anomaly detection was on and met a NaN gradient",
     "data set": "the data set could not be read",
 }
-AGAIN = "Run it again with `CUDA_LAUNCH_BLOCKING=1`: the traceback then names the operation that failed"
 ADVICE: Mapping[ExceptionKind, str] = {
     "disk full": "Free space on that disk (`df -h` shows it), or write elsewhere with `project=`",
-    "cuda": AGAIN,
+    "cuda": "Run it again with `CUDA_LAUNCH_BLOCKING=1`: the traceback then names the operation that failed",
     "communication": "Find the training process (rank) that stopped first: its output says why, `NCCL_DEBUG=INFO` more",
     "loader worker": "Train with `workers=0` once: the error then comes with its own traceback",
     "nan": "Lower the learning rate (`lr0`), or train with `amp=False`; look for broken labels and divisions by zero",
@@ -73,13 +72,12 @@ def exception_advice(process: InsideRun, args: Mapping[str, object], *, gpu_fail
 
     Where a GPU failed just before, its own finding says what to do: no operation of the training is at fault.
     """
-    if exception_kind(process) == "gpu memory":
+    kind = exception_kind(process)
+    if kind == "gpu memory":
         return (gpu_memory_advice(process.settings, args),)
-    raised, usual = process.raised, ADVICE.get(exception_kind(process), "")
-    text = _of_worker(process, args) or _of_nan(process) or OF_CODE.get(raised.code or "") or usual
-    if not text or (text == AGAIN and gpu_failed):
-        return ()
-    return (Advice(text, short=text),)
+    usual = "" if kind == "cuda" and gpu_failed else ADVICE.get(kind, "")
+    text = _of_worker(process, args) or _of_nan(process) or OF_CODE.get(process.raised.code or "") or usual
+    return (Advice(text, short=text),) if text else ()
 
 
 def _of_worker(process: InsideRun, args: Mapping[str, object]) -> str:

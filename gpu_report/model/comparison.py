@@ -39,8 +39,9 @@ class MetricComparison:
     run would show it. Of calls it is set wherever a change is not certain, in calls. `model` names the
     model where a run has several. `each` has the values of several baselines, newest first; `band` is where one more
     like them would lie, from three on, and `in_band` says that a change is more than chance, and yet no more than the
-    baselines differ by: it cannot be judged. `least_change` is the smallest change that counts, in `unit`. `outliers`
-    counts the values of each side that are left out because they stand far out from their siblings.
+    baselines differ by: it cannot be judged. `in_noise` says that nothing shows more than chance. `least_change` is the
+    smallest change that counts, in `unit`. `outliers` counts the values of each side that are left out because they
+    stand far out from their siblings.
     """
 
     metric: str
@@ -60,6 +61,7 @@ class MetricComparison:
     each: tuple[float, ...] = ()
     band: tuple[float, float] | None = None
     in_band: bool = False
+    in_noise: bool = False
     least_change: float | None = None
     outliers: tuple[int, int] = (0, 0)
     judgement: Judgement = "unknown"

@@ -307,7 +307,7 @@ def _unsure(compared: MetricComparison) -> MetricComparison:
     """Return a change that may be chance: nobody knows where more epochs would show it, else it is the same."""
     if compared.enough is not None:
         return replace(compared, note=_joined(not_enough(compared), compared.note))
-    return replace(compared, judgement="same", note=_joined(NOISE, compared.note))
+    return replace(compared, judgement="same", in_noise=True, note=_joined(NOISE, compared.note))
 
 
 def _epochs_for(enough: int, sides: Sequence[SampleValues], basis: Basis, metric: str) -> int:

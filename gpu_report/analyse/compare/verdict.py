@@ -12,7 +12,6 @@ from typing import Literal
 from gpu_report.analyse.compare.comparability import barring
 from gpu_report.analyse.compare.epoch_cause import CERTAIN, because
 from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK, name_of
-from gpu_report.analyse.compare.significance import NOISE
 from gpu_report.analyse.compare.slower_host import SAME_EPOCH, HostSlowdown, is_all, is_in_band, slowdown_words
 from gpu_report.model import Difference, EpochCause, GateResult, MetricComparison, Obstacle
 from gpu_report.wording import amount, between, brief_seconds, counted, speed_change, upper_first
@@ -182,7 +181,7 @@ def _unsure(time: MetricComparison) -> str:
     if _takes_more(time):
         enough = f"About {time.enough} epochs of each run would be enough"
         return f"{_values(time)}, but there are too few epochs to be sure. {enough}."
-    return f"{_values(time)}, but that is within the noise: no certain change." if time.note == NOISE else ""
+    return f"{_values(time)}, but that is within the noise: no certain change." if time.in_noise else ""
 
 
 def _values(time: MetricComparison) -> str:

@@ -1,13 +1,21 @@
 """What a process did between its calls, by the stacks of the thread that makes them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference import thresholds as th
-from gpu_report.analyse.inference.gap_kinds import is_in_call, lines_of, part_of, waits_for_thread
-from gpu_report.analyse.inference.gap_threads import WAITING, made_by_threads, waited_for
+from gpu_report.analyse.inference.gap_kinds import (
+    PREFETCH,
+    is_in_call,
+    lines_of,
+    part_of,
+    waits_for_loader,
+    waits_for_thread,
+)
+from gpu_report.analyse.inference.gap_threads import WAITING, images_read, made_by_threads, waited_for
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.code.stack_notes import location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
@@ -52,10 +60,18 @@ def _made_by_main(stacks: IdleStacks, spent: Mapping[int, float], span: Span, ga
     if noted < th.GAP_NOTES_S:
         return ()
     parts = [part_of(kind, lines, gap_s / noted, stacks.process.role) for kind, lines in kinds.items()]
+    if any(waits_for_loader(stacks.process.stacks.get(number, ())) for number in spent):
+        parts = [_read_by_yolo(part, images_read(stacks.process, span)) for part in parts]
     for_threads = sum(s for number, s in spent.items() if waits_for_thread(stacks.process.stacks.get(number, ())))
     most_s = for_threads * gap_s / noted
     waits = [found for part in parts if part.kind == WAITING for found in waited_for(stacks, part, most_s, span)]
     return (*(part for part in parts if part.kind != WAITING), *waits)
+
+
+def _read_by_yolo(part: GapPart, line: CodeLocation | None) -> GapPart:
+    """Return a part with the line in which a thread of ultralytics reads images, where it is the wait for that."""
+    is_wait = part.kind == "decoding" and part.where is not None and part.where.function == PREFETCH
+    return replace(part, where=line) if is_wait and line is not None else part
 
 
 def lines_within(stacks: IdleStacks, span: Span, function: str) -> tuple[CodeLocation, ...]:

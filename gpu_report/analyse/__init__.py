@@ -27,8 +27,8 @@ from gpu_report.analyse.rules import find_all
 from gpu_report.analyse.rules.drops.slowdowns import beside_slow_loading
 from gpu_report.analyse.signals.gpu.utilisation_drops import find_low_intervals
 from gpu_report.analyse.signals.host.kernel_event_owner import mark_foreign_kernel_events
-from gpu_report.analyse.timeline.validations import is_validation
 from gpu_report.analyse.timeseries.gpu_series import gaps, measured_s
+from gpu_report.analyse.validations import is_validation
 from gpu_report.catalogue import SEVERITIES
 from gpu_report.model import Analysis, CodeTime, Finding, GpuSummary, Interval, LedgerRow, Options, Run, Verdict
 

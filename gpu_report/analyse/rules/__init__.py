@@ -39,7 +39,7 @@ from gpu_report.analyse.rules.training_end.resume_command import with_resume_com
 from gpu_report.analyse.rules.trainings_at_once import trainings_at_once
 from gpu_report.analyse.rules.unused_gpus import unused_gpus
 from gpu_report.analyse.rules.user_code import user_code
-from gpu_report.analyse.timeline.validations import is_validation
+from gpu_report.analyse.validations import is_validation
 from gpu_report.catalogue import RULES as CATALOGUE
 from gpu_report.model import Finding
 

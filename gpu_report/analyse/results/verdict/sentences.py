@@ -52,7 +52,7 @@ from gpu_report.analyse.results.verdict.work import (
     is_long,
     work_sentences,
 )
-from gpu_report.analyse.timeline.validations import is_validation
+from gpu_report.analyse.validations import is_validation
 from gpu_report.catalogue import (
     LAUNCH_BOUND,
     MEMORY_GROWS,

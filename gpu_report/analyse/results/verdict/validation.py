@@ -6,7 +6,7 @@ from math import isfinite
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.lead import LOOK
-from gpu_report.analyse.timeline.validations import validations
+from gpu_report.analyse.validations import validations
 from gpu_report.model import VALIDATION_PARTS, Advice, Sentence, Validation, ValidationPart
 from gpu_report.wording import VALIDATION_PART_WORDS, amount, counted, length, upper_first
 

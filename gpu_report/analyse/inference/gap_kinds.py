@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from gpu_report.analyse.signals.code.stack_notes import WAITING_CALLS, kind_of, location_of
+from gpu_report.analyse.signals.code.stack_notes import ENTERS, WAITING_CALLS, kind_of, location_of
 from gpu_report.model import CodeLocation, Frame, GapKind, GapPart, ProcessStacks, Stack
 
 Lines = Mapping[Frame | None, float]  # seconds
@@ -26,7 +26,6 @@ SERVERS: Final = re.compile(
     r"|multiprocessing[\\/](?:queues|connection|popen_\w+))\.py$"
 )
 # Functions of C that wait: for another thread, as a lock or a `SimpleQueue` does, or for anything.
-ENTERS: Final = "__enter__"  # of `with`: of what C does there only a lock's takes time
 FOR_THREADS: Final = frozenset({"acquire", "wait", "get", ENTERS})
 WAITS: Final = WAITING_CALLS | FOR_THREADS
 LOADS_MODEL: Final = re.compile(

@@ -11,7 +11,6 @@ import numpy as np
 
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.gap_kinds import (
-    ENTERS,
     is_in_call,
     is_loader,
     kind_between_calls,
@@ -19,7 +18,7 @@ from gpu_report.analyse.inference.gap_kinds import (
     part_of,
 )
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.code.stack_notes import MAIN, THREAD, kind_of, location_of
+from gpu_report.analyse.signals.code.stack_notes import ENTERS, MAIN, THREAD, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span

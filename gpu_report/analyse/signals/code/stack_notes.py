@@ -243,7 +243,9 @@ def shown_frames(stack: Stack, *, of_worker: bool = False) -> Stack:
 # YOLO's functions that read, decode and resize an image: what is cached is not read again.
 READING = frozenset({"load_image", "imread", "imread_unicode", "verify_image_label"})
 NPY = re.compile(r"[\\/]numpy[\\/]lib[\\/]_?(?:npyio|format)")  # of NumPy: what `np.load` reads with
-WAITING_CALLS = frozenset({"sleep", "select", "poll", "accept", "wait", "acquire"})  # C functions that only wait
+ENTERS = "__enter__"  # of `with`: of what C does there only a lock's takes time
+# C functions that only wait.
+WAITING_CALLS = frozenset({"sleep", "select", "poll", "accept", "wait", "acquire", ENTERS})
 LOCKS = re.compile(r"[\\/](?:threading|synchronize)\.py$")
 MANAGERS = re.compile(r"[\\/]multiprocessing[\\/]managers\.py$")
 CONNECTION = re.compile(r"[\\/]multiprocessing[\\/]connection\.py$")
@@ -262,7 +264,7 @@ def reads_npy(stack: Stack) -> bool:
 
 def waits_for_lock(stack: Stack) -> bool:
     """Tell whether the innermost frame of a stack is a lock's."""
-    return bool(stack) and (stack[0].called == "acquire" or bool(LOCKS.search(stack[0].file)))
+    return bool(stack) and (stack[0].called in {"acquire", ENTERS} or bool(LOCKS.search(stack[0].file)))
 
 
 def waits_for_process(stack: Stack) -> bool:

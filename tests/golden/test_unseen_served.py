@@ -68,6 +68,7 @@ def test_a_limit_is_above_what_was_measured(folder, name):
             "reading and decoding images takes 189 ms, 73 % of the time for all calls: __next__ (loaders.py:495)",
         ),
         ("glacier", "Each wait lasted 122 ms: it ends by a time-out, not by an arrival."),
+        ("tollgate", "to_records (lanes.py:5), which copies numbers from the GPU one by one."),
         ("metro", "Meanwhile 5 threads wait in run (platform.py:19), as for a lock."),
     ],
 )

@@ -88,13 +88,16 @@ def lines_of(process: ProcessStacks, seconds: Mapping[int, float]) -> dict[GapKi
         kind = kind_between_calls(stack)
         if kind is not None:
             of = lines.setdefault(kind, {})
-            line = _line(kind, stack)
+            line = line_between_calls(stack)
             of[line] = of.get(line, 0.0) + spent
     return dict(lines)
 
 
-def _line(kind: GapKind, stack: Stack) -> Frame | None:
-    """Return the line that a stack is named by: of code of the user's that has YOLO draw the user's own."""
+def line_between_calls(stack: Stack) -> Frame | None:
+    """Return the line that a stack is named by, None in a call: of code of the user's that has YOLO draw the user's."""
+    kind = kind_between_calls(stack)
+    if kind is None:
+        return None
     own = (at for at, frame in enumerate(stack) if kind == "own code" and kind_of(frame) == "own")
     return location_of(stack[next(own, 0) :])
 

@@ -146,16 +146,27 @@ def _without_cpu(process: ProcessStacks, python: set[int]) -> set[int]:
 
 
 def _many_at_once(process: ProcessStacks, python: set[int], span: Span) -> set[int]:
-    """Return the stacks in which several threads stood at once, on average, while others of them were at work.
+    """Return the stacks in which several threads stood at once, on average, while always one of them was at work.
 
-    A thread's CPU time does not tell: it is that of the second before, in which it had its turn.
+    Where they computed, several would be at work now and then, and none. A thread's CPU time does not tell: it is that
+    of the second before, in which it had its turn.
     """
     length_s = span[1] - span[0]
     stood = _added(seconds_in(thread, span) for thread in process.threads)
-    at_work_s = sum(s for n, s in stood.items() if n not in python and _is_work(_stack(process, n)))
-    if at_work_s < th.OTHERS_AT_WORK * length_s:
-        return set()
-    return {n for n in python & stood.keys() if stood[n] >= th.MANY_AT_ONCE * length_s}
+    many = {n for n in python & stood.keys() if stood[n] >= th.MANY_AT_ONCE * length_s}
+    return many if many and _one_at_work_s(process, python, span) >= th.ONE_AT_WORK * length_s else set()
+
+
+def _one_at_work_s(process: ProcessStacks, python: set[int], span: Span) -> float:
+    """Return for how long of a span one thread, and no more, was in a call or at other work than in some stacks."""
+    work = [n for n, stack in process.stacks.items() if n not in python and _is_work(stack)]
+    rows = [np.isin(thread.number, work) for thread in process.threads]
+    pairs = list(zip(process.threads, rows, strict=True))
+    starts = np.sort(np.concatenate([np.clip(thread.start_s[mine], *span) for thread, mine in pairs]))
+    ends = np.sort(np.concatenate([np.clip(thread.end_s[mine], *span) for thread, mine in pairs]))
+    edges = np.unique(np.concatenate([starts, ends, span]))
+    begun, ended = (np.searchsorted(each, edges[:-1], side="right") for each in (starts, ends))
+    return float(np.diff(edges)[begun - ended == 1].sum())
 
 
 def _is_work(stack: Stack) -> bool:

@@ -10,6 +10,7 @@ from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.gap_kinds import (
     PREFETCH,
     is_in_call,
+    line_between_calls,
     lines_of,
     part_of,
     waits_for_loader,
@@ -17,7 +18,7 @@ from gpu_report.analyse.inference.gap_kinds import (
 )
 from gpu_report.analyse.inference.gap_threads import WAITING, images_read, made_by_threads, waited_for
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.code.stack_notes import location_of
+from gpu_report.analyse.signals.code.stack_notes import NUMBERS, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import CodeLocation, Frame, GapPart
@@ -72,6 +73,18 @@ def _read_by_yolo(part: GapPart, line: CodeLocation | None) -> GapPart:
     """Return a part with the line in which a thread of ultralytics reads images, where it is the wait for that."""
     is_wait = part.kind == "decoding" and part.where is not None and part.where.function == PREFETCH
     return replace(part, where=line) if is_wait and line is not None else part
+
+
+def in_numbers_share(stacks: IdleStacks, span: Span, place: CodeLocation) -> float:
+    """Return for which share of a function's time between calls it made numbers of tensors, one a call (0 to 1)."""
+    of_numbers = whole = 0.0
+    for number, spent in seconds_by_stack(stacks, span).items():
+        stack = stacks.process.stacks.get(number, ())
+        line = line_between_calls(stack)
+        if line is not None and (line.file, line.function) == (place.file, place.function):
+            whole += spent
+            of_numbers += spent if stack[0].called in NUMBERS else 0.0
+    return of_numbers / whole if whole else 0.0
 
 
 def lines_within(stacks: IdleStacks, span: Span, function: str) -> tuple[CodeLocation, ...]:

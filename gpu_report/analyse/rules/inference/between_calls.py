@@ -12,7 +12,7 @@ from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.even_waits import even_wait_ms
 from gpu_report.analyse.inference.gap_growth import growth_of
 from gpu_report.analyse.inference.gap_threads import Queue, queue_of
-from gpu_report.analyse.inference.gaps import noted_thread
+from gpu_report.analyse.inference.gaps import in_numbers_share, noted_thread
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import (
@@ -38,6 +38,10 @@ GAPS = {
     "decoding": ("decoding", "reading and decoding images"),
     "network": ("network", "waiting for the network"),
 }
+COPY_ONCE = Advice(
+    "Copy results to the CPU once, before a loop over them: `result.boxes.data.tolist()`, or `.cpu()`",
+    short="Copy results to the CPU once, before a loop over them",
+)
 # What another thread does, which calls wait for.
 OF_OTHERS = {"own code": "your code", "decoding": "images to be decoded", "network": "the network"}
 # What to do about it: beside calls, and where one thread already does it.
@@ -69,7 +73,9 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
     summary = f"Before each call {what} takes {ms(each_ms)}, {percent(share)} {OF_CALLS}{line}"
     if part.waited_for:
         summary = f"Calls wait for {OF_OTHERS[part.kind]} in another thread, {percent(share)} {OF_CALLS}{line}"
-    queue = _queue(context, served, part)
+    queue, copies = _queue(context, served, part), _copies_numbers(context, served, part)
+    if copies:
+        summary += ", which copies numbers from the GPU one by one"
     return context.finding(
         "slow-between-calls",
         severity(share, part.seconds),
@@ -84,8 +90,16 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
         ),
         cause=Cause(cause, SUPPORTED, f"notes of where the process stood say so: {percent(share)} {OF_CALLS}"),
         where=(*((part.where,) if part.where else ()), *((queue.where,) if queue else ())),
-        advice=(*_unlocked(served, queue), *_ways(served, part)),
+        advice=(*_unlocked(served, queue), *_ways(served, part), *((COPY_ONCE,) if copies else ())),
     )
+
+
+def _copies_numbers(context: Context, served: ServedModel, part: GapPart) -> bool:
+    """Tell whether the function that a part went to makes numbers of what is on the GPU for most of its time."""
+    notes, span = noted_thread(context, served.calls.pid), (served.start_s, served.end_s)
+    if notes is None or part.where is None or part.kind != "own code" or served.calls.gpu is None:
+        return False
+    return in_numbers_share(notes, span, part.where) >= th.COPIES_SHARE
 
 
 def _grown(served: ServedModel, part: GapPart) -> str:
@@ -140,7 +154,8 @@ def _looked_at(served: ServedModel, part: GapPart) -> Iterator[Advice]:
     spent = part.seconds if part.where is None else part.function_s
     yield _advice(served, f"Look at {place}", spent, "without it {now} become about {then}")
     hidden_s = min(spent, active_s(served) - spent)
-    if not part.waited_for and hidden_s >= th.PART_SHARE * active_s(served):
+    by_threads = part.where is not None and part.where.process == THREAD
+    if not by_threads and hidden_s >= th.PART_SHARE * active_s(served):
         text = f"Or run {_named(part)} in another thread or process while the model works"
         yield _advice(served, text, hidden_s, "{then} images/s at most")
 

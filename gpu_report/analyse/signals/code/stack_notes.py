@@ -83,9 +83,8 @@ def _waits_for_loader(stack: Stack) -> bool:
 # Calls that return once a GPU has done all that was asked of it: they give a number on the host. A tensor is one
 # of few things that `int`, `float` and `bool` take so long for that a note falls into them. Names that NumPy has, too,
 # such as `unique`, are none of these: there they compute.
-WAIT_FOR_GPU = frozenset(
-    {"item", "cpu", "int", "float", "bool", "is_nonzero", "masked_select", "synchronize", "_cuda_synchronize"}
-)
+NUMBERS = frozenset({"item", "int", "float", "bool", "is_nonzero"})  # of these one a call
+WAIT_FOR_GPU = NUMBERS | {"cpu", "masked_select", "synchronize", "_cuda_synchronize"}
 
 
 # Functions of torch in which a rank waits until the others have come to the same call. Those that take any Python

@@ -115,10 +115,15 @@ def test_threads_of_which_nothing_was_noted_between_calls_are_not_said_to_wait()
     assert parts([(0.0, 20.0, CALL)], 10.0, called=[(0.0, 10.0)], asyncio_0=[(0.0, 20.0, CALL)]) == ()
 
 
-def cameras(line, cpu_s):
-    """Return the parts, and the process's queue, of three threads of which two stand in a line while one works."""
+LINE = (Frame("/home/me/serve.py", 19, "run"),)
+
+
+def cameras(*turn, cpu_s):
+    """Return the parts of three threads; `turn` says which of them work in a second, by turns (a string of numbers)."""
     stays = {
-        f"camera_{k}": [(at, at + 1.0, (ENCODE, CALL)[at % 2] if at % 3 == k else line) for at in range(20)]
+        f"camera_{k}": [
+            (at, at + 1.0, (ENCODE, CALL)[at % 2] if str(k) in turn[at % len(turn)] else LINE) for at in range(20)
+        ]
         for k in range(3)
     }
     called = [(at, at + 1.0) for at in range(1, 20, 2)]
@@ -127,8 +132,12 @@ def cameras(line, cpu_s):
 
 def test_threads_that_stand_in_one_line_while_another_works_wait_for_their_turn():
     """A third of the CPU is each one's own: it is that of the second before, in which it worked."""
-    line = (Frame("/home/me/serve.py", 19, "run"),)
-    assert said(cameras(line, {line: 13.0})) == [("own code", 10.0, "annotate", False)]
+    assert said(cameras("0", "1", "2", cpu_s={LINE: 13.0})) == [("own code", 10.0, "annotate", False)]
+
+
+def test_threads_that_compute_in_one_line_work_two_at_a_time_and_none_now_and_then():
+    """As a loop in Python does in each of them, which the interpreter lets run by turns."""
+    assert said(cameras("0", "", "12", cpu_s={LINE: 13.0}))[0][2] == "run"
 
 
 def test_threads_that_enter_a_lock_wait_whoever_else_works():

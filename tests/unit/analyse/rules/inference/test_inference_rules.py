@@ -95,6 +95,17 @@ def test_images_far_larger_than_the_model_sees_are_to_be_shrunk_before_they_are_
     assert [each.short for each in advice] == [*([shrink] if shrinks else []), beside]
 
 
+@pytest.mark.parametrize(
+    ("called", "gpu", "copies"), [("item", 0, True), ("float", 0, True), ("cpu", 0, False), ("item", None, False)]
+)
+def test_numbers_that_are_copied_from_the_gpu_one_by_one_are_to_be_copied_at_once(called, gpu, copies):
+    calls = make_calls(600, gap_ms=30.0, gpu=gpu)
+    rows = (Frame("/home/me/serve.py", 5, "rows", called=called), MAIN)
+    found = findings(noted(make_served(calls, util_pct=20.0), calls, rows))["slow-between-calls"]
+    assert found.summary.endswith(", which copies numbers from the GPU one by one") == copies
+    assert ("Copy results to the CPU once" in found.advice[-1].text) == copies
+
+
 SELECT = (Frame("/usr/lib/python3.11/selectors.py", 468, "select", called="poll"), MAIN)
 
 

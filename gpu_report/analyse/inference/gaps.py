@@ -10,6 +10,7 @@ from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.gap_kinds import (
     PREFETCH,
     is_in_call,
+    is_loader,
     line_between_calls,
     lines_of,
     part_of,
@@ -18,7 +19,7 @@ from gpu_report.analyse.inference.gap_kinds import (
 )
 from gpu_report.analyse.inference.gap_threads import WAITING, images_read, made_by_threads, waited_for
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.code.stack_notes import NUMBERS, location_of
+from gpu_report.analyse.signals.code.stack_notes import NUMBERS, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import CodeLocation, Frame, GapPart
@@ -73,6 +74,19 @@ def _read_by_yolo(part: GapPart, line: CodeLocation | None) -> GapPart:
     """Return a part with the line in which a thread of ultralytics reads images, where it is the wait for that."""
     is_wait = part.kind == "decoding" and part.where is not None and part.where.function == PREFETCH
     return replace(part, where=line) if is_wait and line is not None else part
+
+
+def asks_for_images(stacks: IdleStacks, span: Span) -> CodeLocation | None:
+    """Return the user's line that most of the time asked ultralytics for images which it reads itself."""
+    lines: dict[Frame, float] = {}
+    for number, spent in seconds_by_stack(stacks, span).items():
+        stack = stacks.process.stacks.get(number, ())
+        own = (frame for frame in stack if kind_of(frame) == "own")
+        line = next(own, None) if waits_for_loader(stack) or is_loader(stack) else None
+        if line is not None:
+            lines[line._replace(called="")] = lines.get(line._replace(called=""), 0.0) + spent
+    most = max(lines, key=lambda each: lines[each], default=None)
+    return most and CodeLocation.in_main(most, lines[most] / sum(lines.values()))
 
 
 def in_numbers_share(stacks: IdleStacks, span: Span, place: CodeLocation) -> float:

@@ -12,7 +12,7 @@ from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.even_waits import even_wait_ms
 from gpu_report.analyse.inference.gap_growth import growth_of
 from gpu_report.analyse.inference.gap_threads import Queue, queue_of
-from gpu_report.analyse.inference.gaps import in_numbers_share, noted_thread
+from gpu_report.analyse.inference.gaps import asks_for_images, in_numbers_share, noted_thread
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import (
@@ -69,7 +69,9 @@ def time_between_calls(context: Context) -> list[Finding]:
 def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
     cause, what = GAPS[part.kind]
     share, each_ms = part.seconds / active_s(served), MS * part.seconds / served.latency.calls
+    asks = _asks(context, served, part)
     line = "" if part.where is None else f": {where_it_is(part.where)}"
+    line += f", for {where_it_is(asks)}" if asks else ""
     summary = f"Before each call {what} takes {ms(each_ms)}, {percent(share)} {OF_CALLS}{line}"
     if part.waited_for:
         summary = f"Calls wait for {OF_OTHERS[part.kind]} in another thread, {percent(share)} {OF_CALLS}{line}"
@@ -89,8 +91,8 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
             ("threads that wait for one another (mean)", queue and queue.threads, ""),
         ),
         cause=Cause(cause, SUPPORTED, f"notes of where the process stood say so: {percent(share)} {OF_CALLS}"),
-        where=(*((part.where,) if part.where else ()), *((queue.where,) if queue else ())),
-        advice=(*_unlocked(served, queue), *_ways(served, part), *((COPY_ONCE,) if copies else ())),
+        where=tuple(each for each in (part.where, asks, queue and queue.where) if each is not None),
+        advice=(*_unlocked(served, queue), *_ways(served, part, copies=copies)),
     )
 
 
@@ -100,6 +102,14 @@ def _copies_numbers(context: Context, served: ServedModel, part: GapPart) -> boo
     if notes is None or part.where is None or part.kind != "own code" or served.calls.gpu is None:
         return False
     return in_numbers_share(notes, span, part.where) >= th.COPIES_SHARE
+
+
+def _asks(context: Context, served: ServedModel, part: GapPart) -> CodeLocation | None:
+    """Return the user's line that asks for what ultralytics reads itself."""
+    notes = noted_thread(context, served.calls.pid)
+    if notes is None or part.kind != "decoding" or part.where is None or not part.where.is_yolo:
+        return None
+    return asks_for_images(notes, (served.start_s, served.end_s))
 
 
 def _grown(served: ServedModel, part: GapPart) -> str:
@@ -133,10 +143,10 @@ def _unlocked(served: ServedModel, queue: Queue | None) -> Iterator[Advice]:
         yield _advice(served, text, served.gap_s)
 
 
-def _ways(served: ServedModel, part: GapPart) -> Iterator[Advice]:
+def _ways(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[Advice]:
     """Yield what to do about a part, with how many images a second it makes."""
     if part.kind == "own code":
-        yield from _looked_at(served, part)
+        yield from _looked_at(served, part, copies=copies)
     elif part.kind == "decoding":
         yield from _smaller(served, part)
     if part.waited_for:
@@ -145,7 +155,7 @@ def _ways(served: ServedModel, part: GapPart) -> Iterator[Advice]:
         yield _advice(served, BESIDE[part.kind], part.seconds)
 
 
-def _looked_at(served: ServedModel, part: GapPart) -> Iterator[Advice]:
+def _looked_at(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[Advice]:
     """Yield to look at a function, which may go or become cheaper; and to run it beside calls where that wins much.
 
     Threads run Python by turns: what another thread does takes as long as it did, and calls may wait for it.
@@ -153,6 +163,8 @@ def _looked_at(served: ServedModel, part: GapPart) -> Iterator[Advice]:
     place = "your code there" if part.where is None else _place(part.where)
     spent = part.seconds if part.where is None else part.function_s
     yield _advice(served, f"Look at {place}", spent, "without it {now} become about {then}")
+    if copies:
+        yield COPY_ONCE
     hidden_s = min(spent, active_s(served) - spent)
     by_threads = part.where is not None and part.where.process == THREAD
     if not by_threads and hidden_s >= th.PART_SHARE * active_s(served):

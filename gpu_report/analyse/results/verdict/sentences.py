@@ -130,7 +130,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         of_calls = _of_inference(context, findings, merged)
         return Verdict((*opening.first, *of_calls, *opening.faults, *_not_measured(known)))
     if is_validation(context):
-        return Verdict((*opening.first, *_of_validation(known), *opening.faults, *_not_measured(known)))
+        return Verdict((*opening.first, *_of_validation(known, opening), *opening.faults, *_not_measured(known)))
     sentences = _sentences(known, opening)
     if opening.lead is None and not opening.first and (left := unsaid(findings, sentences)):
         opening = replace(opening, found=left)
@@ -251,15 +251,17 @@ def _of_inference(context: Context, findings: Sequence[Finding], merged: Sequenc
     return [*(each.sentence for each in left), *sentences[1:]] if left else sentences  # not: nothing to fix
 
 
-def _of_validation(known: _Known) -> list[Sentence]:
-    """Return what validations come to, and what happened beside them."""
+def _of_validation(known: _Known, opening: _Opening) -> list[Sentence]:
+    """Return what validations come to, and what happened beside them: with that, not that nothing is to fix."""
     beside = [
         *setup_problem(known.findings),
         *other_findings(known.findings, known.merged),
         *throttled(known.findings),
     ]
-    left = [each.sentence for each in unsaid(known.findings, beside)]
-    return [*left, *validation_sentences(known.context)[1 if left else 0 :], *beside]
+    left = [each.sentence for each in unsaid(known.findings, [*opening.first, *beside])]
+    of_val = validation_sentences(known.context)
+    is_marred = bool(left or opening.first)
+    return [*left, *(each for each in of_val if not (is_marred and each.kind == "nothing")), *beside]
 
 
 def _is_vague(lead: Lead) -> bool:

@@ -7,7 +7,7 @@ from support.calls import make_calls, make_served
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideRun, Phase, Validation
+from gpu_report.model import InsideRun, Phase, RecordedEvent, Validation
 
 PARTS = {"data": 1.0, "preprocess": 1.0, "inference": 4.0, "loss": 0.0, "postprocess": 3.0, "metrics": 1.0}
 
@@ -72,3 +72,15 @@ def test_a_validation_beside_calls_or_a_training_is_part_of_these():
     assert mixed.is_inference
     assert not mixed.is_validation
     assert not analyse(validated(validation(), task="train")).is_validation
+
+
+def test_a_validation_that_failed_says_so_once_and_not_that_nothing_is_to_fix():
+    run = validated(validation())
+    ended = RecordedEvent(39.0, "command_ended", None, {"exit_code": 1})
+    failed = dataclasses.replace(
+        run, events=(ended,), recording=dataclasses.replace(run.recording, ended_by="command", exit_code=1)
+    )
+    text = analyse(failed).verdict.text
+    assert text.count("exit code 1") == 1
+    assert "Nothing to fix" not in text
+    assert "Validated 1,800 images" in text

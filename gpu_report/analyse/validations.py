@@ -4,10 +4,16 @@ from gpu_report.analyse.context import Context
 from gpu_report.model import InsideRun, Phase
 
 
+def nothing_trained(context: Context) -> bool:
+    """Tell whether YOLO did other things than to train in this run: validate, predict, export."""
+    tasks = {run.task for run in context.run.inside}
+    return bool(tasks) and "train" not in tasks and not context.run.yolo_runs
+
+
 def is_validation(context: Context) -> bool:
     """Tell whether models were validated in this run, and nothing trained or was called."""
-    tasks = {run.task for run in context.run.inside}
-    return "val" in tasks and "train" not in tasks and not context.run.yolo_runs and not context.run.calls
+    validated = any(run.task == "val" for run in context.run.inside)
+    return validated and nothing_trained(context) and not context.run.calls
 
 
 def validations(context: Context) -> tuple[tuple[InsideRun, Phase], ...]:

@@ -39,7 +39,7 @@ from gpu_report.analyse.rules.training_end.resume_command import with_resume_com
 from gpu_report.analyse.rules.trainings_at_once import trainings_at_once
 from gpu_report.analyse.rules.unused_gpus import unused_gpus
 from gpu_report.analyse.rules.user_code import user_code
-from gpu_report.analyse.validations import is_validation
+from gpu_report.analyse.validations import nothing_trained
 from gpu_report.catalogue import RULES as CATALOGUE
 from gpu_report.model import Finding
 
@@ -90,7 +90,7 @@ def find_all(context: Context) -> list[Finding]:
     A kernel line within another finding is none of its own, and what ended a training says how to resume it.
     """
     calls = is_inference(context)
-    not_theirs = (OF_TRAININGS if calls or is_validation(context) else set()) | (NOT_OF_CALLS if calls else set())
+    not_theirs = (OF_TRAININGS if calls or nothing_trained(context) else set()) | (NOT_OF_CALLS if calls else set())
     rules = [rule for rule in RULES if rule not in not_theirs]
     found = [finding for rule in rules for finding in rule(context)]
     found += inference_findings(context)

@@ -66,6 +66,12 @@ def test_another_gpu_is_not_free_beside_a_training_where_nothing_trains():
     assert "train" not in analysis.verdict.text
 
 
+@pytest.mark.parametrize("task", ["predict", "export"])
+def test_a_gpu_is_free_beside_no_training_where_yolo_did_something_else(task):
+    analysis = analyse(validated(validation(), task=task, gpus=2))
+    assert "unused-gpu" not in {finding.rule for finding in analysis.findings}
+
+
 def test_a_validation_beside_calls_or_a_training_is_part_of_these():
     calls = make_served(make_calls(300))
     mixed = analyse(dataclasses.replace(calls, inside=(*calls.inside, *validated(validation()).inside)))

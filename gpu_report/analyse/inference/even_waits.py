@@ -6,8 +6,8 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.gap_kinds import is_in_call
-from gpu_report.analyse.inference.gap_threads import seconds_in
 from gpu_report.analyse.inference.gaps import noted_thread, seconds_by_stack
+from gpu_report.analyse.inference.thread_seconds import seconds_in
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.model import ServedModel, calls_needed
 

@@ -3,9 +3,8 @@
 They are seen once a second. A note stands until the next one that differs.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -17,37 +16,17 @@ from gpu_report.analyse.inference.gap_kinds import (
     lines_of,
     part_of,
 )
+from gpu_report.analyse.inference.locks import in_locks
+from gpu_report.analyse.inference.thread_seconds import Seconds, added, seconds_in
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.code.stack_notes import ENTERS, MAIN, THREAD, kind_of, location_of
+from gpu_report.analyse.signals.code.stack_notes import MAIN, THREAD, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.model import CodeLocation, Frame, GapPart, ProcessStacks, Stack, ThreadStacks
+from gpu_report.model import CodeLocation, GapPart, ProcessStacks, Stack
 
-Seconds = Mapping[int, float]  # by the number of a stack
 WAITING: Final = "waiting for calls"
 NOTHING_S = 1e-6  # what differences of sums leave of no time at all
-
-
-class Queue(NamedTuple):
-    """A line in which threads wait for one another, as for a lock, and how many do so on average."""
-
-    where: CodeLocation
-    threads: float
-
-
-def queue_of(process: ProcessStacks, span: Span) -> Queue | None:
-    """Return the line in which most threads waited for one another, None where less than one did on average."""
-    length_s, locked = span[1] - span[0], _in_locks(process, span)
-    stood: dict[Frame, float] = {}
-    for number, seconds in _added(seconds_in(thread, span) for thread in process.threads).items():
-        line = location_of(_stack(process, number)) if number in locked else None
-        if line is not None:
-            stood[line] = stood.get(line, 0.0) + seconds
-    line = max(stood, key=lambda each: stood[each], default=None)
-    if line is None or stood[line] < th.QUEUE_LEAST * length_s or length_s < th.THREAD_NOTES_S:
-        return None
-    return Queue(CodeLocation(THREAD, line.function, line.file, line.line, 1.0), stood[line] / length_s)
 
 
 def made_by_threads(stacks: IdleStacks, called: Floats, span: Span, gap_s: float) -> tuple[GapPart, ...]:
@@ -59,7 +38,7 @@ def made_by_threads(stacks: IdleStacks, called: Floats, span: Span, gap_s: float
     process = stacks.process
     if not process.threads:
         return ()
-    locked = _in_locks(process, span)
+    locked = in_locks(process, span)
     noted = [_without(seconds_in(thread, span), locked) for thread in process.threads]
     makers = [each for each in noted if any(is_in_call(_stack(process, number)) for number in each)]
     busy = [_busy(process, each) for each in (makers or noted)]
@@ -67,9 +46,9 @@ def made_by_threads(stacks: IdleStacks, called: Floats, span: Span, gap_s: float
     main = _busy(process, outside)
     total = sum(sum(each.values()) for each in (*busy, main))
     if total < th.GAP_NOTES_S:
-        return _all_waited(process, (_added(makers or noted), outside), gap_s)
+        return _all_waited(process, (added(makers or noted), outside), gap_s)
     scale = min(1.0, gap_s / total)
-    parts = [*_parts(process, _added(busy), scale, THREAD), *_parts(process, main, scale, process.role)]
+    parts = [*_parts(process, added(busy), scale, THREAD), *_parts(process, main, scale, process.role)]
     rest_s = gap_s - sum(part.seconds for part in parts)
     waits = (GapPart(WAITING, rest_s),) if rest_s >= NOTHING_S else ()
     return (*parts, *waits)
@@ -103,7 +82,7 @@ def waited_for(stacks: IdleStacks, waiting: GapPart, most_s: float, span: Span) 
     least while it is waited for: one that prepares images in time has nothing to do then.
     """
     length_s, process = span[1] - span[0], stacks.process
-    locked = _in_locks(process, span)
+    locked = in_locks(process, span)
     busy = [_busy(process, _without(seconds_in(thread, span), locked)) for thread in process.threads]
     longest = max(busy, key=lambda each: sum(each.values()), default={})
     together_s = most_s + min(sum(longest.values()), length_s) - length_s
@@ -121,67 +100,13 @@ def _stack(process: ProcessStacks, number: int) -> Stack:
 
 def images_read(process: ProcessStacks, span: Span) -> CodeLocation | None:
     """Return the line of ultralytics in which a thread of its read images meanwhile, None where none was noted."""
-    spent = _added(seconds_in(thread, span) for thread in process.threads)
+    spent = added(seconds_in(thread, span) for thread in process.threads)
     loading = {number: s for number, s in spent.items() if is_loader(_stack(process, number))}
     return next((part.where for part in _parts(process, loading, 1.0, THREAD)), None)
 
 
-def _in_locks(process: ProcessStacks, span: Span) -> frozenset[int]:
-    """Return the stacks in which threads waited for a lock: in Python, calling nothing, as `with lock:` does.
-
-    They used no CPU there. Or several stood in one at a time, while others were at work: Python runs one at a time.
-    """
-    enters = {n for n, stack in process.stacks.items() if stack and stack[0].called == ENTERS}
-    python = {n for n, stack in process.stacks.items() if stack and not stack[0].called and kind_of(stack[0]) == "own"}
-    return frozenset(enters | _without_cpu(process, python) | _many_at_once(process, python, span))
-
-
-def _without_cpu(process: ProcessStacks, python: set[int]) -> set[int]:
-    looks = process.busy_threads
-    if looks is None:
-        return set()
-    stood = _added(seconds_in(thread, (-np.inf, np.inf)) for thread in process.threads)
-    used = np.bincount(looks.number, looks.cpu_s, minlength=max(python, default=0) + 1)
-    return {n for n in python & stood.keys() if used[n] < th.LOCKED_CPU_SHARE * stood[n]}
-
-
-def _many_at_once(process: ProcessStacks, python: set[int], span: Span) -> set[int]:
-    """Return the stacks in which several threads stood at once, on average, while always one of them was at work.
-
-    Where they computed, several would be at work now and then, and none. A thread's CPU time does not tell: it is that
-    of the second before, in which it had its turn.
-    """
-    length_s = span[1] - span[0]
-    stood = _added(seconds_in(thread, span) for thread in process.threads)
-    many = {n for n in python & stood.keys() if stood[n] >= th.MANY_AT_ONCE * length_s}
-    return many if many and _one_at_work_s(process, python, span) >= th.ONE_AT_WORK * length_s else set()
-
-
-def _one_at_work_s(process: ProcessStacks, python: set[int], span: Span) -> float:
-    """Return for how long of a span one thread, and no more, was in a call or at other work than in some stacks."""
-    work = [n for n, stack in process.stacks.items() if n not in python and _is_work(stack)]
-    rows = [np.isin(thread.number, work) for thread in process.threads]
-    pairs = list(zip(process.threads, rows, strict=True))
-    starts = np.sort(np.concatenate([np.clip(thread.start_s[mine], *span) for thread, mine in pairs]))
-    ends = np.sort(np.concatenate([np.clip(thread.end_s[mine], *span) for thread, mine in pairs]))
-    edges = np.unique(np.concatenate([starts, ends, span]))
-    begun, ended = (np.searchsorted(each, edges[:-1], side="right") for each in (starts, ends))
-    return float(np.diff(edges)[begun - ended == 1].sum())
-
-
-def _is_work(stack: Stack) -> bool:
-    return is_in_call(stack) or kind_between_calls(stack) not in {None, WAITING}
-
-
 def _without(seconds: Seconds, stacks: frozenset[int]) -> dict[int, float]:
     return {number: spent for number, spent in seconds.items() if number not in stacks}
-
-
-def seconds_in(thread: ThreadStacks, span: Span) -> dict[int, float]:
-    """Return how many seconds of a span a thread stood in each stack."""
-    shared = np.clip(np.minimum(thread.end_s, span[1]) - np.maximum(thread.start_s, span[0]), 0.0, None)
-    seconds = np.bincount(thread.number, shared).tolist() if len(thread.number) else []
-    return {number: spent for number, spent in enumerate(seconds) if spent > 0}
 
 
 def _outside_calls(stacks: IdleStacks, called: Floats, span: Span) -> dict[int, float]:
@@ -199,14 +124,6 @@ def _busy(process: ProcessStacks, seconds: Seconds) -> dict[int, float]:
     """Return those seconds in which a thread did what calls may wait for."""
     kinds = {number: kind_between_calls(_stack(process, number)) for number in seconds}
     return {number: spent for number, spent in seconds.items() if kinds[number] not in {None, WAITING}}
-
-
-def _added(many: Iterable[Seconds]) -> dict[int, float]:
-    total: dict[int, float] = {}
-    for seconds in many:
-        for number, spent in seconds.items():
-            total[number] = total.get(number, 0.0) + spent
-    return total
 
 
 def _parts(process: ProcessStacks, seconds: Seconds, scale: float, role: str) -> list[GapPart]:

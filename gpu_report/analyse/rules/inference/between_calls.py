@@ -11,8 +11,8 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.even_waits import even_wait_ms
 from gpu_report.analyse.inference.gap_growth import growth_of
-from gpu_report.analyse.inference.gap_threads import Queue, queue_of
 from gpu_report.analyse.inference.gaps import asks_for_images, in_numbers_share, noted_thread
+from gpu_report.analyse.inference.locks import Queue, queue_of
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import (

@@ -7,8 +7,8 @@ import pytest
 from support.stacks import process
 
 from gpu_report.analyse.inference.gap_kinds import is_in_call, kind_between_calls
-from gpu_report.analyse.inference.gap_threads import queue_of
 from gpu_report.analyse.inference.gaps import gap_parts
+from gpu_report.analyse.inference.locks import queue_of
 from gpu_report.analyse.signals.code.idle_stacks import main_idle_stacks
 from gpu_report.model import BusyThreads, Frame, ThreadStacks
 

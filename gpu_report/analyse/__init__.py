@@ -28,6 +28,7 @@ from gpu_report.analyse.rules.drops.slowdowns import beside_slow_loading
 from gpu_report.analyse.signals.gpu.utilisation_drops import find_low_intervals
 from gpu_report.analyse.signals.host.kernel_event_owner import mark_foreign_kernel_events
 from gpu_report.analyse.timeseries.gpu_series import gaps, measured_s
+from gpu_report.analyse.validations import is_validation
 from gpu_report.catalogue import SEVERITIES
 from gpu_report.model import Analysis, CodeTime, Finding, GpuSummary, Interval, LedgerRow, Options, Run, Verdict
 
@@ -75,11 +76,12 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
         code_time=where,
         code_lines=code_lines(where, by_idle=bool(run.gpus)),
         projection=projection,
-        hypotheses=() if is_inference(context) else hypotheses(context, findings),
+        hypotheses=() if is_inference(context) or is_validation(context) else hypotheses(context, findings),
         profiled=context.profiled,
         epoch_now=now,
         served=context.cached(served_models),
         is_inference=is_inference(context),
+        is_validation=is_validation(context),
     )
 
 

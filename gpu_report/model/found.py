@@ -10,7 +10,7 @@ from typing import Literal
 
 from gpu_report.model.code import CodeLine, CodeLocation, CodeTime
 from gpu_report.model.inference import ServedModel
-from gpu_report.model.recorded import Gpu, KernelEvent, Phase, ProfilerWindow, Run, Severity, TimeSpan
+from gpu_report.model.recorded import Gpu, KernelEvent, Phase, ProfilerWindow, Run, Severity, TimeSpan, Validation
 from gpu_report.model.trace_analysis import TraceAnalysis
 
 
@@ -644,7 +644,8 @@ class ProfiledSteps:
 class Analysis:
     """What is to be said about a run. `coverage` is the share of expected samples that are there, 0 to 1.
 
-    `served` are the models that were called. A run `is_inference` where nothing trained beside that.
+    `served` are the models that were called. A run `is_inference` where nothing trained beside that, and
+    `is_validation` where models were only validated.
     """
 
     run: Run
@@ -670,6 +671,18 @@ class Analysis:
     epoch_now: EpochNow | None = None
     served: tuple[ServedModel, ...] = ()
     is_inference: bool = False
+    is_validation: bool = False
+
+    @property
+    def is_training(self) -> bool:
+        """Return whether the run is spoken of as a training: one of which nothing is known is taken for one."""
+        return not (self.is_inference or self.is_validation)
+
+    @property
+    def validations(self) -> tuple[Validation, ...]:
+        """Return the validations that told of their parts."""
+        phases = (phase for run in self.run.inside for phase in run.phases)
+        return tuple(phase.validated for phase in phases if phase.validated is not None)
 
     def gpus_of(self, finding: Finding) -> tuple[int, ...]:
         """Return the GPUs that a finding is about: of one that concerns the run as a whole those that the run used."""

@@ -78,13 +78,15 @@ class CallParts:
 class GapPart:
     """What a process did between its calls: so many seconds of it, and the line of code that most of them went to.
 
-    `waited_for`: another thread did it, and the one that makes the calls waited for it.
+    `waited_for`: another thread did it, and the one that makes the calls waited for it. `function_s` of the seconds
+    went to the function of that line, 0 where there is none.
     """
 
     kind: GapKind
     seconds: float
     where: CodeLocation | None = None
     waited_for: bool = False
+    function_s: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

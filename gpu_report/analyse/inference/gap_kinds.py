@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from gpu_report.analyse.signals.code.stack_notes import WAITING_CALLS, location_of
+from gpu_report.analyse.signals.code.stack_notes import ENTERS, WAITING_CALLS, kind_of, location_of
 from gpu_report.model import CodeLocation, Frame, GapKind, GapPart, ProcessStacks, Stack
 
 Lines = Mapping[Frame | None, float]  # seconds
 PREDICTOR: Final = re.compile(r"[\\/]ultralytics[\\/]engine[\\/]predictor\.py$")
 STREAM: Final = "stream_inference"  # its function in which all of a call lies
 LOADERS: Final = re.compile(r"[\\/]ultralytics[\\/]data[\\/]loaders\.py$")
+PREFETCH: Final = "_prefetch"  # its function that waits for the thread in which a loader makes the next images
 # Functions of C and files that make an image of bytes.
 DECODES: Final = frozenset({"imread", "imdecode", "imdecodemulti", "VideoCapture", "grab", "retrieve", "fromfile"})
 DECODERS: Final = re.compile(r"[\\/](?:PIL|imageio|av|decord|torchcodec)[\\/]|[\\/]torchvision[\\/]io[\\/]")
@@ -25,23 +26,27 @@ SERVERS: Final = re.compile(
     r"|multiprocessing[\\/](?:queues|connection|popen_\w+))\.py$"
 )
 # Functions of C that wait: for another thread, as a lock or a `SimpleQueue` does, or for anything.
-FOR_THREADS: Final = frozenset({"acquire", "wait", "get"})
+FOR_THREADS: Final = frozenset({"acquire", "wait", "get", ENTERS})
 WAITS: Final = WAITING_CALLS | FOR_THREADS
 LOADS_MODEL: Final = re.compile(
     r"[\\/]ultralytics[\\/](?:nn[\\/](?:tasks|autobackend|backends[\\/]\w+)|engine[\\/](?:model|predictor))\.py$"
 )
-BUILDS: Final = frozenset({"_new", "_load", "__init__", "setup_model", "load_checkpoint", "parse_model"})
+BUILDS: Final = frozenset({"_new", "_load", "__init__", "setup_model", "load_checkpoint", "parse_model", "fuse"})
 
 
 @lru_cache(maxsize=8192)
 def kind_between_calls(stack: Stack) -> GapKind | None:
     """Return what a thread does in a stack if it is in no call, else None; a stack has its innermost frame first."""
     at = next((at for at, frame in enumerate(stack) if is_stream(frame)), None)
-    if at is not None and not any(LOADERS.search(frame.file) for frame in stack[:at]):
+    if at is not None and not _loads_images(stack[:at]):
         return "loading the model" if _builds(stack[:at]) else None
     if not stack:
         return None
-    if any(LOADERS.search(frame.file) or DECODERS.search(frame.file) for frame in stack) or _called(stack) in DECODES:
+    if (
+        waits_for_loader(stack)
+        or any(LOADERS.search(frame.file) or DECODERS.search(frame.file) for frame in stack)
+        or _called(stack) in DECODES
+    ):
         return "decoding"
     if any(NETWORK.search(frame.file) for frame in stack):
         return "network"
@@ -55,9 +60,24 @@ def waits_for_thread(stack: Stack) -> bool:
     return _called(stack) in FOR_THREADS and kind_between_calls(stack) == "waiting for calls"
 
 
+def waits_for_loader(stack: Stack) -> bool:
+    """Tell whether a stack waits for the thread in which ultralytics reads the next images."""
+    return any(frame.function == PREFETCH and PREDICTOR.search(frame.file) for frame in stack)
+
+
+def is_loader(stack: Stack) -> bool:
+    """Tell whether ultralytics reads images in a stack, or has them read."""
+    return any(LOADERS.search(frame.file) for frame in stack)
+
+
 def is_in_call(stack: Stack) -> bool:
-    """Tell whether a stack lies within ultralytics' function that makes the calls."""
-    return any(map(is_stream, stack))
+    """Tell whether a stack lies within ultralytics' function that makes the calls, and does not wait for images."""
+    at = next((at for at, frame in enumerate(stack) if is_stream(frame)), None)
+    return at is not None and not _loads_images(stack[:at])
+
+
+def _loads_images(stack: Stack) -> bool:
+    return waits_for_loader(stack) or is_loader(stack)
 
 
 def lines_of(process: ProcessStacks, seconds: Mapping[int, float]) -> dict[GapKind, Lines]:
@@ -68,19 +88,43 @@ def lines_of(process: ProcessStacks, seconds: Mapping[int, float]) -> dict[GapKi
         kind = kind_between_calls(stack)
         if kind is not None:
             of = lines.setdefault(kind, {})
-            line = location_of(stack)
+            line = line_between_calls(stack)
             of[line] = of.get(line, 0.0) + spent
     return dict(lines)
 
 
+def line_between_calls(stack: Stack) -> Frame | None:
+    """Return the line that a stack is named by, None in a call: of code of the user's that has YOLO draw the user's."""
+    kind = kind_between_calls(stack)
+    if kind is None:
+        return None
+    own = (at for at, frame in enumerate(stack) if kind == "own code" and kind_of(frame) == "own")
+    return location_of(stack[next(own, 0) :])
+
+
 def part_of(kind: GapKind, lines: Lines, scale: float, role: str) -> GapPart:
-    """Return a part with the line that most of it went to; `scale` makes its seconds of those that were noted."""
+    """Return a part with the line that most of it went to; `scale` makes its seconds of those that were noted.
+
+    The line is one of the function that most of it went to.
+    """
     total = sum(lines.values())
-    line = max(lines, key=lambda each: lines[each])
-    where = None
-    if line is not None:
-        where = CodeLocation(role, line.function, line.file, line.line, lines[line] / total)
-    return GapPart(kind, total * scale, where)
+    functions: dict[tuple[str, ...] | None, dict[Frame | None, float]] = {}
+    for line, spent in lines.items():
+        functions.setdefault(_function(line), {})[line] = spent
+    most = max(functions.values(), key=lambda each: sum(each.values()))
+    line = max(most, key=lambda each: most[each])
+    if line is None:
+        return GapPart(kind, total * scale)
+    where = CodeLocation(role, line.function, line.file, line.line, lines[line] / total)
+    return GapPart(kind, total * scale, where, function_s=sum(most.values()) * scale)
+
+
+def _function(line: Frame | None) -> tuple[str, ...] | None:
+    """Return what lines of one function have in common: of code in none (`<module>`) each line stands for itself."""
+    if line is None:
+        return None
+    in_none = line.function.startswith("<")
+    return (line.file, line.function, str(line.line)) if in_none else (line.file, line.function)
 
 
 def is_stream(frame: Frame) -> bool:

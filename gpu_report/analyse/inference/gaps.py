@@ -1,15 +1,25 @@
 """What a process did between its calls, by the stacks of the thread that makes them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference import thresholds as th
-from gpu_report.analyse.inference.gap_kinds import is_in_call, lines_of, part_of, waits_for_thread
-from gpu_report.analyse.inference.gap_threads import WAITING, made_by_threads, waited_for
+from gpu_report.analyse.inference.gap_kinds import (
+    PREFETCH,
+    is_in_call,
+    is_loader,
+    line_between_calls,
+    lines_of,
+    part_of,
+    waits_for_loader,
+    waits_for_thread,
+)
+from gpu_report.analyse.inference.gap_threads import WAITING, images_read, made_by_threads, waited_for
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.code.stack_notes import location_of
+from gpu_report.analyse.signals.code.stack_notes import NUMBERS, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import CodeLocation, Frame, GapPart
@@ -52,10 +62,43 @@ def _made_by_main(stacks: IdleStacks, spent: Mapping[int, float], span: Span, ga
     if noted < th.GAP_NOTES_S:
         return ()
     parts = [part_of(kind, lines, gap_s / noted, stacks.process.role) for kind, lines in kinds.items()]
+    if any(waits_for_loader(stacks.process.stacks.get(number, ())) for number in spent):
+        parts = [_read_by_yolo(part, images_read(stacks.process, span)) for part in parts]
     for_threads = sum(s for number, s in spent.items() if waits_for_thread(stacks.process.stacks.get(number, ())))
     most_s = for_threads * gap_s / noted
     waits = [found for part in parts if part.kind == WAITING for found in waited_for(stacks, part, most_s, span)]
     return (*(part for part in parts if part.kind != WAITING), *waits)
+
+
+def _read_by_yolo(part: GapPart, line: CodeLocation | None) -> GapPart:
+    """Return a part with the line in which a thread of ultralytics reads images, where it is the wait for that."""
+    is_wait = part.kind == "decoding" and part.where is not None and part.where.function == PREFETCH
+    return replace(part, where=line) if is_wait and line is not None else part
+
+
+def asks_for_images(stacks: IdleStacks, span: Span) -> CodeLocation | None:
+    """Return the user's line that most of the time asked ultralytics for images which it reads itself."""
+    lines: dict[Frame, float] = {}
+    for number, spent in seconds_by_stack(stacks, span).items():
+        stack = stacks.process.stacks.get(number, ())
+        own = (frame for frame in stack if kind_of(frame) == "own")
+        line = next(own, None) if waits_for_loader(stack) or is_loader(stack) else None
+        if line is not None:
+            lines[line._replace(called="")] = lines.get(line._replace(called=""), 0.0) + spent
+    most = max(lines, key=lambda each: lines[each], default=None)
+    return most and CodeLocation.in_main(most, lines[most] / sum(lines.values()))
+
+
+def in_numbers_share(stacks: IdleStacks, span: Span, place: CodeLocation) -> float:
+    """Return for which share of a function's time between calls it made numbers of tensors, one a call (0 to 1)."""
+    of_numbers = whole = 0.0
+    for number, spent in seconds_by_stack(stacks, span).items():
+        stack = stacks.process.stacks.get(number, ())
+        line = line_between_calls(stack)
+        if line is not None and (line.file, line.function) == (place.file, place.function):
+            whole += spent
+            of_numbers += spent if stack[0].called in NUMBERS else 0.0
+    return of_numbers / whole if whole else 0.0
 
 
 def lines_within(stacks: IdleStacks, span: Span, function: str) -> tuple[CodeLocation, ...]:

@@ -14,7 +14,7 @@ from gpu_report.analyse.inference.percentiles import latency
 from gpu_report.analyse.inference.warm_up import LOOKED_AT, alike, warm_up_calls
 from gpu_report.analyse.timeseries.energy import energy
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.intervals import Span, union_of_rows
 from gpu_report.model import CallParts, GapPart, ModelCalls, ServedModel
 
 MILLION = 1e6
@@ -111,6 +111,15 @@ def _gap_parts(context: Context, calls: ModelCalls, span: Span, gap_s: float) ->
     own = [each for each in context.run.calls if each.pid == calls.pid]
     # of a process with several models nobody can say which of them a gap belongs to
     return gap_parts(notes, call_spans(calls), span, gap_s) if notes is not None and len(own) == 1 else ()
+
+
+def unknown_gap_s(context: Context, served: ServedModel) -> float:
+    """Return how long a process was in no call of any model while one was served, and nobody knows what it did."""
+    own = [each for each in context.run.calls if each.pid == served.calls.pid]
+    spans = np.clip(np.concatenate([call_spans(each) for each in own]), served.start_s, served.end_s)
+    called_s = seconds_of(union_of_rows(spans))
+    known_s = sum(part.seconds for part in served.gap_parts)
+    return max(served.end_s - served.start_s - called_s - known_s, 0.0)
 
 
 def _share_of_inference(context: Context, calls: ModelCalls, span: Span) -> float:

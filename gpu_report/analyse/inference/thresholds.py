@@ -19,4 +19,15 @@ CALLS_IN_THREAD = 0.5
 THREAD_NOTES_S = 10.0
 # Of a core: handlers that waited in `with lock:` used none, one that encoded images a fifth, beside other programs.
 LOCKED_CPU_SHARE = 0.05
+# Threads, on average: so many in one line of Python that calls nothing, while for that share of the time one works, and
+# never two, wait for their turn there. Of one that waits alone nobody can tell whether it computes.
+MANY_AT_ONCE, ONE_AT_WORK = 2.0, 0.9
+QUEUE_LEAST = 1.0  # threads that wait in a line on average: two that share a lock, each held half of the time
+# Of the time between calls: what takes so much of it makes it grow. Twice as long, by a rise that explains so much of
+# the variance of medians, is no chance of images with more boxes.
+MOST_OF_GAPS, GAPS_FIT, GAPS_GROW = 0.8, 0.9, 1.0
+# Of waits for calls, those between the 5th and the 95th percentile: where they differ by no more than this share they
+# end by a time-out. Nobody lets requests wait longer than WINDOW_MOST_MS for others to come.
+# Timers are even to TIMER_MS.
+EVEN_WAITS, WINDOW_MOST_MS, TIMER_MS = 0.05, 1_000.0, 1.0
 SHOWN_LINES = 3  # lines of code of a part of calls: what comes after them is seldom what takes long

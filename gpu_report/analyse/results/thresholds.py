@@ -46,6 +46,9 @@ STILL_SHARE = 0.05
 OTHERS_CORES_SHARE = 0.2
 # Of a training on the CPU: other programs took so many of the cores (0 to 1), and so many were in use in all.
 OTHERS_MOST_CORES, ALL_CORES = 0.5, 0.95
+# Of a validation alone: waits for the loader after its first batch, from which on they are to be changed (as of calls);
+# parts that are named; and of the run a start-up that is.
+VALIDATION_WAITS, PART_SAID, STARTUP_SAID = 0.25, 0.05, 0.25
 BETWEEN_CALLS_SHARE = 0.1  # of a model's time, in one line of the user's between its calls: less is no news
 
 # A start-up that a healthy training has, too, is worth a sentence: minutes, and a fifth of what was recorded. It is

@@ -39,6 +39,7 @@ from gpu_report.analyse.rules.training_end.resume_command import with_resume_com
 from gpu_report.analyse.rules.trainings_at_once import trainings_at_once
 from gpu_report.analyse.rules.unused_gpus import unused_gpus
 from gpu_report.analyse.rules.user_code import user_code
+from gpu_report.analyse.validations import nothing_trained
 from gpu_report.catalogue import RULES as CATALOGUE
 from gpu_report.model import Finding
 
@@ -78,9 +79,9 @@ RULES: tuple[Rule, ...] = (
 # What is said of a training alone: its drops, its loader, its epochs and its ranks.
 OF_TRAININGS: frozenset[Rule] = frozenset(
     {drops, slowdowns, slow_epoch_ends, stalled_epoch_ends, slow_starts, starved_gpus, user_code, waiting_for_peer}
-    | {other_gpu_work}
-    | {growing_memory, growing_host_memory, uneven_gpus}
+    | {other_gpu_work, uneven_gpus, unused_gpus}
 )
+NOT_OF_CALLS: frozenset[Rule] = frozenset({growing_memory, growing_host_memory})  # calls have a rule of their own
 
 
 def find_all(context: Context) -> list[Finding]:
@@ -88,7 +89,9 @@ def find_all(context: Context) -> list[Finding]:
 
     A kernel line within another finding is none of its own, and what ended a training says how to resume it.
     """
-    rules = [rule for rule in RULES if not (is_inference(context) and rule in OF_TRAININGS)]
+    calls = is_inference(context)
+    not_theirs = (OF_TRAININGS if calls or nothing_trained(context) else set()) | (NOT_OF_CALLS if calls else set())
+    rules = [rule for rule in RULES if rule not in not_theirs]
     found = [finding for rule in rules for finding in rule(context)]
     found += inference_findings(context)
     found += compare_epochs(context, found)

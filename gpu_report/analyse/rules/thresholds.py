@@ -261,6 +261,8 @@ SYNCS_OF_YOLO = 35  # results that YOLO reads itself in each step (8.4.190: 12 i
 
 CALLS_LOST_SHARE = 0.2  # of a model's time: to win it makes 1.25 times as many images a second
 CALLS_LOST_S = 2.0  # ... in seconds of the recording: less is too short a look
+COPIES_SHARE = 0.5  # of the time of a function between calls: copies of numbers are what makes it slow
+DECODED_TIMES = 2  # the model's side: of images so large decoders can leave out half of each side (OpenCV, JPEG)
 PART_SHARE = 0.25  # of a call, or of a model's time: a part of less is not what makes it slow
 GPU_OF_INFERENCE = 0.5  # of the time of inference the GPU works: with less the CPU that launches its work is the limit
 GPU_BOUND = 0.7  # ... and with more a faster GPU program is

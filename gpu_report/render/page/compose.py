@@ -126,8 +126,11 @@ def _mood(unexpected: tuple[Finding, ...], analysis: Analysis) -> str:
     """
     severities = {finding.severity for finding in unexpected}
     worst = next((s for s in ("critical", "warning") if s in severities), "")
-    if worst or not (analysis.gpus or analysis.is_inference) or not _trained(analysis):
+    worked = analysis.is_validation or _trained(analysis)
+    if worst or not (analysis.gpus or not analysis.is_training) or not worked:
         return worst or "unknown"
+    if analysis.is_validation:
+        return "room" if any(sentence.advice for sentence in analysis.verdict.sentences) else "good"
     if analysis.is_inference:
         return "room" if any(finding.advice for finding in unexpected) else "good"
     return "good" if analysis.verdict.is_healthy or 100 * _worked(analysis) >= HEALTHY_PCT else "room"

@@ -136,7 +136,7 @@ def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
     if RULES[finding.rule].of_calls:
         return ""
     if finding.rule in {"starved", "user-code", "unused-gpu"}:
-        return "all the time" if analysis.is_inference else "all through training"
+        return "all through training" if analysis.is_training else "all the time"
     rule = RULES[finding.rule]
     if _is_costly(finding) and not rule.fall and finding.rule not in AT_MOST:
         return f"{duration(finding.lost_gpu_s)} of GPU time lost"
@@ -234,7 +234,7 @@ def nothing_found(analysis: Analysis) -> str:
         return f"Nothing to report. {upper_first(unchecked[0])}."
     return (
         f"No unexpected drop: GPU utilisation never fell by more than {options.drop_percent:g} % for "
-        f"{options.drop_seconds:g} s or longer{'' if analysis.is_inference else ', except at the end of epochs'}."
+        f"{options.drop_seconds:g} s or longer{', except at the end of epochs' if analysis.is_training else ''}."
     )
 
 

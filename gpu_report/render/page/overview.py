@@ -81,7 +81,7 @@ def tiles(analysis: Analysis) -> tuple[Fact, ...]:
     return (
         *(_gpu_tiles(analysis) if analysis.gpus else _host_tiles(analysis.run.host)),
         Fact("Duration", duration(analysis.run.duration_s), how_it_ended(analysis.run.recording, analysis.ending)),
-        _calls(analysis) if analysis.is_inference else _epochs(analysis),
+        _work(analysis),
         *_ending(analysis),
         *([_readings(analysis)] if partly(analysis.coverage) else []),
     )
@@ -286,6 +286,18 @@ def _memory(gpus: tuple[GpuSummary, ...]) -> Fact:
     return Fact("Memory, peak", gibibytes(peak), f"{share(peak / total)} of {gibibytes(total)}{where}")
 
 
+def _work(analysis: Analysis) -> Fact:
+    """Return what was done: epochs, calls, or images that were validated."""
+    if analysis.is_inference:
+        return _calls(analysis)
+    return _validated(analysis) if analysis.is_validation else _epochs(analysis)
+
+
+def _validated(analysis: Analysis) -> Fact:
+    found = analysis.validations
+    return Fact("Images validated", number(sum(each.images or 0 for each in found)), counted(len(found), "validation"))
+
+
 def _epochs(analysis: Analysis) -> Fact:
     if not analysis.epochs:
         return Fact("Epochs completed", "0") if analysis.run.inside else Fact("Epochs", MISSING, "no YOLO run found")
@@ -301,7 +313,8 @@ def _calls(analysis: Analysis) -> Fact:
 
 def _ending(analysis: Analysis) -> tuple[Fact, ...]:
     several = len({epoch.run for epoch in analysis.epochs}) > 1
-    ending, label = analysis.ending, "End" if analysis.is_inference else "Last training" if several else "Training"
+    label = "End" if not analysis.is_training else "Last training" if several else "Training"
+    ending = analysis.ending
     return () if ending is None else (Fact(label, ending_name(ending), last_epoch_words(ending)),)
 
 

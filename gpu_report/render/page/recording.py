@@ -84,7 +84,7 @@ def _ending(analysis: Analysis) -> tuple[Fact, ...]:
     ending = analysis.ending
     if ending is None:
         return ()
-    what = "the run" if analysis.is_inference else "the training"
+    what = "the training" if analysis.is_training else "the run"
     when = sentence(f"{ending_words(ending)}, {elapsed(ending.t_s)} after the start")
     return Fact(f"End of {what}", when), Fact("Just before its end", numbers(ending.last_minute))
 

@@ -95,7 +95,7 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
         _print(console, beside, NOTE)
     _print_findings(console, analysis)
     _print_tables(console, (_code_table(analysis), _step_table(analysis)))
-    _print_lines(console, "How it ended" if analysis.is_inference else "Training", _training_lines(analysis))
+    _print_lines(console, "Training" if analysis.is_training else "How it ended", _training_lines(analysis))
     _print_tables(console, (_gpu_table(analysis),))
     _print_lines(console, "Recording", _recording_lines(analysis))
     return without_commands("".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines()))
@@ -198,6 +198,8 @@ def _head(analysis: Analysis) -> str:
     did = epochs_in_words(analysis.epochs)
     if analysis.is_inference:
         did = counted(calls_in_all(analysis), "call")
+    elif analysis.is_validation:
+        did = counted(len(analysis.validations), "validation")
     parts = [run.path, f"{start} UTC", duration(run.duration_s), did]
     return "   ".join(parts).replace(TIED, " ")
 
@@ -374,7 +376,7 @@ def _ending(analysis: Analysis) -> list[str]:
         return []
     shows_last = bool(ending.last_minute) and ending.name not in AS_PLANNED
     last = f" Just before: {numbers(ending.last_minute)}." if shows_last else ""
-    subject = "The run" if analysis.is_inference else training_words(analysis.epochs)
+    subject = training_words(analysis.epochs) if analysis.is_training else "The run"
     return [f"{sentence(ending_words(ending, subject))}{last}".replace(TIED, " ")]
 
 

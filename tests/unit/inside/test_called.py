@@ -53,6 +53,11 @@ def of_a_method() -> None:
     LOCK.acquire(timeout=SLEEPS_S)
 
 
+def by_with() -> None:
+    with LOCK:
+        pass
+
+
 def by_a_local_name() -> None:
     sleeps = time.sleep
     sleeps(SLEEPS_S)
@@ -109,3 +114,21 @@ def test_what_calls_nothing_or_is_no_instruction_has_no_name():
     code = noted.__code__
     assert called(code, -1) == called(code, 10**6) == ""
     assert all(isinstance(called(code, at), str) for at in range(len(code.co_code)))
+
+
+@pytest.mark.skipif(not NEW, reason="code knows its columns since Python 3.11")
+def test_a_lock_that_a_with_block_enters_has_a_name():
+    found = []
+
+    def look() -> None:
+        time.sleep(SLEEPS_S / 2)
+        frame = sys._current_frames()[threading.main_thread().ident]
+        found.append((frame.f_code.co_name, called(frame.f_code, frame.f_lasti)))
+        LOCK.release()
+
+    LOCK.acquire()
+    thread = threading.Thread(target=look)
+    thread.start()
+    by_with()
+    thread.join()
+    assert found == [("by_with", "__enter__")]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.in_calls import own_code_in_inference_s
-from gpu_report.analyse.inference.served import served_models
+from gpu_report.analyse.inference.served import served_models, unknown_gap_s
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate
 from gpu_report.catalogue import MEMORY_GROWS, RULES
@@ -12,6 +12,7 @@ from gpu_report.model import Advice, Finding, Sentence, ServedModel, calls_neede
 from gpu_report.wording import counted, money_words, place_words, upper_first
 
 FIX, LOOK = "fix", "look"
+RARE_CALLS = "rare-calls"
 CPU_INFERENCE = "cpu-inference"
 # What a program did between calls, with its share of the time and the line.
 BETWEEN = {
@@ -28,12 +29,12 @@ def inference_sentences(context: Context, findings: Sequence[Finding]) -> tuple[
     served = context.cached(served_models)
     lead = _lead(findings)
     return (
-        *(_nothing_to_fix(served[0]) if lead is None else _led(lead)),
+        *(_no_lead(context, served[0]) if lead is None else _led(lead)),
         *_speed(served, is_named=lead is not None and RULES[lead.rule].of_calls),
         *_parts(context, served[0], lead),
         *_between_calls(served[0], lead, findings),
         *_gpu(served),
-        *_pause(findings),
+        *_pause(findings, lead),
         *_money(served[0]),
     )
 
@@ -52,7 +53,8 @@ def _lead(findings: Sequence[Finding]) -> Finding | None:
     grown = [finding for finding in findings if finding.rule in MEMORY_GROWS]
     of_calls_only = [f for f in findings if RULES[f.rule].of_calls and f.severity != "info" and f.advice]
     on_cpu = [finding for finding in of_calls_only if finding.rule == CPU_INFERENCE]
-    return next(iter((*grown, *on_cpu)), None) or max(of_calls_only, key=_gain, default=None)
+    hints = [f for f in findings if f.rule == RARE_CALLS and f.advice]
+    return next(iter((*grown, *on_cpu)), None) or max(of_calls_only or hints, key=_gain, default=None)
 
 
 def _gain(finding: Finding) -> float:
@@ -120,7 +122,7 @@ def _between_calls(served: ServedModel, lead: Finding | None, findings: Sequence
     most = max(own, key=lambda part: part.seconds, default=None)
     if most is None or most.where is None or most.seconds < th.BETWEEN_CALLS_SHARE * whole_s:
         return
-    said = [each for each in findings if each.rule == "rare-calls" or each is lead]
+    said = [each for each in findings if each.rule == RARE_CALLS or each is lead]
     led = {(at.file, at.line) for each in said for at in each.where}
     if (most.where.file, most.where.line) not in led:
         what = BETWEEN[most.kind].format(percent(most.seconds / whole_s), place_words(most.where))
@@ -140,13 +142,21 @@ def _awake(served: ServedModel) -> bool:
     return active_s(served) >= th.HALF * (served.end_s - served.start_s)
 
 
-def _pause(findings: Sequence[Finding]) -> Iterator[Sentence]:
-    """Yield that hardly any call came."""
-    yield from (Sentence("no call", f"{f.summary}.", (f.id,)) for f in findings if f.rule == "rare-calls")
+def _pause(findings: Sequence[Finding], lead: Finding | None) -> Iterator[Sentence]:
+    """Yield that hardly any call came, unless the verdict leads with that."""
+    rare = (each for each in findings if each.rule == RARE_CALLS and each is not lead)
+    yield from (Sentence("no call", f"{f.summary}.", (f.id,)) for f in rare)
 
 
-def _nothing_to_fix(served: ServedModel) -> Iterator[Sentence]:
-    yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}.")
+def _no_lead(context: Context, served: ServedModel) -> Iterator[Sentence]:
+    """Yield that nothing was found to fix, or that nobody knows what most of the time went to."""
+    whole_s = served.end_s - served.start_s
+    unknown_s = unknown_gap_s(context, served)
+    if unknown_s >= th.HALF * whole_s > 0:
+        what = f"Unknown what the program did for {percent(unknown_s / whole_s)} of the time from the first to the last"
+        yield Sentence("unknown", f"{what} call of {model_name(served)}: stack samples do not say it.")
+    else:
+        yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}.")
 
 
 def _money(served: ServedModel) -> Iterator[Sentence]:

@@ -38,6 +38,7 @@ from gpu_report.analyse.results.verdict.not_measured import (
 )
 from gpu_report.analyse.results.verdict.rest import is_mostly_known, rest_of_training
 from gpu_report.analyse.results.verdict.unsaid import unsaid
+from gpu_report.analyse.results.verdict.validation import validation_sentences
 from gpu_report.analyse.results.verdict.what_happened import (
     drops_together,
     has_problems,
@@ -54,6 +55,7 @@ from gpu_report.analyse.results.verdict.work import (
     is_long,
     work_sentences,
 )
+from gpu_report.analyse.validations import is_validation
 from gpu_report.catalogue import (
     LAUNCH_BOUND,
     MEMORY_GROWS,
@@ -130,6 +132,8 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     if is_inference(context):
         of_calls = _of_inference(context, findings, merged)
         return Verdict((*opening.first, *of_calls, *opening.faults, *_not_measured(known)))
+    if is_validation(context):
+        return Verdict((*opening.first, *_of_validation(known, opening), *opening.faults, *_not_measured(known)))
     sentences = _sentences(known, opening)
     if opening.lead is None and not opening.first and (left := unsaid(findings, sentences)):
         opening = replace(opening, found=left)
@@ -249,6 +253,19 @@ def _of_inference(context: Context, findings: Sequence[Finding], merged: Sequenc
     ]
     left = [] if said else unsaid(findings, sentences)
     return [*(each.sentence for each in left), *sentences[1:]] if left else sentences  # not: nothing to fix
+
+
+def _of_validation(known: _Known, opening: _Opening) -> list[Sentence]:
+    """Return what validations come to, and what happened beside them: with that, not that nothing is to fix."""
+    beside = [
+        *setup_problem(known.findings),
+        *other_findings(known.findings, known.merged),
+        *throttled(known.findings),
+    ]
+    left = [each.sentence for each in unsaid(known.findings, [*opening.first, *beside])]
+    of_val = validation_sentences(known.context)
+    is_marred = bool(left or opening.first)
+    return [*left, *(each for each in of_val if not (is_marred and each.kind == "nothing")), *beside]
 
 
 def _is_vague(lead: Lead) -> bool:

@@ -1,5 +1,6 @@
 """Rules: what the caller does between two calls, while the GPU has nothing to do."""
 
+from collections.abc import Iterator
 from pathlib import PurePath
 
 import numpy as np
@@ -8,12 +9,17 @@ from gpu_report.analyse.causes.confidence import CERTAIN, SUPPORTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
+from gpu_report.analyse.inference.even_waits import even_wait_ms
+from gpu_report.analyse.inference.gap_growth import growth_of
+from gpu_report.analyse.inference.gaps import asks_for_images, in_numbers_share, noted_thread
+from gpu_report.analyse.inference.locks import Queue, queue_of
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import (
     OF_CALLS,
     active_s,
     model_name,
+    model_px,
     ms,
     of_calls,
     percent,
@@ -21,29 +27,32 @@ from gpu_report.analyse.rules.inference.words import (
     severity,
     speed_now,
 )
-from gpu_report.model import Advice, Cause, Finding, GapPart, ServedModel
-from gpu_report.wording import where_it_is
+from gpu_report.analyse.signals.code.stack_notes import THREAD
+from gpu_report.model import Advice, Cause, CodeLocation, Finding, GapPart, ServedModel
+from gpu_report.wording import counted, place_words, where_it_is
 
 LOADING = "model-loading"
-# What a caller does: its cause, in words, and what to do about it.
+# What a caller does: its cause, and in words.
 GAPS = {
-    "own code": (
-        "own-code",
-        "your code",
-        "Run {what} in other threads while the model works",
-    ),
-    "decoding": (
-        "decoding",
-        "reading and decoding images",
-        "Decode the next images in other threads or processes while the model works",
-    ),
-    "network": ("network", "waiting for the network", "Fetch the next images in another thread while the model works"),
+    "own code": ("own-code", "your code"),
+    "decoding": ("decoding", "reading and decoding images"),
+    "network": ("network", "waiting for the network"),
 }
-# What another thread does, which calls wait for, and what to do about it.
+COPY_ONCE = Advice(
+    "Copy results to the CPU once, before a loop over them: `result.boxes.data.tolist()`, or `.cpu()`",
+    short="Copy results to the CPU once, before a loop over them",
+)
+# What another thread does, which calls wait for.
+OF_OTHERS = {"own code": "your code", "decoding": "images to be decoded", "network": "the network"}
+# What to do about it: beside calls, and where one thread already does it.
+BESIDE = {
+    "decoding": "Decode the next images in several threads or processes while the model works",
+    "network": "Fetch the next images in other threads while the model works",
+}
 MORE_THREADS = {
-    "own code": ("your code", "Run {what} in several threads or processes, since one does not keep up"),
-    "decoding": ("images to be decoded", "Decode in several threads or processes, since one does not keep up"),
-    "network": ("the network", "Fetch images in several threads, since one does not keep up"),
+    "own code": "Run {what} in several threads or processes, since one does not keep up",
+    "decoding": "Decode in several threads or processes, since one does not keep up",
+    "network": "Fetch images in several threads, since one does not keep up",
 }
 
 
@@ -58,49 +67,138 @@ def time_between_calls(context: Context) -> list[Finding]:
 
 
 def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
-    cause, what, fix = GAPS[part.kind]
-    active = active_s(served)
-    share, each_ms = part.seconds / active, MS * part.seconds / served.latency.calls
+    cause, what = GAPS[part.kind]
+    share, each_ms = part.seconds / active_s(served), MS * part.seconds / served.latency.calls
+    asks = _asks(context, served, part)
     line = "" if part.where is None else f": {where_it_is(part.where)}"
-    now = served.images / active
-    best = served.images / _least_s(active, part)
+    line += f", for {where_it_is(asks)}" if asks else ""
     summary = f"Before each call {what} takes {ms(each_ms)}, {percent(share)} {OF_CALLS}{line}"
     if part.waited_for:
-        what, fix = MORE_THREADS[part.kind]
-        summary = f"Calls wait for {what} in another thread, {percent(share)} {OF_CALLS}{line}"
-    text = f"{fix.format(what=_named(part))}: from {speed_now(served)} to at most {rate(best)}"
+        summary = f"Calls wait for {OF_OTHERS[part.kind]} in another thread, {percent(share)} {OF_CALLS}{line}"
+    queue, copies = _queue(context, served, part), _copies_numbers(context, served, part)
+    if copies:
+        summary += ", which copies numbers from the GPU one by one"
     return context.finding(
         "slow-between-calls",
         severity(share, part.seconds),
         (served.start_s, served.end_s),
-        summary,
+        summary + _grown(served, part) + _queued(queue),
         gpu=served.calls.gpu,
         evidence=evidence(
             ("between two calls", each_ms, "ms"),
             ("a call (mean)", served.latency.mean_ms, "ms"),
             ("GPU utilisation meanwhile", _percent_or_none(served.gpu_busy_share), "%"),
+            ("threads that wait for one another (mean)", queue and queue.threads, ""),
         ),
         cause=Cause(cause, SUPPORTED, f"by stack samples: {percent(share)} {OF_CALLS}"),
-        where=(part.where,) if part.where else (),
-        advice=(Advice(text, gain_at_most=1 - now / best, short=text),),
+        where=tuple(each for each in (part.where, asks, queue and queue.where) if each is not None),
+        advice=(*_unlocked(served, queue), *_ways(served, part, copies=copies)),
     )
 
 
-def _least_s(active_s: float, part: GapPart) -> float:
-    """Return the least time that the calls take once a part is done by the side: as long as the longer of both.
+def _copies_numbers(context: Context, served: ServedModel, part: GapPart) -> bool:
+    """Tell whether the function that a part went to makes numbers of what is on the GPU for most of its time."""
+    notes, span = noted_thread(context, served.calls.pid), (served.start_s, served.end_s)
+    if notes is None or part.where is None or part.kind != "own code" or served.calls.gpu is None:
+        return False
+    return in_numbers_share(notes, span, part.where) >= th.COPIES_SHARE
 
-    What several threads do in the place of one is not waited for any more.
+
+def _asks(context: Context, served: ServedModel, part: GapPart) -> CodeLocation | None:
+    """Return the user's line that asks for what ultralytics reads itself."""
+    notes = noted_thread(context, served.calls.pid)
+    if notes is None or part.kind != "decoding" or part.where is None or not part.where.is_yolo:
+        return None
+    return asks_for_images(notes, (served.start_s, served.end_s))
+
+
+def _grown(served: ServedModel, part: GapPart) -> str:
+    """Return how the time before a call grew, as the end of a sentence, empty where it did not."""
+    growth = growth_of(served, part)
+    return "" if growth is None else f". It grew from {ms(growth.first_ms)} to {ms(growth.last_ms)} a call"
+
+
+def _queue(context: Context, served: ServedModel, part: GapPart) -> Queue | None:
+    """Return where the threads that make calls wait for one another, None where one thread makes them."""
+    notes = noted_thread(context, served.calls.pid)
+    by_threads = part.where is not None and part.where.process == THREAD and not part.waited_for
+    return queue_of(notes.process, (served.start_s, served.end_s)) if notes is not None and by_threads else None
+
+
+def _queued(queue: Queue | None) -> str:
+    if queue is None:
+        return ""
+    return f". Meanwhile {_threads(queue)} in {where_it_is(queue.where)}, as for a lock"
+
+
+def _threads(queue: Queue) -> str:
+    waiting = max(round(queue.threads), 1)
+    return f"{counted(waiting, 'thread')} {'wait' if waiting > 1 else 'waits'}"
+
+
+def _unlocked(served: ServedModel, queue: Queue | None) -> Iterator[Advice]:
+    """Yield that threads need to take turns in calls alone: all else they can do side by side."""
+    if queue is not None:
+        text = f"Hold the lock of {place_words(queue.where)} for the call alone"
+        yield _advice(served, text, served.gap_s)
+
+
+def _ways(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[Advice]:
+    """Yield what to do about a part, with how many images a second it makes."""
+    if part.kind == "own code":
+        yield from _looked_at(served, part, copies=copies)
+    elif part.kind == "decoding":
+        yield from _smaller(served, part)
+    if part.waited_for:
+        yield _advice(served, MORE_THREADS[part.kind].format(what=_named(part)), part.seconds)
+    elif part.kind in BESIDE:
+        yield _advice(served, BESIDE[part.kind], part.seconds)
+
+
+def _looked_at(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[Advice]:
+    """Yield to look at a function, which may go or become cheaper; and to run it beside calls where that wins much.
+
+    Threads run Python by turns: what another thread does takes as long as it did, and calls may wait for it.
     """
-    rest_s = active_s - part.seconds
-    return rest_s if part.waited_for else max(rest_s, part.seconds)
+    place = "your code there" if part.where is None else _place(part.where)
+    spent = part.seconds if part.where is None else part.function_s
+    yield _advice(served, f"Look at {place}", spent, "without it {now} become about {then}")
+    if copies:
+        yield COPY_ONCE
+    hidden_s = min(spent, active_s(served) - spent)
+    by_threads = part.where is not None and part.where.process == THREAD
+    if not by_threads and hidden_s >= th.PART_SHARE * active_s(served):
+        text = f"Or run {_named(part)} in another thread or process while the model works"
+        yield _advice(served, text, hidden_s, "{then} images/s at most")
+
+
+def _smaller(served: ServedModel, part: GapPart) -> Iterator[Advice]:
+    """Yield to make images smaller once where a decoder makes many more pixels than the model sees."""
+    largest_px, size_px = served.calls.image_px, model_px(served)
+    if largest_px and size_px and largest_px >= th.DECODED_TIMES * size_px:
+        text = f"Shrink the images once (now up to {largest_px:,} px, `imgsz={size_px}`)"
+        yield _advice(served, text, part.seconds)
+
+
+def _advice(served: ServedModel, what: str, saved_s: float, becomes: str = "{now} become {then} at most") -> Advice:
+    """Return an advice with how many images a second calls make without some seconds between them."""
+    active = active_s(served)
+    then = rate(served.images / (active - saved_s))
+    text = f"{what}: {becomes.format(now=speed_now(served), then=then)}"
+    return Advice(text, gain_at_most=saved_s / active, short=text)
+
+
+def _place(place: CodeLocation) -> str:
+    """Return a function with its line, or the line alone where it is in none."""
+    in_none = place.function.startswith("<")  # <module>
+    return f"line {place.line} of {PurePath(place.file).name}" if in_none else place_words(place)
 
 
 def _named(part: GapPart) -> str:
     """Return the function that a part is, or the line where it is in none."""
     if part.where is None:
         return "it"
-    in_none = part.where.function.startswith("<")  # <module>
-    return f"line {part.where.line} of {PurePath(part.where.file).name}" if in_none else f"`{part.where.function}`"
+    return _place(part.where) if part.where.function.startswith("<") else f"`{part.where.function}`"
 
 
 def reloaded_models(context: Context) -> list[Finding]:
@@ -145,12 +243,15 @@ def rare_calls(context: Context) -> list[Finding]:
 def _rare(context: Context, served: ServedModel, share: float) -> Finding:
     waits = next(part for part in served.gap_parts if part.kind == "waiting for calls")
     gaps_s = served.calls.gap_ms[served.calls.gap_ms > served.latency.worst_ms] / MS
+    when = f"from the first to the last ({model_name(served)})"
     then = ": the GPU had nothing to do then" if context.run.gpus else ""
+    even_ms = even_wait_ms(context, served)
+    always = "" if even_ms is None else f". Each wait lasted {ms(even_ms)}: it ends by a time-out, not by an arrival"
     return context.finding(
         "rare-calls",
         "info",
         (served.start_s, served.end_s),
-        f"No call came for {percent(share)} of the time from the first to the last ({model_name(served)}){then}",
+        f"No call came for {percent(share)} of the time {when}{then}{always}",
         gpu=served.calls.gpu,
         evidence=evidence(
             ("waiting for calls, in all", waits.seconds, "s"),
@@ -158,7 +259,18 @@ def _rare(context: Context, served: ServedModel, share: float) -> Finding:
             ("calls", served.latency.calls, ""),
         ),
         where=(waits.where,) if waits.where else (),
+        advice=() if even_ms is None else _shorter_window(served),
     )
+
+
+def _shorter_window(served: ServedModel) -> tuple[Advice, ...]:
+    """Return what to do about waits that are all as long, as those for more images to come."""
+    now, then = served.images_per_s, served.images_per_s_in_calls
+    if not now or not then:
+        return ()
+    what = "If images are collected before each call, wait shorter, or for fewer of them"
+    text = f"{what}: {rate(now)} images/s become {rate(then)} at most"
+    return (Advice(text, gain_at_most=1 - now / then, short=text),)
 
 
 def _percent_or_none(share: float | None) -> float | None:

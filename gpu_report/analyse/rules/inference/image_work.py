@@ -9,7 +9,7 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, severity
+from gpu_report.analyse.rules.inference.words import active_s, model_px, ms, of_calls, severity
 from gpu_report.analyse.timeline.trainings import STRIDE_PX
 from gpu_report.model import Advice, Cause, Finding, ServedModel
 
@@ -53,10 +53,8 @@ def enlarged_images(context: Context) -> list[Finding]:
 
 
 def _enlarged(context: Context, served: ServedModel) -> Finding | None:
-    sides = served.calls.settings.get("imgsz")
-    now_px = max(sides, default=0) if isinstance(sides, list | tuple) else 0
-    image_px = served.calls.image_px
-    if image_px is None or not isinstance(now_px, int) or not _is_large(served):
+    now_px, image_px = model_px(served), served.calls.image_px
+    if image_px is None or not _is_large(served):
         return None
     enough_px = max(STRIDE_PX * math.ceil(image_px / STRIDE_PX), th.IMGSZ_LEAST_PX)
     if now_px < th.ENLARGED_FROM * enough_px:

@@ -17,6 +17,13 @@ def model_name(served: ServedModel) -> str:
     return PurePath(served.calls.name).name or served.calls.name
 
 
+def model_px(served: ServedModel) -> int:
+    """Return the longer side that a model sees (`imgsz`), 0 where it is not known."""
+    sides = served.calls.settings.get("imgsz")
+    longest = max(sides, default=0) if isinstance(sides, list | tuple) else 0
+    return longest if isinstance(longest, int) else 0
+
+
 def ms(value: float) -> str:
     """Return milliseconds of a call: seconds where they are many."""
     if value >= MS:

@@ -87,9 +87,8 @@ def _waits_for_loader(stack: Stack) -> bool:
 # Calls that return once a GPU has done all that was asked of it: they give a number on the host. A tensor is one
 # of few things that `int`, `float` and `bool` take so long for that a note falls into them. Names that NumPy has, too,
 # such as `unique`, are none of these: there they compute.
-WAIT_FOR_GPU = frozenset(
-    {"item", "cpu", "int", "float", "bool", "is_nonzero", "masked_select", "synchronize", "_cuda_synchronize"}
-)
+NUMBERS = frozenset({"item", "int", "float", "bool", "is_nonzero"})  # of these one a call
+WAIT_FOR_GPU = NUMBERS | {"cpu", "masked_select", "synchronize", "_cuda_synchronize"}
 
 
 # Functions of torch in which a rank waits until the others have come to the same call. Those that take any Python
@@ -271,7 +270,9 @@ def shown_frames(stack: Stack, *, of_worker: bool = False) -> Stack:
 # YOLO's functions that read, decode and resize an image: what is cached is not read again.
 READING = frozenset({"load_image", "imread", "imread_unicode", "verify_image_label"})
 NPY = re.compile(r"[\\/]numpy[\\/]lib[\\/]_?(?:npyio|format)")  # of NumPy: what `np.load` reads with
-WAITING_CALLS = frozenset({"sleep", "select", "poll", "accept", "wait", "acquire"})  # C functions that only wait
+ENTERS = "__enter__"  # of `with`: of what C does there only a lock's takes time
+# C functions that only wait.
+WAITING_CALLS = frozenset({"sleep", "select", "poll", "accept", "wait", "acquire", ENTERS})
 LOCKS = re.compile(r"[\\/](?:threading|synchronize)\.py$")
 MANAGERS = re.compile(r"[\\/]multiprocessing[\\/]managers\.py$")
 CONNECTION = re.compile(r"[\\/]multiprocessing[\\/]connection\.py$")
@@ -290,7 +291,7 @@ def reads_npy(stack: Stack) -> bool:
 
 def waits_for_lock(stack: Stack) -> bool:
     """Tell whether the innermost frame of a stack is a lock's."""
-    return bool(stack) and (stack[0].called == "acquire" or bool(LOCKS.search(stack[0].file)))
+    return bool(stack) and (stack[0].called in {"acquire", ENTERS} or bool(LOCKS.search(stack[0].file)))
 
 
 def waits_for_process(stack: Stack) -> bool:

@@ -34,6 +34,9 @@ _EXTENDED = opcode.opmap["EXTENDED_ARG"]
 _CALLS = {
     number for name, number in opcode.opmap.items() if name.startswith(("CALL", "PRECALL")) and "INTRINSIC" not in name
 }
+# `with lock:` calls what it enters without a name of its own; since Python 3.14 by a call of what it has loaded before.
+ENTERS = "__enter__"
+_ENTERING, _LOADING = opcode.opmap.get("BEFORE_WITH"), opcode.opmap.get("LOAD_SPECIAL")
 
 
 def called(code: CodeType, lasti: int) -> str:
@@ -46,6 +49,8 @@ def called(code: CodeType, lasti: int) -> str:
 
 def _called(code: CodeType, at: int) -> str:
     raw = code.co_code
+    if _enters(raw, at):
+        return ENTERS
     if raw[at * BYTES] not in _CALLS:
         return ""
     first = max(at - EARLIER, 0)
@@ -61,6 +66,14 @@ def _called(code: CodeType, at: int) -> str:
             if found and reach >= furthest:
                 name, furthest = found, reach
     return name[:LONGEST]
+
+
+def _enters(raw: bytes, at: int) -> bool:
+    """Tell whether an instruction enters a `with` block."""
+    if raw[at * BYTES] == _ENTERING:
+        return True
+    loaded = raw[max(at - 1, 0) * BYTES : at * BYTES]  # its argument is 0 for `__enter__`
+    return raw[at * BYTES] in _CALLS and _LOADING is not None and loaded == bytes((_LOADING, 0))
 
 
 def _name(code: CodeType, raw: bytes, number: int) -> str:

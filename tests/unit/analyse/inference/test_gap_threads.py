@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from support.stacks import process
 
-from gpu_report.analyse.inference.gap_kinds import kind_between_calls
+from gpu_report.analyse.inference.gap_kinds import is_in_call, kind_between_calls
 from gpu_report.analyse.inference.gaps import gap_parts
+from gpu_report.analyse.inference.locks import queue_of
 from gpu_report.analyse.signals.code.idle_stacks import main_idle_stacks
 from gpu_report.model import BusyThreads, Frame, ThreadStacks
 
@@ -100,7 +101,97 @@ def test_a_main_thread_that_works_while_no_call_goes_on_keeps_calls_waiting():
 def test_a_main_thread_that_works_during_calls_of_others_keeps_nobody_waiting():
     calls = [(at, at + 1.0) for at in np.arange(0.0, 20.0, 2.0)]
     found = parts(turns(ENHANCE, SELECT), 10.0, called=calls, asyncio_0=[(0.0, 20.0, RESTS)])
-    assert found == ()
+    assert said(found) == [("waiting for calls", 10.0, None, False)]
+
+
+def test_threads_that_all_wait_between_calls_wait_for_these_at_the_line_of_the_users():
+    loop = (*SELECT, Frame("/home/me/serve.py", 29, "<module>"))
+    rests = [(0.0, 17.0, RESTS), (17.0, 20.0, CALL)]
+    found = parts([(0.0, 20.0, loop)], 17.0, called=[(17.0, 20.0)], asyncio_0=rests)
+    assert said(found) == [("waiting for calls", 17.0, "<module>", False)]
+
+
+def test_threads_of_which_nothing_was_noted_between_calls_are_not_said_to_wait():
+    assert parts([(0.0, 20.0, CALL)], 10.0, called=[(0.0, 10.0)], asyncio_0=[(0.0, 20.0, CALL)]) == ()
+
+
+LINE = (Frame("/home/me/serve.py", 19, "run"),)
+
+
+def cameras(*turn, cpu_s):
+    """Return the parts of three threads; `turn` says which of them work in a second, by turns (a string of numbers)."""
+    stays = {
+        f"camera_{k}": [
+            (at, at + 1.0, (ENCODE, CALL)[at % 2] if str(k) in turn[at % len(turn)] else LINE) for at in range(20)
+        ]
+        for k in range(3)
+    }
+    called = [(at, at + 1.0) for at in range(1, 20, 2)]
+    return parts([(0.0, 20.0, JOIN)], 10.0, called=called, cpu_s=cpu_s, **stays)
+
+
+def test_threads_that_stand_in_one_line_while_another_works_wait_for_their_turn():
+    """A third of the CPU is each one's own: it is that of the second before, in which it worked."""
+    assert said(cameras("0", "1", "2", cpu_s={LINE: 13.0})) == [("own code", 10.0, "annotate", False)]
+
+
+def test_threads_that_compute_in_one_line_work_two_at_a_time_and_none_now_and_then():
+    """As a loop in Python does in each of them, which the interpreter lets run by turns."""
+    assert said(cameras("0", "", "12", cpu_s={LINE: 13.0}))[0][2] == "run"
+
+
+def test_threads_that_enter_a_lock_wait_whoever_else_works():
+    """A recorder that knows of `with lock:` names it: one that waits alone is known then, too."""
+    line = (Frame("/home/me/serve.py", 19, "run", called="__enter__"),)
+    handlers = {"first": turns(ENCODE, CALL), "second": [(0.0, 20.0, line)]}
+    found = parts([(0.0, 20.0, JOIN)], 10.0, cpu_s={line: 9.0}, **handlers)
+    assert said(found) == [("own code", 10.0, "annotate", False)]
+
+
+@pytest.mark.parametrize("threads", [0, 1, 2])
+def test_a_queue_is_where_one_thread_or_more_waits_on_average(threads):
+    line = (Frame("/home/me/serve.py", 19, "run", called="__enter__"),)
+    stays = [[(0.0, 20.0, line)]] * threads + [turns(line, ENCODE), turns(ENCODE, CALL)]
+    numbers = {stack: number for number, stack in enumerate((line, ENCODE, CALL))}
+    each = [
+        ThreadStacks(f"t{k}", *(np.array(c) for c in zip(*((s, e, numbers[x]) for s, e, x in of), strict=True)))
+        for k, of in enumerate(stays)
+    ]
+    whole = process((0.0, 20.0, JOIN))
+    whole = dataclasses.replace(whole, stacks={n: stack for stack, n in numbers.items()}, threads=tuple(each))
+    queue = queue_of(whole, SPAN)
+    assert (queue and (queue.where.line, queue.threads)) == (None, (19, 1.5), (19, 2.5))[threads]
+
+
+PREFETCH = (
+    Frame(LIB + "threading.py", 355, "wait", called="acquire"),
+    Frame(SITE + "ultralytics/engine/predictor.py", 86, "_prefetch"),
+    STREAM,
+)
+WAITS = Frame(LIB + "threading.py", 355, "wait", called="acquire")
+READS = (WAITS, Frame(SITE + "ultralytics/data/loaders.py", 495, "__next__"))
+
+
+def test_images_that_a_thread_of_ultralytics_reads_are_decoding_with_its_line():
+    assert kind_between_calls(PREFETCH) == "decoding"
+    assert not is_in_call(PREFETCH)
+    found = parts(turns(CALL, PREFETCH, PREFETCH, PREFETCH), 15.0, ThreadPoolExecutor_0=[(0.0, 20.0, READS)])
+    assert said(found) == [("decoding", 15.0, "__next__", False)]
+    assert found[0].where.line == 495
+
+
+def test_code_of_the_users_that_has_yolo_draw_is_named_by_its_own_line():
+    draws = (Frame(SITE + "ultralytics/utils/plotting.py", 477, "box_label"), Frame("/home/me/serve.py", 24, "show"))
+    (found,) = parts(turns(CALL, draws), 10.0)
+    assert (found.kind, found.where.function, found.function_s) == ("own code", "show", pytest.approx(10.0))
+
+
+def test_a_part_is_named_by_the_function_that_took_most_and_not_by_the_longest_line():
+    first, second, other = (
+        (Frame("/home/me/serve.py", line, function),) for line, function in ((5, "rows"), (8, "rows"), (20, "write"))
+    )
+    (found,) = parts(turns(CALL, first, second, other, other, first, second, other), 17.0)
+    assert (found.where.function, found.function_s) == ("rows", pytest.approx(10.0))
 
 
 @pytest.mark.parametrize("stack", [GET, JOIN, RESTS, SELECT, (Frame("/home/me/serve.py", 5, "run", called="get"),)])

@@ -1,0 +1,104 @@
+"""Programs that call a model on an H200, each with a fault that no rule was written for, or with none (2026-11-28).
+
+Designed and recorded by people who had not read a rule, as the trainings of `test_unseen_runs.py`. The truth was
+measured without the fault: images a second, in the same 20 s on the same machine.
+"""
+
+import re
+import tarfile
+
+import pytest
+from conftest import REPOSITORY
+
+from gpu_report.analyse import analyse
+from gpu_report.load import load_run
+from gpu_report.render.run.terminal import render_text
+
+ARCHIVE = REPOSITORY / "tests" / "data" / "unseen_h200_served.tar.xz"
+BEGINS = {
+    "apiary": "Look at `write` (diary.py:15): without it 19 images/s become about",
+    "archive": "Shrink the images once (now up to 6,000 px, `imgsz=640`)",
+    "beacon": "Nothing to fix",
+    "census": "Nothing to fix was found in the validations. Validated 1,800 images in 11.1 s (163 images/s)",
+    "glacier": "If images are collected before each call, wait shorter, or for fewer of them",
+    "metro": "Hold the lock of `run` (platform.py:19) for the call alone",
+    "terrace": "Nothing to fix",
+    "tollgate": "Look at `to_records` (lanes.py:5): without it 55 images/s become about",
+    "vineyard": "Look at `tidy` (memory.py:7): without it 21 images/s become about",
+}
+WITHOUT = {"apiary": 104.3, "glacier": 132.6, "tollgate": 87.0, "vineyard": 191.2}  # images a second
+LIMITS = {"archive": 47.4, "metro": 39.6}  # likewise, of threads that share the cores with what they wait for
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    into = tmp_path_factory.mktemp("served")
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(into, filter="data")
+    return into
+
+
+@pytest.mark.parametrize("name", sorted(BEGINS))
+def test_what_was_wrong_comes_first(folder, name):
+    assert analyse(load_run(folder / name)).verdict.text.startswith(BEGINS[name])
+
+
+def becomes(analysis):
+    """Return how many images a second the first advice promises."""
+    said = next(each.text for each in analysis.verdict.sentences if each.kind == "look")
+    return float(re.findall(r"become (?:about )?([\d.]+)", said)[0])
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT))
+def test_the_speed_without_it_is_what_was_measured_without_it(folder, name):
+    assert becomes(analyse(load_run(folder / name))) == pytest.approx(WITHOUT[name], rel=0.25)
+
+
+@pytest.mark.parametrize("name", sorted(LIMITS))
+def test_a_limit_is_above_what_was_measured(folder, name):
+    assert becomes(analyse(load_run(folder / name))) >= LIMITS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("apiary", "78 % of the time for all calls: write (diary.py:15). It grew from 8.6 ms to 97 ms a call."),
+        (
+            "archive",
+            "73 % of the time for all calls: __next__ (loaders.py:495), for detections (scans.py:3)",
+        ),
+        ("glacier", "Each wait lasted 122 ms: it ends by a time-out, not by an arrival."),
+        ("tollgate", "to_records (lanes.py:5), which copies numbers from the GPU one by one."),
+        ("metro", "Meanwhile 5 threads wait in run (platform.py:19), as for a lock."),
+    ],
+)
+def test_why_is_said_with_it(folder, name, said):
+    assert said in analyse(load_run(folder / name)).verdict.text
+
+
+@pytest.mark.parametrize("name", ["beacon", "census", "terrace"])
+def test_a_healthy_service_gets_no_warning(folder, name):
+    assert {finding.severity for finding in analyse(load_run(folder / name)).findings} <= {"info"}
+
+
+def test_waiting_for_calls_and_decoding_account_for_all_the_time_between_calls(folder):
+    for name in ("archive", "glacier", "metro", "vineyard"):
+        (served,) = analyse(load_run(folder / name)).served
+        assert sum(part.seconds for part in served.gap_parts) == pytest.approx(served.gap_s, rel=0.01)
+
+
+def test_a_model_that_is_fused_for_each_call_is_being_loaded(folder):
+    """`model.fuse()` counts the operations of the model it made: that runs it, and is no code of the user's."""
+    rules = [finding.rule for finding in analyse(load_run(folder / "kiosk")).findings]
+    assert "slow-between-calls" not in rules
+    assert "model-reloaded" in rules
+
+
+@pytest.mark.parametrize("name", ["census", "duet", "lagoon", "metro"])
+def test_nothing_is_said_of_a_training_where_nothing_trained(folder, name):
+    """Another GPU of the machine had nothing to do meanwhile, or was another program's."""
+    analysis = analyse(load_run(folder / name))
+    assert "unused-gpu" not in {finding.rule for finding in analysis.findings}
+    printed = render_text(analysis, width=200).lower()
+    assert "train" not in printed
+    assert "epoch" not in printed

@@ -31,3 +31,4 @@ MOST_OF_GAPS, GAPS_FIT, GAPS_GROW = 0.8, 0.9, 1.0
 # Timers are even to TIMER_MS.
 EVEN_WAITS, WINDOW_MOST_MS, TIMER_MS = 0.05, 1_000.0, 1.0
 SHOWN_LINES = 3  # lines of code of a part of calls: what comes after them is seldom what takes long
+MOST_OF_PART = 0.5  # of the notes in a part of calls: one kind of work with more of them is what the part is

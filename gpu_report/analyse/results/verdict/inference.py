@@ -6,6 +6,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.in_calls import own_code_in_inference_s
 from gpu_report.analyse.inference.served import served_models, unknown_gap_s
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.rules.inference.contention import parts_are_its_own
 from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate
 from gpu_report.catalogue import MEMORY_GROWS, RULES
 from gpu_report.model import Advice, Finding, Sentence, ServedModel, calls_needed
@@ -90,8 +91,10 @@ def _speed(served: Sequence[ServedModel]) -> Iterator[Sentence]:
 
 
 def _parts(context: Context, served: ServedModel, lead: Finding | None) -> Iterator[Sentence]:
-    """Yield which part of a call takes longest, unless the verdict leads with that."""
+    """Yield which part of a call takes longest, unless the verdict leads with that, or all of them contain waits."""
     parts = served.parts
+    if not parts_are_its_own(context, served):
+        return
     named = {
         INFERENCE: parts.inference_ms,
         PREPROCESSING: parts.preprocess_ms,

@@ -1,0 +1,98 @@
+"""What calls had to share: Python and the GPU with other calls, the GPU with another process, a few CPU cores.
+
+Each part of a call then contains waiting for that, so that no part of it is what makes the call slow.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpu_report.analyse.causes import thresholds as causes_th
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.inference.call_time import call_spans, seconds_of
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.host.other_processes import OtherProcess, share_of_others
+from gpu_report.analyse.timeseries.columns import column_mean
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.analyse.timeseries.intervals import Span, mask_in_any
+from gpu_report.model import ModelCalls, ServedModel
+
+
+class FullCores(NamedTuple):
+    """The cores that a program may use and fills, of those of the machine, and how much of a core it uses (%)."""
+
+    usable: float
+    there: int
+    cpu_pct: float
+    pressure_pct: float
+
+
+def parts_are_its_own(context: Context, served: ServedModel) -> bool:
+    """Tell whether the parts of a model's calls are their own work: nothing that they share makes them longer."""
+    if context.cached(calls_at_once, served) >= th.CALLS_AT_ONCE or context.cached(full_cores, served) is not None:
+        return False
+    return context.cached(taken_by_others, served) < th.CALLS_LOST_SHARE
+
+
+def calls_at_once(context: Context, served: ServedModel) -> float:
+    """Return how many calls of its process, and on its GPU, went on at once on average while a model was called."""
+    called = call_spans(served.steady_calls)
+    cover, length_s = interval_cover(called), seconds_of(called)
+    mine = [each for each in context.run.calls if _shares(each, served.calls)]
+    seconds = sum(float(cover.seconds_in_each(np.column_stack([c.start_s, c.end_s])).sum()) for c in mine)
+    return seconds / length_s if length_s > 0 else 0.0
+
+
+def _shares(calls: ModelCalls, other: ModelCalls) -> bool:
+    return calls.pid == other.pid or (calls.gpu is not None and calls.gpu == other.gpu)
+
+
+def others_on_its_gpu(context: Context, served: ServedModel) -> list[OtherProcess]:
+    """Return the other processes that worked on a model's GPU while it was called."""
+    begin_s, end_s = served.start_s, served.end_s
+    there = [each for each in context.used_by_others if each.gpu == served.calls.gpu]
+    return [each for each in there if each.span[0] < end_s and each.span[1] > begin_s]
+
+
+def taken_by_others(context: Context, served: ServedModel) -> float:
+    """Return which share (0 to 1) of the time of a model's calls its GPU worked for other processes."""
+    series = context.series_if_read(served.calls.gpu)
+    others = others_on_its_gpu(context, served)
+    if series is None or not others:
+        return 0.0
+    there = mask_in_any(series.t_s, [(served.start_s, served.end_s)])
+    seconds = series.weight_s[there]
+    work = share_of_others(context.run, series, others)[there] * series.util_pct[there].astype(float) / 100
+    return float((seconds * work).sum() / seconds.sum()) if seconds.sum() > 0 else 0.0
+
+
+def full_cores(context: Context, served: ServedModel) -> FullCores | None:
+    """Return the cores that a program fills while its threads wait for them, None where it may use all there are.
+
+    Of several processes that call models nobody knows whose readings these are.
+    """
+    span, recording = (served.start_s, served.end_s), context.run.recording
+    there, cpu_pct = recording.cores_online or recording.cores, _cpu_pct(context, span)
+    allowed = [_mean(context, "main_cores", span), recording.usable_cores]
+    usable = min((cores for cores in allowed if cores), default=None)
+    pressure = _pressure_pct(context, span)
+    alone = len({each.pid for each in context.run.calls}) == 1
+    if not alone or there is None or usable is None or cpu_pct is None or pressure is None or usable >= there:
+        return None
+    full = cpu_pct >= causes_th.OWN_CORES_PCT * usable and pressure >= causes_th.CPU_PRESSURE_PCT
+    return FullCores(usable, there, cpu_pct, pressure) if full else None
+
+
+def _cpu_pct(context: Context, span: Span) -> float | None:
+    main = _mean(context, "main_cpu_pct", span)
+    return None if main is None else main + (_mean(context, "workers_cpu_pct", span) or 0.0)
+
+
+def _pressure_pct(context: Context, span: Span) -> float | None:
+    """Return how much of the time a process waited for a core: in its cgroup where that is known, else anywhere."""
+    own = _mean(context, "cgroup_cpu_pressure_pct", span)
+    return _mean(context, "cpu_pressure_pct", span) if own is None else own
+
+
+def _mean(context: Context, column: str, span: Span) -> float | None:
+    return column_mean(context.run.host, column, [span])

@@ -140,6 +140,8 @@ _RULES = (
     _profiled("recompiles", title="Recompilation in training"),
     _profiled("slow-nms", title="Slow non-maximum suppression"),
     _of_calls("slow-between-calls", "between-calls", "Slow code between calls", "Slow code between calls"),
+    _of_calls("few-cores", "few-cores", "Too few CPU cores", "Too few CPU cores"),
+    _of_calls("other-process-in-calls", "other-in-calls", "Another process on the GPU", "Another process on the GPU"),
     _of_calls("rare-calls", "rare-calls", "Mostly idle between calls", "Mostly idle between calls"),
     _of_calls("slow-preprocessing", "preprocessing", "Slow pre-processing", "Slow pre-processing"),
     _of_calls("slow-postprocessing", "postprocessing", "Slow post-processing", "Slow post-processing"),
@@ -154,7 +156,7 @@ _RULES = (
     _of_calls("slow-after-pause", "after-pause", "Slow calls after a pause", "Slow calls after a pause"),
     _of_calls("cpu-inference", "cpu-inference", "Inference on the CPU", "Inference on the CPU"),
     _of_calls("pytorch-on-cpu", "pytorch-on-cpu", "PyTorch on the CPU", "PyTorch on the CPU"),
-    _of_calls("shared-gpu", "shared-gpu", "Several processes on one GPU", "Several processes on one GPU"),
+    _of_calls("shared-gpu", "shared-gpu", "Several calls at once", "Several calls at once"),
     RuleRow("kernel", "kernel", "Kernel message", "Kernel message", harmless=True),
     RuleRow("gpu-lost", "gpu-lost", "GPU lost", "GPU lost", owns_kernel_lines=True),
     RuleRow(
@@ -259,8 +261,8 @@ _RULES = (
     ),
     RuleRow("nccl-warning", "nccl", "NCCL warning", "NCCL warning", harmless=True),
     RuleRow("left-behind", "left-behind", "Processes left running", "Processes left running"),
-    # A signal or an error ended the command after its training had come to its end: nothing was cut short.
-    _end("command-ended", name="Command failed after its training", title="Command failed after its training"),
+    # A signal or an error ended the command after its training, or its last call, had come to its end: nothing was cut short.
+    _end("command-ended", name="Command failed after its work", title="Command failed after its work"),
 )
 
 _CAUSES = (

@@ -32,3 +32,18 @@ def test_full_load_from_two_threads_is_no_fault_of_its_parts(analysed, name):
     assert not rules(found)
     assert found.verdict.text.startswith("Nothing to fix was found in the calls of large.pt.")
     assert "Post-processing takes" not in found.verdict.text
+
+
+def test_another_process_on_the_gpu_comes_first(analysed):
+    """127 images/s without it, 51 with it: it cost 60 % of the time."""
+    found = analysed("harbour")
+    assert found.verdict.text.startswith("Keep python3 neighbour.py (pid 3925) off GPU 0")
+    assert rules(found) == {"other-process-in-calls"}
+
+
+def test_a_program_that_pins_itself_to_a_core_lacks_cores_before_all_else(analysed):
+    """It aborted as it exited, when all of its calls had been made."""
+    found = analysed("depot")
+    assert found.verdict.text.startswith("Let the program use more than 1 of the 32 CPU cores")
+    assert rules(found) == {"few-cores", "command-ended"}
+    assert not rules(found, "critical")

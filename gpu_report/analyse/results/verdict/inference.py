@@ -14,7 +14,8 @@ from gpu_report.wording import counted, money_words, place_words, upper_first
 
 FIX, LOOK = "fix", "look"
 RARE_CALLS = "rare-calls"
-CPU_INFERENCE = "cpu-inference"
+# What distorts all else that is measured: the model on the wrong device, a program on too few cores.
+BEFORE_ALL_ELSE = "cpu-inference", "few-cores"
 # What a program did between calls, with its share of the time and the line.
 BETWEEN = {
     "own code": "Between calls {} of the time from the first to the last went into {}",
@@ -47,15 +48,12 @@ def leading(findings: Sequence[Finding]) -> frozenset[str]:
 
 
 def _lead(findings: Sequence[Finding]) -> Finding | None:
-    """Return the finding to act on first: growing memory, a model on the wrong device, else the fix that wins most.
-
-    What a GPU wins has no figure before it is tried, and all else is measured anew then.
-    """
+    """Return the finding to act on first: growing memory, what distorts all else, else the fix that wins most."""
     grown = [finding for finding in findings if finding.rule in MEMORY_GROWS]
     of_calls_only = [f for f in findings if RULES[f.rule].of_calls and f.severity != "info" and f.advice]
-    on_cpu = [finding for finding in of_calls_only if finding.rule == CPU_INFERENCE]
+    distorts = [finding for rule in BEFORE_ALL_ELSE for finding in of_calls_only if finding.rule == rule]
     hints = [f for f in findings if f.rule == RARE_CALLS and f.advice]
-    return next(iter((*grown, *on_cpu)), None) or max(of_calls_only or hints, key=_gain, default=None)
+    return next(iter((*grown, *distorts)), None) or max(of_calls_only or hints, key=_gain, default=None)
 
 
 def _gain(finding: Finding) -> float:

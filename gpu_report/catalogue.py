@@ -261,7 +261,7 @@ _RULES = (
     ),
     RuleRow("nccl-warning", "nccl", "NCCL warning", "NCCL warning", harmless=True),
     RuleRow("left-behind", "left-behind", "Processes left running", "Processes left running"),
-    # A signal or an error ended the command after its training, or its last call, had come to its end: nothing was cut short.
+    # A signal or an error ended the command after its training, or its last call: nothing was cut short.
     _end("command-ended", name="Command failed after its work", title="Command failed after its work"),
 )
 

@@ -1,17 +1,13 @@
 """What a call's post-processing does, by the lines in which its threads stood: NMS, masks, copies of the images."""
 
 import re
-from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, Literal
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.gap_kinds import is_in_call
-from gpu_report.analyse.inference.gap_threads import seconds_in
-from gpu_report.analyse.inference.gaps import noted_thread, seconds_by_stack
-from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
-from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.inference.gaps import noted_stacks
 from gpu_report.model import Frame, ServedModel, Stack
 
 PostKind = Literal["NMS", "masks", "copies of images", "the rest"]
@@ -24,11 +20,8 @@ NMS_FUNCTION, COPIES = "non_max_suppression", "convert_torch2numpy_batch"  # ult
 
 def most_of_postprocessing(context: Context, served: ServedModel) -> PostKind | None:
     """Return what takes half of the post-processing of a model's calls or more, None where notes do not say it."""
-    notes = noted_thread(context, served.calls.pid)
-    if notes is None:
-        return None
     seconds: dict[PostKind, float] = {}
-    for stack, spent in _noted(notes, (served.start_s, served.end_s)):
+    for stack, spent in noted_stacks(context, served.calls.pid, (served.start_s, served.end_s)):
         kind = kind_in_postprocess(stack)
         if kind is not None:
             seconds[kind] = seconds.get(kind, 0.0) + spent
@@ -36,14 +29,6 @@ def most_of_postprocessing(context: Context, served: ServedModel) -> PostKind | 
     most = max(seconds, key=lambda kind: seconds[kind], default=None)
     is_known = most is not None and total >= th.GAP_NOTES_S and seconds[most] >= th.MOST_OF_PART * total
     return most if is_known else None
-
-
-def _noted(notes: IdleStacks, span: Span) -> Iterator[tuple[Stack, float]]:
-    """Yield each stack of a process with how long its threads stood in it within a span."""
-    process = notes.process
-    of_threads: list[Mapping[int, float]] = [seconds_in(thread, span) for thread in process.threads]
-    for seconds in (seconds_by_stack(notes, span), *of_threads):
-        yield from ((process.stacks.get(number, ()), spent) for number, spent in seconds.items())
 
 
 @lru_cache(maxsize=8192)

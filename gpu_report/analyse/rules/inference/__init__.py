@@ -12,6 +12,7 @@ from gpu_report.analyse.rules.inference.image_work import augmented_calls, enlar
 from gpu_report.analyse.rules.inference.memory import growing_memory_of_calls
 from gpu_report.analyse.rules.inference.pauses import slow_after_pauses
 from gpu_report.analyse.rules.inference.rest_of_calls import rest_of_calls
+from gpu_report.analyse.rules.inference.shapes import new_shapes
 from gpu_report.analyse.rules.inference.shared import few_cores, other_process_on_gpu, side_by_side
 from gpu_report.model import Finding
 
@@ -28,6 +29,7 @@ RULES: tuple[Rule, ...] = (
     rest_of_calls,
     augmented_calls,
     enlarged_images,
+    new_shapes,
     small_calls,
     full_precision,
     slow_after_pauses,

@@ -8,6 +8,7 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference import thresholds as calls_th
 from gpu_report.analyse.inference.call_time import MS, seconds_of
 from gpu_report.analyse.inference.in_calls import own_code_in_inference_s
+from gpu_report.analyse.inference.new_shapes import slow_new_shapes
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.contention import calls_at_once, full_cores
@@ -25,16 +26,22 @@ def small_calls(context: Context) -> list[Finding]:
     """Report each GPU that works less than GPU_OF_INFERENCE of the time in which its models' inference goes on.
 
     It then waits for the CPU to launch its work. Where another process worked on it, the program has no core left to
-    launch on, or calls are seldom, nobody knows.
+    launch on, new shapes take the time, or calls are seldom, nobody knows.
     """
     shared = {other.gpu for other in context.used_by_others}
     found = []
     for series in context.series:
         mine = [each for each in context.cached(judged_models) if each.calls.gpu == series.gpu]
-        slow_cpu = any(context.cached(full_cores, each) is not None for each in mine)
-        if mine and series.gpu not in shared and len(series.t_s) and not slow_cpu:
+        if any(_waits_otherwise(context, each) for each in mine):
+            continue
+        if mine and series.gpu not in shared and len(series.t_s):
             found += _small(context, series, mine)
     return found
+
+
+def _waits_otherwise(context: Context, served: ServedModel) -> bool:
+    """Tell whether something else than launching is known to keep the GPU idle in a model's inference."""
+    return any(context.cached(found, served) is not None for found in (full_cores, slow_new_shapes))
 
 
 def _small(context: Context, series: GpuSeries, mine: list[ServedModel]) -> list[Finding]:

@@ -172,7 +172,7 @@ class ReportedTraining(ReportedRun):
             return self.over(trainer), {"error": None}
         if type(error).__name__ == OUT_OF_MEMORY:
             self._memory.ran_out(self.epoch)
-        self._tell_places(facts.slow_modes())
+        self.tell_places(facts.slow_modes())
         return "exception", exceptions.described(error, self.save_dir)
 
     def abandoned(self) -> tuple[float, float]:

@@ -5,6 +5,7 @@ core 5.2 times as many images/s, another process on the GPU 2.5, a new shape in 
 """
 
 import tarfile
+from dataclasses import replace
 
 import pytest
 from conftest import REPOSITORY
@@ -38,6 +39,14 @@ def test_another_process_on_the_gpu_comes_first(analysed):
     """127 images/s without it, 51 with it: it cost 60 % of the time."""
     found = analysed("harbour")
     assert found.verdict.text.startswith("Keep python3 neighbour.py (pid 3925) off GPU 0")
+    assert rules(found) == {"other-process-in-calls"}
+
+
+def test_another_process_that_the_driver_hides_shows_in_the_work_beyond_calls(analysed):
+    run = analysed("harbour").run
+    seen = run.processes[run.processes["owner"] == "trainer"]
+    found = analyse(replace(run, processes=seen))
+    assert found.verdict.text.startswith("Find what else uses GPU 0 (`nvidia-smi` on the host), and keep it off.")
     assert rules(found) == {"other-process-in-calls"}
 
 

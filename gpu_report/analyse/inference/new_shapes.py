@@ -21,7 +21,7 @@ CONVOLUTIONS: Final = frozenset({"conv1d", "conv2d", "conv3d", "conv_transpose2d
 
 
 class NewShapes(NamedTuple):
-    """Calls of a new shape: how many they are, their mean inference, that of others (None: there are too few), what they lost.
+    """Calls of a new shape: how many, their mean inference, that of others (None: too few of them), what was lost.
 
     `why` is what is known of it: a setting that was on, or that inference stood in convolutions alone.
     """

@@ -9,10 +9,11 @@ import numpy as np
 
 from gpu_report.analyse.causes import thresholds as causes_th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.inference.call_time import call_spans, seconds_of
+from gpu_report.analyse.inference.call_time import MS, call_spans, seconds_of
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.host.other_processes import OtherProcess, share_of_others
 from gpu_report.analyse.timeseries.columns import column_mean
+from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, mask_in_any
 from gpu_report.model import ModelCalls, ServedModel
@@ -31,7 +32,8 @@ def parts_are_its_own(context: Context, served: ServedModel) -> bool:
     """Tell whether the parts of a model's calls are their own work: nothing that they share makes them longer."""
     if context.cached(calls_at_once, served) >= th.CALLS_AT_ONCE or context.cached(full_cores, served) is not None:
         return False
-    return context.cached(taken_by_others, served) < th.CALLS_LOST_SHARE
+    taken = max(context.cached(taken_by_others, served), context.cached(busy_without_calls, served))
+    return taken < th.CALLS_LOST_SHARE
 
 
 def calls_at_once(context: Context, served: ServedModel) -> float:
@@ -64,6 +66,35 @@ def taken_by_others(context: Context, served: ServedModel) -> float:
     seconds = series.weight_s[there]
     work = share_of_others(context.run, series, others)[there] * series.util_pct[there].astype(float) / 100
     return float((seconds * work).sum() / seconds.sum()) if seconds.sum() > 0 else 0.0
+
+
+def busy_without_calls(context: Context, served: ServedModel) -> float:
+    """Return for which share (0 to 1) of the time in which no call can use a model's GPU it was busy all the same.
+
+    The driver may hide another process, as in a container. Calls may use it from the end of their pre-processing on,
+    which is the CPU's work, and your own code between calls may. 0 where others are seen to work there, or YOLO did
+    something else than predict, or that time is too short to tell.
+    """
+    series = context.series_if_read(served.calls.gpu)
+    begin_s, end_s = served.start_s, served.end_s
+    length_s = end_s - begin_s
+    only_calls = all(run.task == "predict" for run in context.run.inside)
+    if series is None or not len(series.t_s) or not only_calls or others_on_its_gpu(context, served):
+        return 0.0
+    busy_s = series.mean_util_pct(begin_s, end_s) / 100 * length_s
+    mine = [each for each in context.run.calls if each.gpu == served.calls.gpu]
+    may_use = interval_cover(np.concatenate([_may_use_gpu(each) for each in mine])).seconds_in((begin_s, end_s))
+    own_code_s = sum(part.seconds for part in served.gap_parts if part.kind == "own code")
+    rest_s, beyond_s = length_s - may_use - own_code_s, busy_s - may_use - own_code_s
+    if not np.isfinite(beyond_s) or beyond_s < th.TAKEN_FROM_CALLS * length_s:
+        return 0.0
+    return min(beyond_s / rest_s, 1.0)
+
+
+def _may_use_gpu(calls: ModelCalls) -> Floats:
+    """Return when calls may use the GPU, as rows of (start, end): after pre-processing, where that is known."""
+    begin_s = calls.start_s + np.nan_to_num(calls.preprocess_ms) / MS
+    return np.column_stack([np.minimum(begin_s, calls.end_s), calls.end_s])
 
 
 def full_cores(context: Context, served: ServedModel) -> FullCores | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from gpu_report.analyse.causes.confidence import STRONG
+from gpu_report.analyse.causes.confidence import LIKELY, STRONG
 from gpu_report.analyse.causes.host import ALLOW_MORE_CORES
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
@@ -10,6 +10,7 @@ from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.contention import (
     FullCores,
+    busy_without_calls,
     calls_at_once,
     full_cores,
     others_on_its_gpu,
@@ -21,6 +22,7 @@ from gpu_report.model import Advice, Cause, Finding, ServedModel
 from gpu_report.wording import counted, setting_location_words
 
 AFFINITY = "affinity"  # of lines that set something
+UNSEEN = "another program, or other work of yours"
 PROCESSES = "Several processes fill a GPU that one cannot; measure whether all of them together make more images/s"
 THREADS = "Threads of one process take turns in Python; measure whether a process for each of them makes more images/s"
 
@@ -59,12 +61,15 @@ def _few(context: Context, served: ServedModel, cores: FullCores, gain: float) -
 
 
 def other_process_on_gpu(context: Context) -> list[Finding]:
-    """Report each GPU of models on which other processes worked for a tenth of the time of the calls or more."""
+    """Report each GPU of models that worked for other processes, or for what the driver does not show."""
     found = []
     for gpu, served in _first_of_each_gpu(context.cached(judged_models)).items():
         taken = context.cached(taken_by_others, served)
         if taken >= th.TAKEN_FROM_CALLS:
             found.append(_other(context, served, gpu, taken))
+        unseen = context.cached(busy_without_calls, served)
+        if unseen >= th.CALLS_LOST_SHARE:
+            found.append(_unseen(context, served, gpu, unseen))
     return found
 
 
@@ -95,6 +100,25 @@ def _other(context: Context, served: ServedModel, gpu: int, taken: float) -> Fin
         ),
         cause=Cause("other-process", STRONG, "the driver says how much of the GPU's time each process took"),
         advice=(Advice(f"{keep} while the model serves, or use another GPU", gain_at_most=gain, short=short),),
+    )
+
+
+def _unseen(context: Context, served: ServedModel, gpu: int, share: float) -> Finding:
+    """Return what is to be said of a GPU that was busy while no call can have used it, and on which nobody is seen."""
+    gain = share * served.in_calls_share
+    fix = f"Find what else uses GPU {gpu} (`nvidia-smi` on the host), and keep it off"
+    return context.finding(
+        "other-process-in-calls",
+        severity(gain, gain * (served.end_s - served.start_s)),
+        (served.start_s, served.end_s),
+        f"While no call can have used it, GPU {gpu} was busy {percent(share)} of the time ({of_calls(served)}): {UNSEEN}",
+        gpu=gpu,
+        evidence=evidence(
+            ("busy while no call can have used it", 100 * share, "%"),
+            ("GPU utilisation", _percent_or_none(served.gpu_busy_share), "%"),
+        ),
+        cause=Cause("other-process", LIKELY, "the GPU worked while no call did; a container may hide others"),
+        advice=(Advice(fix, gain_at_most=gain, short=fix),),
     )
 
 

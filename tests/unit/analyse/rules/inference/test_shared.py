@@ -81,6 +81,26 @@ def test_a_process_that_hardly_works_is_no_finding():
     assert "slow-postprocessing" in found
 
 
+def test_a_gpu_that_is_busy_while_no_call_can_use_it_works_for_somebody_unseen():
+    calls = make_calls(1500, parts_ms=(6.0, 6.0, 8.0), conf=0.01)
+    analysis = analyse(make_served(calls, util_pct=99.0))
+    assert analysis.verdict.text.startswith("Find what else uses GPU 0 (`nvidia-smi` on the host), and keep it off.")
+    found = {finding.rule: finding for finding in analysis.findings}
+    assert "busy 9" in found["other-process-in-calls"].summary
+    assert not {"slow-postprocessing", "slow-preprocessing"} & set(found)
+
+
+@pytest.mark.parametrize(("parts_ms", "util_pct"), [((6.0, 6.0, 8.0), 65.0), ((0.1, 12.0, 8.0), 99.0)])
+def test_a_gpu_that_is_busy_in_calls_alone_works_for_them(parts_ms, util_pct):
+    assert "other-process-in-calls" not in found_in(make_served(make_calls(1500, parts_ms=parts_ms), util_pct=util_pct))
+
+
+def test_calls_whose_parts_are_not_known_may_use_the_gpu_all_the_time():
+    calls = make_calls(1500, parts_ms=(6.0, 6.0, 8.0))
+    blank = dataclasses.replace(calls, preprocess_ms=np.full(1500, NAN))
+    assert "other-process-in-calls" not in found_in(make_served(blank, util_pct=99.0))
+
+
 def test_threads_whose_calls_overlap_are_a_note_and_calls_one_after_the_other_are_none():
     one = make_calls(600)
     found = found_in(make_served([one, dataclasses.replace(one, number=2)], util_pct=75.0))["shared-gpu"]

@@ -111,7 +111,7 @@ def _unseen(context: Context, served: ServedModel, gpu: int, share: float) -> Fi
         "other-process-in-calls",
         severity(gain, gain * (served.end_s - served.start_s)),
         (served.start_s, served.end_s),
-        f"While no call can have used it, GPU {gpu} was busy {percent(share)} of the time ({of_calls(served)}): {UNSEEN}",
+        f"While no call could use it, GPU {gpu} was busy {percent(share)} of the time ({of_calls(served)}): {UNSEEN}",
         gpu=gpu,
         evidence=evidence(
             ("busy while no call can have used it", 100 * share, "%"),

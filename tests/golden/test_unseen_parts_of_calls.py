@@ -64,3 +64,8 @@ def test_a_new_shape_in_each_call_comes_before_lists_of_images(analysed):
     assert found.verdict.text.startswith("Leave `torch.backends.cudnn.benchmark` off, or give the model images of one")
     assert "at most 95 % less time" in found.verdict.text
     assert rules(found) == {"new-shapes"}
+
+
+@pytest.mark.parametrize("name", ["duet", "lagoon", "metro"])
+def test_a_service_trains_on_no_gpu(analysed, name):
+    assert "unused-gpu" not in {finding.rule for finding in analysed(name).findings}

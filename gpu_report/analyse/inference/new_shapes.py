@@ -52,6 +52,11 @@ def slow_new_shapes(context: Context, served: ServedModel) -> NewShapes | None:
     return NewShapes(len(inference_ms), mean_ms, None, float(lost_ms.sum()) / MS, why) if mostly else None
 
 
+def mostly_new_shapes(served: ServedModel) -> bool:
+    """Tell whether most calls of a model have a shape that it has not had: what is typical of one is not known then."""
+    return bool(_is_new(served.calls)[served.warm_up_calls :].mean() > th.MOSTLY)
+
+
 def _beside_known(calls: ModelCalls, first: Bools, again: Bools, why: Why) -> NewShapes | None:
     """Return new shapes beside calls of known ones, which are taken to be as fast for each pixel, or as a whole."""
     known_ms, pixels = float(np.median(calls.inference_ms[again])), _pixels(calls)

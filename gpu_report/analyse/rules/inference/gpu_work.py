@@ -8,7 +8,7 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference import thresholds as calls_th
 from gpu_report.analyse.inference.call_time import MS, seconds_of
 from gpu_report.analyse.inference.in_calls import own_code_in_inference_s
-from gpu_report.analyse.inference.new_shapes import slow_new_shapes
+from gpu_report.analyse.inference.new_shapes import mostly_new_shapes, slow_new_shapes
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.contention import calls_at_once, full_cores
@@ -95,9 +95,10 @@ def _sizes(mine: list[ServedModel]) -> str:
 def _batch(context: Context, served: ServedModel, own_ms: float) -> tuple[Advice, ...]:
     """Return what more images a call would make of it: the launching stays, and all else grows with the images.
 
-    So does the user's code (`own_ms`) that runs within inference. Where calls overlap launching waits for the others.
+    So does the user's code (`own_ms`) that runs within inference. Where calls overlap launching waits for the others,
+    and images of shapes that change make no batch.
     """
-    if context.cached(calls_at_once, served) >= th.CALLS_AT_ONCE:
+    if context.cached(calls_at_once, served) >= th.CALLS_AT_ONCE or mostly_new_shapes(served):
         return ()
     parts, batch = served.parts, max(round(served.batch), 1)
     source = served.calls.settings.get("source")
@@ -116,7 +117,8 @@ def _batch(context: Context, served: ServedModel, own_ms: float) -> tuple[Advice
         short = f"Set `batch={larger}`: {wins}"
         return (Advice(short, "batch", str(batch), str(larger), gain_estimate=gain, short=short),)
     # `batch` has no effect on images that a program passes: a list is one call, however long it is.
-    short = f"Pass lists of {larger} images where latency allows: {wins}"
+    more = "" if larger == th.LARGEST_BATCH else " or more"  # a GPU takes less for each image of a larger batch
+    short = f"Pass lists of {larger} images{more} where latency allows: {wins}"
     text = short if source else f"{short}. For a folder or a video: `batch={larger}`"
     return (Advice(text, gain_estimate=gain, short=short),)
 

@@ -69,6 +69,7 @@ def test_where_all_shapes_are_new_a_reason_must_be_known():
     assert "small-calls" not in found_in(calls, stack=CONVOLUTION)  # more of them would launch no faster
     assert "new-shapes" not in found_in(calls, stack=ACTIVATION)
     assert "new-shapes" not in found_in(calls)
+    assert not any("lists of" in each.text for each in found_in(calls)["small-calls"].advice)
     assert "new-shapes" not in found_in(calls, 95.0, modes=["cudnn_benchmark"])  # the GPU worked all the time
 
 

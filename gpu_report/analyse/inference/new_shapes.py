@@ -36,7 +36,7 @@ class NewShapes(NamedTuple):
 def slow_new_shapes(context: Context, served: ServedModel) -> NewShapes | None:
     """Return a model's calls of new shapes, where these are several: far slower than others, or for a known reason."""
     calls, new = served.steady_calls, _is_new(served.calls)[served.warm_up_calls :]
-    timed = np.isfinite(calls.inference_ms)
+    timed = np.isfinite(calls.inference_ms) & (_pixels(calls) > 0)  # which no NaN is
     first, again = new & timed, ~new & timed
     if int(first.sum()) < th.NEW_SHAPES_LEAST:
         return None

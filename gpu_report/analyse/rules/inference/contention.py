@@ -81,7 +81,7 @@ def busy_without_calls(context: Context, served: ServedModel) -> float:
     only_calls = all(run.task == "predict" for run in context.run.inside)
     if series is None or not len(series.t_s) or not only_calls or others_on_its_gpu(context, served):
         return 0.0
-    busy_s = series.mean_util_pct(begin_s, end_s) / 100 * length_s
+    busy_s = min(series.mean_util_pct(begin_s, end_s) / 100, 1.0) * length_s
     mine = [each for each in context.run.calls if each.gpu == served.calls.gpu]
     may_use = interval_cover(np.concatenate([_may_use_gpu(each) for each in mine])).seconds_in((begin_s, end_s))
     own_code_s = sum(part.seconds for part in served.gap_parts if part.kind == "own code")

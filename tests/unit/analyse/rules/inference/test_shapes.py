@@ -85,7 +85,9 @@ def test_shapes_that_are_known_or_as_fast_or_few_are_no_finding(calls):
     assert "new-shapes" not in found_in(calls, modes=["cudnn_benchmark"])
 
 
-def test_shapes_that_are_not_known_are_not_new():
+def test_shapes_that_are_not_known_are_neither_new_nor_known():
     calls = shaped(32 * np.arange(1, 61))
     blank = dataclasses.replace(calls, width=np.full(60, np.nan))
     assert "new-shapes" not in found_in(blank, stack=CONVOLUTION)
+    half = dataclasses.replace(calls, width=np.where(np.arange(60) % 2, calls.width, np.nan))
+    assert "new-shapes" in found_in(half, stack=CONVOLUTION)

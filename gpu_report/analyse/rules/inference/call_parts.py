@@ -10,7 +10,7 @@ from gpu_report.analyse.inference.gaps import lines_within, noted_thread
 from gpu_report.analyse.inference.postprocess_kinds import most_of_postprocessing
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.inference.contention import parts_are_its_own
+from gpu_report.analyse.rules.inference.contention import cpu_is_its_own, parts_are_its_own
 from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, passed_s, percent, severity
 from gpu_report.model import Advice, Cause, CodeLocation, Finding, ServedModel, Setting
 
@@ -39,7 +39,7 @@ def slow_preprocessing(context: Context) -> list[Finding]:
     return [
         _finding(context, served, "slow-preprocessing", "preprocess", (advice,))
         for served in context.cached(judged_models)
-        if _is_slow(context, served, served.parts.preprocess_ms)
+        if _is_slow(served, served.parts.preprocess_ms) and cpu_is_its_own(context, served)
     ]
 
 
@@ -48,16 +48,13 @@ def slow_postprocessing(context: Context) -> list[Finding]:
     return [
         _finding(context, served, "slow-postprocessing", "postprocess", _of_postprocessing(context, served))
         for served in context.cached(judged_models)
-        if _is_slow(context, served, served.parts.postprocess_ms)
+        if _is_slow(served, served.parts.postprocess_ms) and parts_are_its_own(context, served)
     ]
 
 
-def _is_slow(context: Context, served: ServedModel, part_ms: float | None) -> bool:
-    return _share(served, part_ms) >= th.PART_SHARE and parts_are_its_own(context, served)
-
-
-def _share(served: ServedModel, part_ms: float | None) -> float:
-    return 0.0 if part_ms is None or served.parts.total_ms <= 0 else part_ms / served.parts.total_ms
+def _is_slow(served: ServedModel, part_ms: float | None) -> bool:
+    total_ms = served.parts.total_ms
+    return part_ms is not None and total_ms > 0 and part_ms >= th.PART_SHARE * total_ms
 
 
 def _finding(context: Context, served: ServedModel, rule: str, function: str, advice: Sequence[Advice]) -> Finding:

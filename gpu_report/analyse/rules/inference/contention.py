@@ -28,25 +28,30 @@ class FullCores(NamedTuple):
     pressure_pct: float
 
 
+def cpu_is_its_own(context: Context, served: ServedModel) -> bool:
+    """Tell whether what calls do on the CPU is as long as it need be: no other call runs Python, no core is lacking."""
+    alone = context.cached(calls_at_once, served.calls.pid, served) < th.CALLS_AT_ONCE
+    return alone and context.cached(full_cores, served) is None
+
+
 def parts_are_its_own(context: Context, served: ServedModel) -> bool:
-    """Tell whether the parts of a model's calls are their own work: nothing that they share makes them longer."""
-    if context.cached(calls_at_once, served) >= th.CALLS_AT_ONCE or context.cached(full_cores, served) is not None:
+    """Tell whether all parts of a model's calls are their own work: nothing that they share makes them longer."""
+    if not cpu_is_its_own(context, served) or context.cached(calls_at_once, None, served) >= th.CALLS_AT_ONCE:
         return False
     taken = max(context.cached(taken_by_others, served), context.cached(busy_without_calls, served))
     return taken < th.CALLS_LOST_SHARE
 
 
-def calls_at_once(context: Context, served: ServedModel) -> float:
-    """Return how many calls of its process, and on its GPU, went on at once on average while a model was called."""
+def calls_at_once(context: Context, pid: int | None, served: ServedModel) -> float:
+    """Return how many calls of a process went on at once, on average, while a model was called.
+
+    Of no process in particular (None): how many on its GPU.
+    """
     called = call_spans(served.steady_calls)
     cover, length_s = interval_cover(called), seconds_of(called)
-    mine = [each for each in context.run.calls if _shares(each, served.calls)]
+    mine = [c for c in context.run.calls if (c.pid == pid if pid is not None else c.gpu == served.calls.gpu)]
     seconds = sum(float(cover.seconds_in_each(np.column_stack([c.start_s, c.end_s])).sum()) for c in mine)
     return seconds / length_s if length_s > 0 else 0.0
-
-
-def _shares(calls: ModelCalls, other: ModelCalls) -> bool:
-    return calls.pid == other.pid or (calls.gpu is not None and calls.gpu == other.gpu)
 
 
 def others_on_its_gpu(context: Context, served: ServedModel) -> list[OtherProcess]:

@@ -11,7 +11,7 @@ from gpu_report.analyse.inference.in_calls import own_code_in_inference_s
 from gpu_report.analyse.inference.new_shapes import mostly_new_shapes, slow_new_shapes
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.inference.contention import calls_at_once, full_cores
+from gpu_report.analyse.rules.inference.contention import calls_at_once, full_cores, parts_are_its_own
 from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, rate, severity, speed_now
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import union_of_rows
@@ -98,7 +98,7 @@ def _batch(context: Context, served: ServedModel, own_ms: float) -> tuple[Advice
     So does the user's code (`own_ms`) that runs within inference. Where calls overlap launching waits for the others,
     and images of shapes that change make no batch.
     """
-    if context.cached(calls_at_once, served) >= th.CALLS_AT_ONCE or mostly_new_shapes(served):
+    if context.cached(calls_at_once, served.calls.pid, served) >= th.CALLS_AT_ONCE or mostly_new_shapes(served):
         return ()
     parts, batch = served.parts, max(round(served.batch), 1)
     source = served.calls.settings.get("source")
@@ -124,7 +124,7 @@ def _batch(context: Context, served: ServedModel, own_ms: float) -> tuple[Advice
 
 
 def _faster_launch(context: Context, mine: list[ServedModel]) -> tuple[Advice, ...]:
-    several = len(mine) > 1 or context.cached(calls_at_once, mine[0]) >= th.CALLS_AT_ONCE
+    several = len(mine) > 1 or context.cached(calls_at_once, mine[0].calls.pid, mine[0]) >= th.CALLS_AT_ONCE
     if several and len({each.calls.pid for each in mine}) == 1:
         whom = "model" if len(mine) > 1 else "thread"
         text = f"Give each {whom} a process of its own: threads of one Python process launch by turns"
@@ -138,7 +138,8 @@ def _faster_launch(context: Context, mine: list[ServedModel]) -> tuple[Advice, .
 
 def full_precision(context: Context) -> list[Finding]:
     """Report models whose inference is the GPU's own work of GPU_BOUND or more, in 32 bits."""
-    return [_full(context, served) for served in context.cached(judged_models) if _is_full(served)]
+    full = [served for served in context.cached(judged_models) if _is_full(served)]
+    return [_full(context, served) for served in full if parts_are_its_own(context, served)]
 
 
 def _is_full(served: ServedModel) -> bool:

@@ -139,7 +139,7 @@ def side_by_side(context: Context) -> list[Finding]:
 
 def _several(context: Context, gpu: int, mine: list[ServedModel]) -> Finding | None:
     pids = {each.calls.pid for each in mine}
-    at_once = max(context.cached(calls_at_once, each) for each in mine)
+    at_once = max(context.cached(calls_at_once, None, each) for each in mine)
     if _overlap(mine):
         who, text = f"{len(pids)} of your processes call models on GPU {gpu} at the same time", PROCESSES
     elif len(pids) == 1 and at_once >= th.CALLS_AT_ONCE:

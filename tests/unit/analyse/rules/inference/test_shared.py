@@ -75,6 +75,17 @@ def test_another_process_on_the_gpu_is_what_makes_parts_of_calls_long():
     assert "slow-postprocessing" not in found
 
 
+def test_preprocessing_is_the_cpus_work_whoever_is_on_the_gpu():
+    run = beside(60.0, 40.0)
+    calls = make_calls(1500, parts_ms=(12.0, 6.0, 8.0))
+    found = found_in(dataclasses.replace(make_served(calls, util_pct=55.0), processes=run.processes))
+    assert "slow-preprocessing" in found
+    both = [calls, dataclasses.replace(calls, pid=8)]  # another process has a Python of its own
+    found = found_in(make_served(both, util_pct=55.0))
+    assert "slow-preprocessing" in found
+    assert "slow-postprocessing" not in found
+
+
 def test_a_process_that_hardly_works_is_no_finding():
     found = found_in(beside(6.0, 90.0))
     assert "other-process-in-calls" not in found
@@ -87,7 +98,7 @@ def test_a_gpu_that_is_busy_while_no_call_can_use_it_works_for_somebody_unseen()
     assert analysis.verdict.text.startswith("Find what else uses GPU 0 (`nvidia-smi` on the host), and keep it off.")
     found = {finding.rule: finding for finding in analysis.findings}
     assert "busy 9" in found["other-process-in-calls"].summary
-    assert not {"slow-postprocessing", "slow-preprocessing"} & set(found)
+    assert not {"slow-postprocessing", "full-precision-calls"} & set(found)
 
 
 @pytest.mark.parametrize(("parts_ms", "util_pct"), [((6.0, 6.0, 8.0), 65.0), ((0.1, 12.0, 8.0), 99.0)])

@@ -20,10 +20,14 @@ from gpu_report.model import ModelCalls, ServedModel
 
 
 class FullCores(NamedTuple):
-    """The cores that a program may use and fills, of those of the machine, and how much of a core it uses (%)."""
+    """The cores that a program may use and fills, of those of the machine, and how much of a core it uses (%).
+
+    `pinned`: it may use fewer than the recorder, so that it, or what starts it, has set its affinity.
+    """
 
     usable: float
     there: int
+    pinned: bool
     cpu_pct: float
     pressure_pct: float
 
@@ -109,14 +113,15 @@ def full_cores(context: Context, served: ServedModel) -> FullCores | None:
     """
     span, recording = (served.start_s, served.end_s), context.run.recording
     there, cpu_pct = recording.cores_online or recording.cores, _cpu_pct(context, span)
-    allowed = [_mean(context, "main_cores", span), recording.usable_cores]
-    usable = min((cores for cores in allowed if cores), default=None)
+    own, allowed = _mean(context, "main_cores", span), recording.usable_cores
+    usable = min((cores for cores in (own, allowed) if cores), default=None)
     pressure = _pressure_pct(context, span)
     alone = len({each.pid for each in context.run.calls}) == 1
     if not alone or there is None or usable is None or cpu_pct is None or pressure is None or usable >= there:
         return None
     full = cpu_pct >= causes_th.OWN_CORES_PCT * usable and pressure >= causes_th.CPU_PRESSURE_PCT
-    return FullCores(usable, there, cpu_pct, pressure) if full else None
+    pinned = own is not None and allowed is not None and own < allowed
+    return FullCores(usable, there, pinned, cpu_pct, pressure) if full else None
 
 
 def _cpu_pct(context: Context, span: Span) -> float | None:

@@ -11,6 +11,7 @@ from gpu_report.model import Advice, Cause, Finding, ServedModel
 from gpu_report.wording import setting_location_words
 
 ONE_SIZE = "give the model images of one size, or of a few (`imgsz`, padding)"
+SETTINGS: frozenset[Why] = frozenset({"cudnn_benchmark", "compile"})  # that are known to have been on
 # What to do beside that, and what is said of the reason.
 REASONS: dict[Why, tuple[str, str]] = {
     "cudnn_benchmark": (
@@ -56,6 +57,6 @@ def _finding(context: Context, served: ServedModel, slow: NewShapes) -> Finding:
             ("inference of known shapes (median)", slow.known_ms, "ms"),
             ("GPU time per call (mean)", served.gpu_ms, "ms"),
         ),
-        cause=Cause("new-shapes", LIKELY if slow.why == "unknown" else STRONG, why),
+        cause=Cause("new-shapes", STRONG if slow.why in SETTINGS else LIKELY, why),
         advice=(Advice(fix, gain_at_most=gain, short=f"{fix}: at most {percent(gain)} less time for all calls"),),
     )

@@ -22,6 +22,7 @@ from gpu_report.model import Advice, Cause, Finding, ServedModel
 from gpu_report.wording import counted, setting_location_words
 
 AFFINITY = "affinity"  # of lines that set something
+PINNED = "it, or what starts it, sets its affinity (`os.sched_setaffinity`, `taskset`, `numactl`)"
 UNSEEN = "another program, or other work of yours"
 PROCESSES = "Several processes fill a GPU that one cannot; measure whether all of them together make more images/s"
 THREADS = "Threads of one process take turns in Python; measure whether a process for each of them makes more images/s"
@@ -41,7 +42,8 @@ def _few(context: Context, served: ServedModel, cores: FullCores, gain: float) -
     said = [place for run in context.run.inside if run.pid == served.calls.pid for place in run.setting_locations]
     place = setting_location_words(said, AFFINITY)
     short = f"Let the program use more than {cores.usable:g} of the {cores.there} CPU cores{place}"
-    text = f"{short}: {'code of yours sets its affinity' if place else ALLOW_MORE_CORES}"
+    how = "code of yours sets its affinity" if place else PINNED if cores.pinned else ALLOW_MORE_CORES
+    text = f"{short}: {how}"
     return context.finding(
         "few-cores",
         severity(gain, gain * active_s(served)),

@@ -26,13 +26,14 @@ def rules(analysis, severity="warning"):
     return {finding.rule for finding in analysis.findings if finding.severity == severity}
 
 
-@pytest.mark.parametrize("name", ["foundry", "duet"])
-def test_full_load_from_two_threads_is_no_fault_of_its_parts(analysed, name):
+@pytest.mark.parametrize(("name", "calls"), [("foundry", "1.8 calls"), ("duet", "1.9 calls of 2 models")])
+def test_full_load_from_two_threads_is_no_fault_of_its_parts(analysed, name, calls):
     """Each part contains waiting for the other thread's work on the GPU: there is no post-processing to shorten."""
     found = analysed(name)
     assert not rules(found)
     assert found.verdict.text.startswith("Nothing to fix was found in the calls of large.pt.")
     assert "Post-processing takes" not in found.verdict.text
+    assert f"Threads of your program have {calls} at once on GPU" in found.verdict.text
 
 
 def test_another_process_on_the_gpu_comes_first(analysed):

@@ -14,6 +14,7 @@ from gpu_report.wording import counted, money_words, place_words, upper_first
 
 FIX, LOOK = "fix", "look"
 RARE_CALLS = "rare-calls"
+SIDE_BY_SIDE = "shared-gpu"
 # What distorts all else that is measured: the model on the wrong device, a program on too few cores.
 BEFORE_ALL_ELSE = "cpu-inference", "few-cores"
 # What a program did between calls, with its share of the time and the line.
@@ -34,6 +35,7 @@ def inference_sentences(context: Context, findings: Sequence[Finding]) -> tuple[
         *(_no_lead(context, served[0]) if lead is None else _led(lead)),
         *_speed(served),
         *_parts(context, served[0], lead),
+        *_at_once(findings),
         *_between_calls(served[0], lead, findings),
         *_gpu(served),
         *_pause(findings, lead),
@@ -107,6 +109,11 @@ def _parts(context: Context, served: ServedModel, lead: Finding | None) -> Itera
         own_s = own_code_in_inference_s(context, served) if name == INFERENCE else 0.0
         hooked = ", your code in it included," if own_s >= th.OWN_IN_INFERENCE * active_s(served) else ""
         yield Sentence("part", f"{name}{hooked} takes {percent(known[name] / parts.total_ms)} of a call.")
+
+
+def _at_once(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield that calls overlap on a GPU, so that each of them takes longer than alone."""
+    yield from (Sentence("at once", f"{f.summary}.", (f.id,)) for f in findings if f.rule == SIDE_BY_SIDE)
 
 
 def _between_calls(served: ServedModel, lead: Finding | None, findings: Sequence[Finding]) -> Iterator[Sentence]:

@@ -145,7 +145,8 @@ def _several(context: Context, gpu: int, mine: list[ServedModel]) -> Finding | N
     if _overlap(mine):
         who, text = f"{len(pids)} of your processes call models on GPU {gpu} at the same time", PROCESSES
     elif len(pids) == 1 and at_once >= th.CALLS_AT_ONCE:
-        who, text = f"Threads of your program have {at_once:.1f} calls at once on GPU {gpu}", THREADS
+        models = f" of {len(mine)} models" if len(mine) > 1 else ""
+        who, text = f"Threads of your program have {at_once:.1f} calls{models} at once on GPU {gpu}", THREADS
     else:
         return None
     return context.finding(

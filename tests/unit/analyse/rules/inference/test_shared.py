@@ -116,7 +116,7 @@ def test_threads_whose_calls_overlap_are_a_note_and_calls_one_after_the_other_ar
     one = make_calls(600)
     found = found_in(make_served([one, dataclasses.replace(one, number=2)], util_pct=75.0))["shared-gpu"]
     assert found.severity == "info"
-    assert found.summary.startswith("Threads of your program have 2.0 calls at once on GPU 0")
+    assert found.summary.startswith("Threads of your program have 2.0 calls of 2 models at once on GPU 0")
     assert "shared-gpu" not in found_in(make_served(one, util_pct=75.0))
 
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from gpu_report.analyse.causes.confidence import STRONG, WEAK
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.signals.host.other_processes import other_processes_on
 from gpu_report.analyse.timeline.device_argument import known_order
 from gpu_report.analyse.timeline.steady_state import is_settled
@@ -28,11 +27,8 @@ BY_ORDER = "YOLO's device ids count the GPUs that torch sees, which here are tho
 def unused_gpus(context: Context) -> list[Finding]:
     """Report the GPUs that did nothing while a training ran on others: what several trainings share, once.
 
-    A warning where the training, recorded on its own machine, could have had them; else a note. A service uses the GPU
-    that it was given.
+    A warning where the training, recorded on its own machine, could have had them; else a note.
     """
-    if is_inference(context):
-        return []
     found: dict[tuple[object, ...], list[_Unused]] = {}
     for training in context.trainings:
         unused = _unused_in(context, training)

@@ -17,7 +17,8 @@ from gpu_report.analyse.inference.gap_kinds import (
     waits_for_loader,
     waits_for_thread,
 )
-from gpu_report.analyse.inference.gap_threads import WAITING, images_read, made_by_threads, seconds_in, waited_for
+from gpu_report.analyse.inference.gap_threads import WAITING, images_read, made_by_threads, waited_for
+from gpu_report.analyse.inference.thread_seconds import seconds_in
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.code.stack_notes import NUMBERS, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats

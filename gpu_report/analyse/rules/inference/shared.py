@@ -48,8 +48,8 @@ def _few(context: Context, served: ServedModel, cores: FullCores, gain: float) -
         "few-cores",
         severity(gain, gain * active_s(served)),
         (served.start_s, served.end_s),
-        f"The program may use only {cores.usable:g} of {cores.there} CPU cores, and its threads waited for "
-        f"{'it' if cores.usable == 1 else 'them'}",
+        f"A thread waited for a CPU core for {cores.pressure_pct:.0f} % of the time, since the program may use only "
+        f"{cores.usable:g} of {cores.there}{_gpu_meanwhile(served)}",
         gpu=served.calls.gpu,
         evidence=evidence(
             ("CPU of the program", cores.cpu_pct, "% of a core"),
@@ -60,6 +60,11 @@ def _few(context: Context, served: ServedModel, cores: FullCores, gain: float) -
         cause=Cause("cpu-limit", STRONG, "it filled the cores that it may use, and others were there"),
         advice=(Advice(text, gain_at_most=gain, short=short),),
     )
+
+
+def _gpu_meanwhile(served: ServedModel) -> str:
+    busy = served.gpu_busy_share
+    return "" if busy is None else f"; GPU {served.calls.gpu} was busy {percent(busy)}"
 
 
 def other_process_on_gpu(context: Context) -> list[Finding]:

@@ -144,6 +144,8 @@ _RULES = (
     _profiled("recompiles", title="Recompilation in training"),
     _profiled("slow-nms", title="Slow non-maximum suppression"),
     _of_calls("slow-between-calls", "between-calls", "Slow code between calls", "Slow code between calls"),
+    _of_calls("few-cores", "few-cores", "Too few CPU cores", "Too few CPU cores"),
+    _of_calls("other-process-in-calls", "other-in-calls", "Another process on the GPU", "Another process on the GPU"),
     _of_calls("rare-calls", "rare-calls", "Mostly idle between calls", "Mostly idle between calls"),
     _of_calls("slow-preprocessing", "preprocessing", "Slow pre-processing", "Slow pre-processing"),
     _of_calls("slow-postprocessing", "postprocessing", "Slow post-processing", "Slow post-processing"),
@@ -152,13 +154,14 @@ _RULES = (
     _of_calls("slow-saving", "saving", "Slow drawing and saving", "Slow drawing and saving"),
     _of_calls("augmented-calls", "augment", "Images in three sizes", "Images in three sizes"),
     _of_calls("enlarged-images", "enlarged", "Images enlarged", "Images enlarged"),
+    _of_calls("new-shapes", "new-shapes", "Slow calls of a new shape", "Slow calls of a new shape"),
     _of_calls("small-calls", "small-calls", "Calls too small for the GPU", "Calls too small for the GPU"),
     _of_calls("model-reloaded", "model-reloaded", "Model loaded again and again", "Model loaded again and again"),
     _of_calls("full-precision-calls", "fp32", "Inference in 32 bits (FP32)", "Inference in 32 bits (FP32)"),
     _of_calls("slow-after-pause", "after-pause", "Slow calls after a pause", "Slow calls after a pause"),
     _of_calls("cpu-inference", "cpu-inference", "Inference on the CPU", "Inference on the CPU"),
     _of_calls("pytorch-on-cpu", "pytorch-on-cpu", "PyTorch on the CPU", "PyTorch on the CPU"),
-    _of_calls("shared-gpu", "shared-gpu", "Several processes on one GPU", "Several processes on one GPU"),
+    _of_calls("shared-gpu", "shared-gpu", "Several calls at once", "Several calls at once"),
     RuleRow("kernel", "kernel", "Kernel message", "Kernel message", harmless=True),
     RuleRow("gpu-lost", "gpu-lost", "GPU lost", "GPU lost", owns_kernel_lines=True),
     RuleRow(
@@ -263,8 +266,8 @@ _RULES = (
     ),
     RuleRow("nccl-warning", "nccl", "NCCL warning", "NCCL warning", harmless=True),
     RuleRow("left-behind", "left-behind", "Processes left running", "Processes left running"),
-    # A signal or an error ended the command after its training had come to its end: nothing was cut short.
-    _end("command-ended", name="Command failed after its training", title="Command failed after its training"),
+    # A signal or an error ended the command after its training, or its last call: nothing was cut short.
+    _end("command-ended", name="Command failed after its work", title="Command failed after its work"),
 )
 
 _CAUSES = (
@@ -363,6 +366,7 @@ _CAUSES = (
     CauseRow("saving", "Drawing and saving results", coloured=False, has_line=True),
     CauseRow("augmented-calls", "Images in three sizes (augment)", coloured=False),
     CauseRow("enlarged-images", "Images enlarged (imgsz)", coloured=False),
+    CauseRow("new-shapes", "Kernels chosen anew for a new shape", coloured=False),
     CauseRow("small-calls", "Calls too small for the GPU (launch-bound)"),
     CauseRow("own-code", "Your code between calls", has_line=True),
     CauseRow("decoding", "Reading and decoding images", has_line=True),

@@ -1,6 +1,6 @@
 """What a process did between its calls, by the stacks of the thread that makes them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -18,17 +18,31 @@ from gpu_report.analyse.inference.gap_kinds import (
     waits_for_thread,
 )
 from gpu_report.analyse.inference.gap_threads import WAITING, images_read, made_by_threads, waited_for
+from gpu_report.analyse.inference.thread_seconds import seconds_in
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.code.stack_notes import NUMBERS, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.model import CodeLocation, Frame, GapPart
+from gpu_report.model import CodeLocation, Frame, GapPart, Stack
 
 
 def noted_thread(context: Context, pid: int) -> IdleStacks | None:
     """Return the notes of a process's main thread, None where there are none, or of several recordings of a pid."""
     mains = [each for each in context.signals.idle_stacks if each.process.pid == pid]
     return mains[0] if len(mains) == 1 else None
+
+
+def noted_stacks(context: Context, pid: int, span: Span) -> Iterator[tuple[Stack, float]]:
+    """Yield each stack of a process with how long one of its threads stood in it within a span, the main one or others.
+
+    Nothing where there are no notes of it, or of several recordings of a pid.
+    """
+    notes = noted_thread(context, pid)
+    if notes is None:
+        return
+    threads = [seconds_in(thread, span) for thread in notes.process.threads]
+    for seconds in (seconds_by_stack(notes, span), *threads):
+        yield from ((notes.process.stacks.get(number, ()), spent) for number, spent in seconds.items())
 
 
 def seconds_by_stack(stacks: IdleStacks, span: Span) -> dict[int, float]:

@@ -31,3 +31,13 @@ MOST_OF_GAPS, GAPS_FIT, GAPS_GROW = 0.8, 0.9, 1.0
 # Timers are even to TIMER_MS.
 EVEN_WAITS, WINDOW_MOST_MS, TIMER_MS = 0.05, 1_000.0, 1.0
 SHOWN_LINES = 3  # lines of code of a part of calls: what comes after them is seldom what takes long
+MOST_OF_PART = 0.5  # of the notes in a part of calls: one kind of work with more of them is what the part is
+# Calls of a new shape, and of known ones beside them, before these are compared: of fewer one odd call decides.
+NEW_SHAPES_LEAST = 5
+# Inference of a new shape, in units of that of a known one: kernels that are merely loaded, and new memory, take less.
+# With cuDNN's autotuner it was 17 (H200).
+NEW_SHAPE_SLOWER = 2.0
+MOSTLY = 0.5  # of calls
+NEW_SHAPE_IDLE = 0.5  # of inference the GPU is idle, where no calls of known shapes are there to compare with
+# Of the notes in inference: 0.99 while cuDNN tried kernels, 0.56 to 0.69 in seven services that launched them (H200).
+IN_CONVOLUTIONS = 0.9

@@ -81,7 +81,8 @@ OF_TRAININGS: frozenset[Rule] = frozenset(
     {drops, slowdowns, slow_epoch_ends, stalled_epoch_ends, slow_starts, starved_gpus, user_code, waiting_for_peer}
     | {other_gpu_work, uneven_gpus, unused_gpus}
 )
-NOT_OF_CALLS: frozenset[Rule] = frozenset({growing_memory, growing_host_memory})  # calls have a rule of their own
+# Calls have rules of their own for it.
+NOT_OF_CALLS: frozenset[Rule] = frozenset({growing_memory, growing_host_memory, other_processes})
 
 
 def find_all(context: Context) -> list[Finding]:

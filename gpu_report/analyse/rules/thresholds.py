@@ -263,9 +263,12 @@ CALLS_LOST_SHARE = 0.2  # of a model's time: to win it makes 1.25 times as many 
 CALLS_LOST_S = 2.0  # ... in seconds of the recording: less is too short a look
 COPIES_SHARE = 0.5  # of the time of a function between calls: copies of numbers are what makes it slow
 DECODED_TIMES = 2  # the model's side: of images so large decoders can leave out half of each side (OpenCV, JPEG)
+# Calls of a process or a GPU that go on at once, on average: from here on the parts of most contain waits for others.
+CALLS_AT_ONCE = 1.5
 PART_SHARE = 0.25  # of a call, or of a model's time: a part of less is not what makes it slow
 GPU_OF_INFERENCE = 0.5  # of the time of inference the GPU works: with less the CPU that launches its work is the limit
 GPU_BOUND = 0.7  # ... and with more a faster GPU program is
+TAKEN_FROM_CALLS = 0.1  # of the GPU's time: what others took less of hardly shows beside the noise of latency
 LARGEST_BATCH = 32  # images a call that are worth trying: more seldom win anything, and take memory
 HALF_SAVES = 0.25  # of inference, by FP16: yolo26m with 32 images went from 28.3 to 20.4 ms (H100), n and s less
 HALF_AT_MOST = 0.5  # ... and no more than this: half the bytes, and twice the arithmetic

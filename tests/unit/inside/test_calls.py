@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import sys
 import threading
 import time
 from types import SimpleNamespace as Some
@@ -15,7 +16,7 @@ import pytest
 from support.coroutines import finish
 
 from gpu_report import schema
-from gpu_report.inside.on_path.gpu_report_inside import callbacks, calls, calls_file, lines
+from gpu_report.inside.on_path.gpu_report_inside import callbacks, calls, calls_file, lines, setting_locations
 from gpu_report.inside.on_path.gpu_report_inside.lines import RUN_FOLDER_VARIABLE
 from gpu_report.inside.on_path.gpu_report_inside.runs import CURRENT, at_exit
 
@@ -75,6 +76,18 @@ def test_a_call_is_a_row_with_the_time_of_the_whole_batch(folder):
     assert [found[0][f"{name}_ms"] for name in calls.PARTS] == ["2.000", "5.000", "1.000"]
     assert found[0]["gap_ms"] == ""
     assert all(float(row["gap_ms"]) >= 0 for row in found[1:])
+
+
+def test_what_slows_calls_is_told_with_the_line_that_switched_it_on(folder, monkeypatch):
+    asked = []
+    monkeypatch.setitem(sys.modules, "torch.backends.cudnn", Some(enabled=True, benchmark=True))
+    monkeypatch.setattr(setting_locations, "_affinity", lambda: ["affinity"])
+    monkeypatch.setattr(setting_locations, "found", lambda names: asked.append(names) or [{"name": names[0]}])
+    predict(Predictor(), 3)
+    modes = [line["slow_modes"] for line in told(folder, "settings") if "slow_modes" in line]
+    assert [[mode for mode in each if mode != "trace_function"] for each in modes] == [["cudnn_benchmark"]]
+    assert [line["name"] for line in told(folder, "set_in")] == ["affinity", modes[0][0]]
+    assert asked == [["affinity"], modes[0]]
 
 
 SOURCES = {"stream": False, "screenshot": False, "from_img": False, "tensor": False}

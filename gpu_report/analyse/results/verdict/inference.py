@@ -6,6 +6,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.in_calls import own_code_in_inference_s
 from gpu_report.analyse.inference.served import served_models, unknown_gap_s
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.rules.inference.contention import parts_are_its_own
 from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate
 from gpu_report.catalogue import MEMORY_GROWS, RULES
 from gpu_report.model import Advice, Finding, Sentence, ServedModel, calls_needed
@@ -13,7 +14,9 @@ from gpu_report.wording import counted, money_words, place_words, upper_first
 
 FIX, LOOK = "fix", "look"
 RARE_CALLS = "rare-calls"
-CPU_INFERENCE = "cpu-inference"
+SIDE_BY_SIDE = "shared-gpu"
+# What distorts all else that is measured: the model on the wrong device, a program on too few cores.
+BEFORE_ALL_ELSE = "cpu-inference", "few-cores"
 # What a program did between calls, with its share of the time and the line.
 BETWEEN = {
     "own code": "Between calls {} of the time from the first to the last went into {}",
@@ -32,6 +35,7 @@ def inference_sentences(context: Context, findings: Sequence[Finding]) -> tuple[
         *(_no_lead(context, served[0]) if lead is None else _led(lead)),
         *_speed(served, is_named=lead is not None and RULES[lead.rule].of_calls),
         *_parts(context, served[0], lead),
+        *_at_once(findings),
         *_between_calls(served[0], lead, findings),
         *_gpu(served),
         *_pause(findings, lead),
@@ -46,15 +50,12 @@ def leading(findings: Sequence[Finding]) -> frozenset[str]:
 
 
 def _lead(findings: Sequence[Finding]) -> Finding | None:
-    """Return the finding to act on first: growing memory, a model on the wrong device, else the fix that wins most.
-
-    What a GPU wins has no figure before it is tried, and all else is measured anew then.
-    """
+    """Return the finding to act on first: growing memory, what distorts all else, else the fix that wins most."""
     grown = [finding for finding in findings if finding.rule in MEMORY_GROWS]
     of_calls_only = [f for f in findings if RULES[f.rule].of_calls and f.severity != "info" and f.advice]
-    on_cpu = [finding for finding in of_calls_only if finding.rule == CPU_INFERENCE]
+    distorts = [finding for rule in BEFORE_ALL_ELSE for finding in of_calls_only if finding.rule == rule]
     hints = [f for f in findings if f.rule == RARE_CALLS and f.advice]
-    return next(iter((*grown, *on_cpu)), None) or max(of_calls_only or hints, key=_gain, default=None)
+    return next(iter((*grown, *distorts)), None) or max(of_calls_only or hints, key=_gain, default=None)
 
 
 def _gain(finding: Finding) -> float:
@@ -94,8 +95,10 @@ def _speed(served: Sequence[ServedModel], *, is_named: bool) -> Iterator[Sentenc
 
 
 def _parts(context: Context, served: ServedModel, lead: Finding | None) -> Iterator[Sentence]:
-    """Yield which part of a call takes longest, unless the verdict leads with that."""
+    """Yield which part of a call takes longest, unless the verdict leads with that, or all of them contain waits."""
     parts = served.parts
+    if not parts_are_its_own(context, served):
+        return
     named = {
         INFERENCE: parts.inference_ms,
         PREPROCESSING: parts.preprocess_ms,
@@ -110,6 +113,11 @@ def _parts(context: Context, served: ServedModel, lead: Finding | None) -> Itera
         own_s = own_code_in_inference_s(context, served) if name == INFERENCE else 0.0
         hooked = ", your code in it included," if own_s >= th.OWN_IN_INFERENCE * active_s(served) else ""
         yield Sentence("part", f"{name}{hooked} takes {percent(known[name] / parts.total_ms)} of a call.")
+
+
+def _at_once(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield that calls overlap on a GPU, so that each of them takes longer than alone."""
+    yield from (Sentence("at once", f"{f.summary}.", (f.id,)) for f in findings if f.rule == SIDE_BY_SIDE)
 
 
 def _between_calls(served: ServedModel, lead: Finding | None, findings: Sequence[Finding]) -> Iterator[Sentence]:

@@ -55,6 +55,7 @@ from gpu_report.analyse.results.verdict.work import (
     is_long,
     work_sentences,
 )
+from gpu_report.analyse.rules.training_end import COMMAND_ENDED
 from gpu_report.analyse.validations import is_validation
 from gpu_report.catalogue import (
     LAUNCH_BOUND,
@@ -131,7 +132,8 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     opening = _opening(known)
     if is_inference(context):
         of_calls = _of_inference(context, findings, merged)
-        return Verdict((*opening.first, *of_calls, *opening.faults, *_not_measured(known)))
+        first, later = _by_weight(opening.first, findings)
+        return Verdict((*first, *of_calls, *later, *opening.faults, *_not_measured(known)))
     if is_validation(context):
         return Verdict((*opening.first, *_of_validation(known, opening), *opening.faults, *_not_measured(known)))
     sentences = _sentences(known, opening)
@@ -140,6 +142,16 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         sentences = _sentences(known, opening)
     busy_pct = trained[0] if trained and is_judged(trained, findings) else None
     return Verdict(sentences, busy_pct, healthy_steady_pct(context, findings) is not None, opening.order)
+
+
+def _by_weight(
+    first: Sequence[Sentence], findings: Sequence[Finding]
+) -> tuple[tuple[Sentence, ...], tuple[Sentence, ...]]:
+    """Return what begins a verdict on calls, and what of it comes after them: a crash that cost none of them."""
+    late = {each.id for each in findings if each.rule == COMMAND_ENDED} if leading(findings) else set()
+    is_late = [bool(late.intersection(each.findings)) for each in first]
+    begins = tuple(each for each, after in zip(first, is_late, strict=True) if not after)
+    return begins, tuple(each for each, after in zip(first, is_late, strict=True) if after)
 
 
 def _sentences(known: _Known, opening: _Opening) -> tuple[Sentence, ...]:

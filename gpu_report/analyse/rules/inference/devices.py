@@ -1,6 +1,5 @@
-"""Rules: inference on the CPU, beside an idle GPU or in PyTorch, and several processes with a model each on one GPU."""
+"""Rules: inference on the CPU, beside an idle GPU or in PyTorch."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
@@ -137,38 +136,3 @@ def _to_have_a_gpu(context: Context, served: ServedModel) -> Iterator[Advice]:
     told = (context.run.no_gpu or {}).get("advice")
     if told and not asked_for_cpu(served.calls.settings):
         yield Advice(f"If there is a GPU: {told}")
-
-
-def several_processes(context: Context) -> list[Finding]:
-    """Note each GPU on which several processes have a model and call it in the same time."""
-    by_gpu: dict[int, list[ServedModel]] = defaultdict(list)
-    for served in context.cached(judged_models):
-        if served.calls.gpu is not None:
-            by_gpu[served.calls.gpu].append(served)
-    return [_several(context, gpu, mine) for gpu, mine in sorted(by_gpu.items()) if _overlap(mine)]
-
-
-def _overlap(mine: list[ServedModel]) -> bool:
-    """Tell whether models of different processes were called in the same time."""
-    return any(
-        one.calls.pid != other.calls.pid and one.start_s < other.end_s and other.start_s < one.end_s
-        for one in mine
-        for other in mine
-    )
-
-
-def _several(context: Context, gpu: int, mine: list[ServedModel]) -> Finding:
-    pids = sorted({each.calls.pid for each in mine})
-    text = "Several processes fill a GPU that one cannot; measure whether all of them together make more images/s"
-    return context.finding(
-        "shared-gpu",
-        "info",
-        (min(each.start_s for each in mine), max(each.end_s for each in mine)),
-        f"{len(pids)} of your processes call models on GPU {gpu} at the same time: each makes the others' calls longer",
-        gpu=gpu,
-        evidence=evidence(
-            *((f"images a second of process {each.calls.pid}", each.images_per_s, "") for each in mine),
-            ("GPU utilisation", None if mine[0].gpu_busy_share is None else 100 * mine[0].gpu_busy_share, "%"),
-        ),
-        advice=(Advice(text, short=text),),
-    )

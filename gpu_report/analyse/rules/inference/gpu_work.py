@@ -8,8 +8,10 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference import thresholds as calls_th
 from gpu_report.analyse.inference.call_time import MS, seconds_of
 from gpu_report.analyse.inference.in_calls import own_code_in_inference_s
+from gpu_report.analyse.inference.new_shapes import mostly_new_shapes, slow_new_shapes
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.inference.contention import calls_at_once, full_cores, parts_are_its_own
 from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, rate, severity, speed_now
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import union_of_rows
@@ -23,15 +25,23 @@ FORMATS_OF_HALF = frozenset({"pt", "torchscript", "onnx"})
 def small_calls(context: Context) -> list[Finding]:
     """Report each GPU that works less than GPU_OF_INFERENCE of the time in which its models' inference goes on.
 
-    It then waits for the CPU to launch its work. Where another process worked on it, or calls are seldom, nobody knows.
+    It then waits for the CPU to launch its work. Where another process worked on it, the program has no core left to
+    launch on, new shapes take the time, or calls are seldom, nobody knows.
     """
     shared = {other.gpu for other in context.used_by_others}
     found = []
     for series in context.series:
         mine = [each for each in context.cached(judged_models) if each.calls.gpu == series.gpu]
+        if any(_waits_otherwise(context, each) for each in mine):
+            continue
         if mine and series.gpu not in shared and len(series.t_s):
             found += _small(context, series, mine)
     return found
+
+
+def _waits_otherwise(context: Context, served: ServedModel) -> bool:
+    """Tell whether something else than launching is known to keep the GPU idle in a model's inference."""
+    return any(context.cached(found, served) is not None for found in (full_cores, slow_new_shapes))
 
 
 def _small(context: Context, series: GpuSeries, mine: list[ServedModel]) -> list[Finding]:
@@ -61,7 +71,7 @@ def _small(context: Context, series: GpuSeries, mine: list[ServedModel]) -> list
                 ("models called side by side", len(mine) if len(mine) > 1 else None, ""),
             ),
             cause=Cause("small-calls", SUPPORTED, "the GPU idles while inference goes on, and nobody else used it"),
-            advice=(*_batch(first, MS * own_s / calls), *_faster_launch(mine)),
+            advice=(*_batch(context, first, MS * own_s / calls), *_faster_launch(context, mine)),
         )
     ]
 
@@ -82,11 +92,14 @@ def _sizes(mine: list[ServedModel]) -> str:
     return f"{batch} a call" if len(mine) == 1 else f"{len(mine)} models and {batch} a call"
 
 
-def _batch(served: ServedModel, own_ms: float) -> tuple[Advice, ...]:
+def _batch(context: Context, served: ServedModel, own_ms: float) -> tuple[Advice, ...]:
     """Return what more images a call would make of it: the launching stays, and all else grows with the images.
 
-    So does the user's code (`own_ms`) that runs within inference.
+    So does the user's code (`own_ms`) that runs within inference. Where calls overlap launching waits for the others,
+    and images of shapes that change make no batch.
     """
+    if context.cached(calls_at_once, served.calls.pid, served) >= th.CALLS_AT_ONCE or mostly_new_shapes(served):
+        return ()
     parts, batch = served.parts, max(round(served.batch), 1)
     source = served.calls.settings.get("source")
     if source in ONE_BY_ONE or served.gpu_ms is None or parts.inference_ms is None or parts.preprocess_ms is None:
@@ -104,14 +117,17 @@ def _batch(served: ServedModel, own_ms: float) -> tuple[Advice, ...]:
         short = f"Set `batch={larger}`: {wins}"
         return (Advice(short, "batch", str(batch), str(larger), gain_estimate=gain, short=short),)
     # `batch` has no effect on images that a program passes: a list is one call, however long it is.
-    short = f"Pass lists of {larger} images where latency allows: {wins}"
+    more = "" if larger == th.LARGEST_BATCH else " or more"  # a GPU takes less for each image of a larger batch
+    short = f"Pass lists of {larger} images{more} where latency allows: {wins}"
     text = short if source else f"{short}. For a folder or a video: `batch={larger}`"
     return (Advice(text, gain_estimate=gain, short=short),)
 
 
-def _faster_launch(mine: list[ServedModel]) -> tuple[Advice, ...]:
-    if len(mine) > 1 and len({each.calls.pid for each in mine}) == 1:
-        text = "Give each model a process of its own: threads of one Python process launch by turns"
+def _faster_launch(context: Context, mine: list[ServedModel]) -> tuple[Advice, ...]:
+    several = len(mine) > 1 or context.cached(calls_at_once, mine[0].calls.pid, mine[0]) >= th.CALLS_AT_ONCE
+    if several and len({each.calls.pid for each in mine}) == 1:
+        whom = "model" if len(mine) > 1 else "thread"
+        text = f"Give each {whom} a process of its own: threads of one Python process launch by turns"
         return (Advice(text, short=text),)
     if mine[0].calls.settings.get("format") != "pt":
         return ()
@@ -122,7 +138,8 @@ def _faster_launch(mine: list[ServedModel]) -> tuple[Advice, ...]:
 
 def full_precision(context: Context) -> list[Finding]:
     """Report models whose inference is the GPU's own work of GPU_BOUND or more, in 32 bits."""
-    return [_full(context, served) for served in context.cached(judged_models) if _is_full(served)]
+    full = [served for served in context.cached(judged_models) if _is_full(served)]
+    return [_full(context, served) for served in full if parts_are_its_own(context, served)]
 
 
 def _is_full(served: ServedModel) -> bool:

@@ -58,6 +58,12 @@ def active_s(served: ServedModel) -> float:
     return max(served.end_s - served.start_s - waits, 0.0)
 
 
+def passed_s(served: ServedModel, part_ms: float) -> float:
+    """Return the seconds that passed in a part of calls, of which several may go on at once."""
+    called_s = served.in_calls_share * (served.end_s - served.start_s)
+    return called_s * min(part_ms / served.parts.total_ms, 1.0) if served.parts.total_ms > 0 else 0.0
+
+
 def speed_now(served: ServedModel) -> str:
     """Return how many images a second there are now, and that waits for calls are left out where they are long."""
     active = active_s(served)

@@ -11,7 +11,13 @@ from gpu_report.analyse.rules.training_end.exception_words import (
     exception_cause,
     exception_summary,
 )
-from gpu_report.analyse.rules.training_end.exit_signal import STOPPED, command_exit, is_by_hand, is_from_outside
+from gpu_report.analyse.rules.training_end.exit_signal import (
+    STOPPED,
+    command_exit,
+    is_by_hand,
+    is_crash,
+    is_from_outside,
+)
 from gpu_report.analyse.rules.training_end.final_gpu_memory import held_at_the_end, memory_just_before
 from gpu_report.analyse.rules.training_end.full_gpu_memory import full_gpu_at_exit, full_just_before
 from gpu_report.analyse.rules.training_end.hang import Hang, find_endless_wait, find_hang
@@ -36,7 +42,9 @@ from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.model import Cause, Finding, InsideRun, RecordedEvent, Severity
 from gpu_report.wording import length
 
-COMMAND_ENDED = "command-ended"  # rule and cause of a command that failed after its training had finished
+COMMAND_ENDED = "command-ended"  # rule and cause of a command that failed when its work was done
+AFTER_TRAINING, WENT_ON = ", after its training had finished", "; its training continued without it, and finished"
+IN_EXIT = " as it exited, after its last call"
 RECORDED = "gpu-report record"  # run.json's `source`; an imported log has no end marker either
 WORKER_DIED = "RuntimeError"
 
@@ -175,18 +183,28 @@ def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGrou
             found = with_last_stacks(context, found, _pids(context, going), before.start_t_s if before else None)
         return replace(found, epoch=going[-1].epoch, phase=going[-1].phase.name)
     if reported and all(training.is_good for training in reported):
-        return _beside_its_training(found, went_on=any(t.end_t_s > event.t_s + ENDED_TOGETHER_S for t in reported))
+        went_on = any(t.end_t_s > event.t_s + ENDED_TOGETHER_S for t in reported)
+        return _of_no_work(found, WENT_ON if went_on else AFTER_TRAINING)
+    if not reported and _crashed_in_exit(context, event):
+        return _of_no_work(found, IN_EXIT)
     was_killed = not reported and event.fields.get("signal") and not is_from_outside(event)
     return with_last_stacks(context, found, frozenset()) if was_killed else found
 
 
-def _beside_its_training(found: Finding, *, went_on: bool) -> Finding:
-    """Return the finding of a command that failed, of which no training ended: it was over, or its ranks went on."""
+def _of_no_work(found: Finding, beside: str) -> Finding:
+    """Return the finding of a command that failed, of which nothing ended: it was over, or its ranks went on."""
     cause = found.cause and replace(found.cause, name=COMMAND_ENDED)
-    training = "; its training continued without it, and finished" if went_on else ", after its training had finished"
-    summary = f"{found.summary}{training}"
     severity: Severity = "info" if found.severity == "info" else "warning"
-    return replace(found, rule=COMMAND_ENDED, severity=severity, summary=summary, cause=cause)
+    return replace(found, rule=COMMAND_ENDED, severity=severity, summary=f"{found.summary}{beside}", cause=cause)
+
+
+def _crashed_in_exit(context: Context, event: RecordedEvent) -> bool:
+    """Tell whether a crash of a library ended a program that called models when Python was exiting already.
+
+    Only then do its processes report their end. What an exception ends exits with a code of its own.
+    """
+    served = [run for run in context.run.inside if run.task == "predict"]
+    return bool(served) and is_crash(event) and all(run.ended == "finished" for run in served)
 
 
 def _unended(context: Context, training: RankGroup, found: Sequence[Finding]) -> Finding | None:

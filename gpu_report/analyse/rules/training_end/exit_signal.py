@@ -90,6 +90,11 @@ def is_from_outside(event: RecordedEvent) -> bool:
     return _signal(event) in FROM_OUTSIDE
 
 
+def is_crash(event: RecordedEvent) -> bool:
+    """Tell whether a fault of the program's own, in C code, ended a command."""
+    return _signal(event) in MEANINGS.keys() - FROM_OUTSIDE
+
+
 def _by_the_oom_killer(
     context: Context, event: RecordedEvent, oom: OomKill, how: str, owner: MemoryOwner
 ) -> CommandExit:

@@ -13,7 +13,7 @@ import threading
 import weakref
 from typing import Any
 
-from . import facts
+from . import facts, setting_locations
 from .calls_file import CallRows
 from .lines import LINES, RUN_FOLDER_VARIABLE, now, report
 from .runs import CURRENT, ReportedRun, at_exit
@@ -148,7 +148,9 @@ class Prediction(ReportedRun):
         KNOWN.goes_to(os.environ.get(RUN_FOLDER_VARIABLE, ""))
         self._last_end_s: float | None = None
         self._due_s = 0.0
-        LINES.write("settings", facts.read(facts.PREDICTION, predictor))
+        told = facts.read(facts.PREDICTION, predictor)
+        LINES.write("settings", told)
+        self.tell_places(setting_locations.switched_on(told))
         self.phase("predict")
 
     def predicts(self, predictor: Any) -> None:
@@ -171,6 +173,7 @@ class Prediction(ReportedRun):
         if end_s >= self._due_s:
             self._due_s = end_s + REPORT_EVERY_S
             LINES.write("calls", self._counts())
+            self.tell_slow_modes()
 
     def close(self) -> None:
         """End the run at the last call's end."""

@@ -5,10 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from . import exceptions, facts
+from . import exceptions, facts, setting_locations
 from .lines import LINES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Moment = Any  # (wall seconds, monotonic seconds)
 
@@ -22,6 +26,8 @@ class ReportedRun:
         self.instance = id(instance)
         self.save_dir = facts.save_dir(instance)
         self.phase_now: tuple[str, str, int | None] | None = None
+        self._slow_modes: list[str] | None = None
+        self._placed: set[str] = set()
         LINES.write("run", {"task": task, **facts.of_process(), **facts.of_job(), "save_dir": self.save_dir})
 
     def phase(self, name: str, detail: str = "", epoch: int | None = None, at: Moment = None) -> None:
@@ -29,6 +35,21 @@ class ReportedRun:
         if self.phase_now != (name, detail, epoch):
             self.phase_now = (name, detail, epoch)
             LINES.write("phase", {"name": name, "detail": detail, "epoch": epoch}, at)
+
+    def tell_slow_modes(self) -> None:
+        """Say what was switched on at every look so far that slows this process, where that has changed."""
+        now_on, before = facts.slow_modes(), self._slow_modes
+        self._slow_modes = now_on if before is None else [mode for mode in before if mode in now_on]
+        if self._slow_modes != (before or []):
+            LINES.write("settings", {"slow_modes": self._slow_modes})
+            self.tell_places(self._slow_modes)
+
+    def tell_places(self, names: Sequence[str]) -> None:
+        """Have it said which lines of the user's code switched something on, once of each."""
+        asked = [name for name in names if name not in self._placed]
+        self._placed.update(asked)
+        if asked:
+            LINES.write_found("set_in", partial(setting_locations.found, asked))
 
     def ended(self, how: str, at: Moment = None, **fields: object) -> None:
         """Say that it is over, and how."""

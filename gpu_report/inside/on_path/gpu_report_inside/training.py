@@ -16,7 +16,7 @@ from .runs import ReportedRun
 from .startup import MOSAIC, PARTS, GflopsListener, unwrap, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 BATCHES = Batches()
 OUT_OF_MEMORY = "OutOfMemoryError"  # torch's, whose type an older torch has under another name
@@ -38,8 +38,6 @@ class ReportedTraining(ReportedRun):
         self._totals_due_s = float("-inf")
         self._gflops = GflopsListener()
         self._parts = ["setup"]
-        self._slow_modes: list[str] | None = None
-        self._placed: set[str] = set()
         self._memory_retries = 0
         self._memory = MemoryWatch()
         self.phase("startup", "setup")
@@ -72,7 +70,7 @@ class ReportedTraining(ReportedRun):
         told = {**facts.read(facts.TRAINING, trainer), "gflops": self._gflops.gflops}
         LINES.write("settings", told)
         if facts.rank() == 0 or told.get("world_size", 1) > 1:
-            self._tell_places(setting_locations.switched_on(told))
+            self.tell_places(setting_locations.switched_on(told))
 
     def epoch_begins(self, trainer: Any) -> None:
         """Begin an epoch, or begin it again: NaN recovery and an out-of-memory retry come back to the same one.
@@ -174,7 +172,7 @@ class ReportedTraining(ReportedRun):
             return self.over(trainer), {"error": None}
         if type(error).__name__ == OUT_OF_MEMORY:
             self._memory.ran_out(self.epoch)
-        self._tell_places(facts.slow_modes())
+        self.tell_places(facts.slow_modes())
         return "exception", exceptions.described(error, self.save_dir)
 
     def abandoned(self) -> tuple[float, float]:
@@ -217,26 +215,12 @@ class ReportedTraining(ReportedRun):
             self._epoch_open = False
 
     def _tell_slow_modes(self) -> None:
-        """Say what was switched on at every look so far that slows the training, where that has changed.
-
-        So does GPU memory that is full, for which torch frees its own and asks again.
-        """
-        now_on, before = facts.slow_modes(), self._slow_modes
-        self._slow_modes = now_on if before is None else [mode for mode in before if mode in now_on]
-        if self._slow_modes != (before or []):
-            LINES.write("settings", {"slow_modes": self._slow_modes})
-            self._tell_places(self._slow_modes)
+        """Say what slows the training, so does GPU memory that is full: torch frees its own then, and asks again."""
+        self.tell_slow_modes()
         retries = facts.memory_retries()
         if retries is not None and retries != self._memory_retries:
             self._memory_retries = retries
             LINES.write("settings", {"memory_retries": retries})
-
-    def _tell_places(self, names: Sequence[str]) -> None:
-        """Have it said which lines of the user's code switched something on, once of each."""
-        asked = [name for name in names if name not in self._placed]
-        self._placed.update(asked)
-        if asked:
-            LINES.write_found("set_in", partial(setting_locations.found, asked))
 
     def _totals(self) -> None:
         begun = {"start_wall_s": round(self._begun[0], 6), "start_mono_s": round(self._begun[1], 6)}

@@ -12,7 +12,7 @@ from gpu_report.analyse.results.verdict.places import worst_place
 from gpu_report.analyse.signals.code.stack_notes import WORKERS
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, PHASE_EDGE_S, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, union
-from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, CauseRow, rule_words
+from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, CauseRow, RuleRow, rule_words
 from gpu_report.model import UNSURE, CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
 from gpu_report.wording import about_length, counted, gpus_words, place_words, shown_ratio, upper_first
 
@@ -104,18 +104,24 @@ def _look(
         lost = f"it cost about {about_length(cost_s)} of training" if cost_s else f"it was there for {took}"
         text = f"{advice.short}: {lost}{faster}"
     elif advice is not None:
-        text, then = f"{advice.short}: {felt} for {took}", _stood(at, row)
+        slows = row.is_input and not rule.drop and not rule.at_epoch_ends  # what it took is not as long as it lasted
+        waited = f"the GPU {sure}waited {_lost(rule, findings, took)} for data" if slows else f"{felt} for {took}"
+        text, then = f"{advice.short}: {waited}", _stood(at, row)
     elif _was_paused(worst):
         text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {felt} for {took}"
     elif cause == UNEXPLAINED or not row.once:
         text = f"{_times(worst, findings)} took {took}; the cause is unknown"
     else:
-        lost = took if rule.drop else about_length(_took_s(findings) * _lost_share(findings))
-        text = row.once.format(
-            took=lost, probably=sure, gpu=_gpus(findings), cost=about_length(cost_s) if cost_s else took
-        )
+        cost = about_length(cost_s) if cost_s else took
+        lost = _lost(rule, findings, took)
+        text = row.once.format(took=lost, probably=sure, gpu=_gpus(findings), cost=cost)
         then = _stood(at, row)
     return Sentence(LOOK, f"{text}.", ids, cause, advice, names_own), then
+
+
+def _lost(rule: RuleRow, findings: Sequence[Finding], took: str) -> str:
+    """Return how long the GPU waited in all: as long as drops lasted, of a slowdown its share of that."""
+    return took if rule.drop else about_length(_took_s(findings) * _lost_share(findings))
 
 
 def _times(worst: Finding, findings: Sequence[Finding]) -> str:

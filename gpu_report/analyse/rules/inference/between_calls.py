@@ -101,7 +101,7 @@ def _copies_numbers(context: Context, served: ServedModel, part: GapPart) -> boo
     notes, span = noted_thread(context, served.calls.pid), (served.start_s, served.end_s)
     if notes is None or part.where is None or part.kind != "own code" or served.calls.gpu is None:
         return False
-    return in_numbers_share(notes, span, part.where) >= th.COPIES_SHARE
+    return in_numbers_share(notes, span, part.where) >= th.NUMBERS_SHARE
 
 
 def _asks(context: Context, served: ServedModel, part: GapPart) -> CodeLocation | None:

@@ -556,7 +556,7 @@ def test_a_call_of_the_garbage_collector_in_each_step_is_what_to_remove():
     run = dataclasses.replace(run, stacks=(made,))
     said = [each.text for each in analyse(run).verdict.sentences]
     assert said[0] == "Remove `gc.collect()` in `log_images` (callbacks.py:41), or call it once an epoch."
-    assert said[2] == "Python's garbage collector ran 90 times, 1 min 3 s of 1 min 30 s."
+    assert said[3] == "Python's garbage collector ran 90 times, 1 min 3 s of 1 min 30 s."
     assert any(each.startswith("Without log_images (callbacks.py:41) an epoch takes about") for each in said)
 
 

@@ -93,7 +93,7 @@ def _works_on(series: GpuSeries, span: Span, base_s: float) -> bool:
     """Tell whether the GPU trained before and after, and worked as much or more in between."""
     before, after = (span[0] - base_s, span[0]), (span[1], span[1] + base_s)
     was, then, is_now = (series.mean_util_pct(*each) for each in (before, span, after))
-    if not min(was, is_now) >= LOW_PCT or not then >= th.AS_MUCH_SHARE * was:
+    if not (was >= LOW_PCT and is_now >= LOW_PCT and then >= th.AS_MUCH_SHARE * was):  # NaN: not read
         return False
     power_w = series.samples["power_w"].to_numpy(dtype=float)
     was_w, then_w = (_mean(power_w[series.between_rows(*each)]) for each in (before, span))

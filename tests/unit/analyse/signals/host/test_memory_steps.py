@@ -44,6 +44,7 @@ def test_memory_that_comes_and_goes_while_the_gpu_works_no_less_is_another_proce
         {"util": (80, 60, 80)},  # a validation, of other shapes
         {"watts": (400, 300, 400)},
         {"util": (2, 100, 2), "watts": (100, 400, 100)},  # no training beside it
+        {"util": (80, 100, float("nan"))},  # nobody knows whether it trained on
     ],
 )
 def test_other_changes_of_memory_are_none(changed):

@@ -151,10 +151,11 @@ def _profiled(run: Run) -> list[Span]:
 def _throttles(
     run: Run, series: Sequence[GpuSeries], timeline: Timeline, throughput: Throughput | None
 ) -> tuple[Throttle, ...]:
-    steps = Steps(
-        tuple(phase.span for phase in timeline.phases if phase.name == "train"),
-        (lambda _: None) if throughput is None else throughput.batches_per_s,
-    )
+    def batches_per_s(spans: Sequence[Span]) -> float | None:
+        is_counted = throughput is not None and throughput.counts_within(spans)
+        return throughput.batches_per_s(spans) if throughput is not None and is_counted else None
+
+    steps = Steps(tuple(phase.span for phase in timeline.phases if phase.name == "train"), batches_per_s)
     return tuple(t for each in series for t in throttles(each, timeline.activity, run.gpu(each.gpu), steps))
 
 

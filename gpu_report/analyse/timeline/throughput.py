@@ -13,7 +13,7 @@ from gpu_report.analyse.timeline.ranks import rank_groups
 from gpu_report.analyse.timeline.thresholds import STRETCH_BATCHES, WARMING_UP_TIMES
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.intervals import Span, mask_in_any
 from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
 from gpu_report.model import InsideEpoch, InsideRun, Run
 
@@ -52,6 +52,11 @@ class Throughput:
         counted = np.diff(self.batches, prepend=0.0) > 0
         seconds = self._grown(np.cumsum(np.where(counted, np.diff(self.trained_s, prepend=0.0), 0.0)), spans)
         return self._grown(self.batches, spans) / seconds if seconds > 0 else None
+
+    def counts_within(self, spans: Sequence[Span]) -> bool:
+        """Tell whether batches were counted within spans, and not only at the ends of the epochs that these lie in."""
+        counted = np.diff(self.batches, prepend=0.0) > 0
+        return int((counted & mask_in_any(self.t_s, spans)).sum()) >= LEAST_REPORTS
 
     def least_batch_s(self, spans: Sequence[Span]) -> float | None:
         """Return the seconds of a batch in the fastest stretch between two reports that spans touch, None without one.

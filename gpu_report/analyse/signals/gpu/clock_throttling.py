@@ -102,7 +102,10 @@ class _Rows:
 
 @dataclass(frozen=True)
 class Steps:
-    """When steps went on, epoch by epoch, and how many batches a second were trained in some spans, None if unknown."""
+    """When steps went on, epoch by epoch, and how many batches a second were trained in some spans.
+
+    None of spans in which nobody counted them.
+    """
 
     epochs: tuple[Span, ...]
     batches_per_s: Callable[[Sequence[Span]], float | None]
@@ -186,11 +189,10 @@ def _was_slower(rows: _Rows, down: Bools, full: Bools, trained: Steps, lost: flo
     else the driver that gives reasons, and has none; else the power, which falls with the clock where the work is the
     same. Where nobody read that, nothing does.
     """
-    by_epochs, much = _longer(rows, trained.epochs, down, full), 1 / (1 - lost / 2)
-    if by_epochs is not None:
-        return by_epochs >= much
-    then, before = (trained.batches_per_s(_spans_of(rows, mask)) for mask in (down, full))
-    if rows.reported[down].any() or (then and before and before / then >= much):
+    longer = _longer(rows, trained.epochs, down, full) or _longer_steps(rows, trained, down, full)
+    if longer is not None:
+        return longer >= 1 / (1 - lost / 2)
+    if rows.reported[down].any():
         return True
     then_w, before_w = (rows.power_w[mask & np.isfinite(rows.power_w)] for mask in (down, full))
     if not len(then_w) or not len(before_w):
@@ -202,6 +204,12 @@ def _longer(rows: _Rows, trained: Sequence[Span], down: Bools, full: Bools) -> f
     """Return how many times as long as at the full clock epochs trained at the lower one; the first one warms up."""
     then_s, before_s = (_lengths_at(rows, trained[1:], mask) for mask in (down, full))
     return float(np.median(then_s) / np.median(before_s)) if then_s and before_s else None
+
+
+def _longer_steps(rows: _Rows, trained: Steps, down: Bools, full: Bools) -> float | None:
+    """Return how many times as long as at the full clock a batch took at the lower one; None if nobody counted."""
+    then, before = (trained.batches_per_s(_spans_of(rows, mask)) for mask in (down, full))
+    return before / then if then and before else None
 
 
 def _spans_of(rows: _Rows, marked: Bools) -> list[Span]:

@@ -7,6 +7,7 @@ import pytest
 from support.runs import make_run
 
 from gpu_report.analyse import analyse
+from gpu_report.model import InsideEpoch, InsideRun, Phase, Progress
 from gpu_report.render.what_to_change import listed_changes
 
 FULL_MHZ, LOW_MHZ, LIMIT_W = 2700.0, 1500.0, 450.0
@@ -136,6 +137,22 @@ def test_epochs_that_are_no_longer_at_the_lower_clock_lost_nothing(longer, sever
     rows = [(number, float(end)) for number, end in enumerate(ends[1:], 1)]
     run = make_run([0.0] * 10 + [95.0] * (seconds - 10), rows=rows, quantities=quantities)
     assert [finding.severity for finding in found(run) if finding.rule == "lower-clock"] == [severity]
+
+
+@pytest.mark.parametrize(("later_s", "severity"), [(0.5, "info"), (0.8, "warning")])
+def test_batches_say_it_where_one_epoch_ran_at_both_clocks(later_s, severity):
+    """The driver gives reasons, and has none: it knows nothing of what batches took."""
+    told, t_s, batches = [], 10.0, 0
+    while t_s < SECONDS:
+        t_s, batches = t_s + 4 * (later_s if t_s >= FELL_S else 0.5), batches + 4
+        told.append(Progress(t_s, batches, 0.0))
+    phases = Phase("startup", None, 0.0, 10.0, "inside"), Phase("train", 1, 10.0, t_s, "inside")
+    epochs = (InsideEpoch(1, 1, 10.0, t_s, 32 * batches, batches, 0.0, 0.0, 0.0),)
+    inside = InsideRun(1, 0, 41, "train", {"batch": 32}, phases, epochs, "finished", progress=tuple(told))
+    run = dataclasses.replace(trained(reasons=0.0), inside=(inside,))
+    assert [finding.severity for finding in found(run)] == [severity]
+    uncounted = dataclasses.replace(run, inside=(dataclasses.replace(inside, progress=()),))
+    assert [finding.severity for finding in found(uncounted)] == ["warning"]
 
 
 @pytest.mark.parametrize(("watts", "is_found"), [((69.0, 67.0), False), ((69.0, 55.0), True)])

@@ -67,10 +67,11 @@ def link_fell(signals: IntervalSignals) -> Candidate | None:
 def copies_to_cpu(signals: IntervalSignals) -> Candidate | None:
     """Find that each step sends tensors to CPU memory: all through a training on one GPU its PCIe link was busy so.
 
-    Ranks without NVLink exchange gradients over the same link, and another process on the GPU has copies of its own.
+    Ranks without NVLink, or on several nodes, exchange gradients over the same link, and another process on the GPU has
+    copies of its own.
     """
     sent, link = signals.gpu_within("pcie_tx_mib_s"), _link(signals.gpu_within)
-    if not signals.is_lasting or signals.ranks > 1 or sent is None or link is None or other_process(signals):
+    if not signals.is_lasting or signals.exchanges or sent is None or link is None or other_process(signals):
         return None
     if not sent * MIB >= th.SENT_BACK_SHARE * link.bytes_per_s:  # of a generation that nobody knows nothing is said
         return None
@@ -93,8 +94,9 @@ def _keep_on_gpu(line: Frame | None) -> Advice:
 
 
 def link_fills_steps(signals: IntervalSignals) -> Candidate | None:
-    """Find that copies of images over the PCIe link take COPIES_SHARE of a GPU's idle time: a slow one all along.
+    """Find that copies of images over the PCIe link take COPIES_SHARE of a step, and most of a GPU's idle time.
 
+    It is slow all along then: copies of a fast one take less.
     A link that is said to be slower than what goes over it is no credible reading.
     """
     now, util = _link_at_work(signals), signals.gpu_within("gpu_util_pct")

@@ -50,7 +50,8 @@ class IntervalSignals:
     `image_bytes_s` is what goes to this GPU of images (bytes/s), None where callbacks did not count them.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
     (`usable_cores`), the share of its training that waited for data, the seconds of a training step, and how many
-    workers load for training, over all its `ranks` (processes that train together).
+    workers load for training, over all its `ranks` here (processes of it on this machine). It `exchanges` gradients
+    where there are several ranks, here or on other nodes.
     """
 
     gpu: int
@@ -69,6 +70,7 @@ class IntervalSignals:
     image_bytes_s: float | None = None
     loader_workers: int | None = None
     ranks: int = 1
+    exchanges: bool = False
     phases: Mapping[str, float] = field(default_factory=dict)
     in_first_epoch: bool = False
     is_lasting: bool = False

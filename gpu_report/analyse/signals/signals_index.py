@@ -162,6 +162,7 @@ class SignalsIndex:
             image_bytes_s=self._image_bytes_s(training, within),
             loader_workers=training.workers if training else None,
             ranks=training.ranks_here if training else 1,
+            exchanges=self._run.job.is_of_several_nodes or (training is not None and training.ranks > 1),
             slow_modes=training.slow_modes if training else frozenset(),
             setting_locations=training.setting_locations if training else (),
             is_rect=training is not None and training.args.get("rect") is True,

@@ -888,7 +888,7 @@ SENDS = {"pcie_tx_mib_s": 12_000, "pcie_rx_mib_s": 11_000, "pcie_link_generation
         ({"pcie_tx_mib_s": float("nan")}, {}, False),
         ({"pcie_link_width": float("nan")}, {}, False),
         ({"pcie_link_generation": 9}, {}, False),  # of which nobody knows the bandwidth
-        ({}, {"ranks": 2}, False),  # without NVLink they exchange gradients over it
+        ({}, {"exchanges": True}, False),  # without NVLink ranks send gradients over it
         ({}, {"other_processes": [OtherProcess(0, 7, "other", (0.0, 60.0), 5000.0, None)]}, False),
         ({}, {"is_lasting": False}, False),
     ],

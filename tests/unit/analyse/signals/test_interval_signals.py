@@ -11,6 +11,7 @@ from gpu_report.analyse.signals import signals_index as module
 from gpu_report.analyse.signals.signals_index import SignalsIndex
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
+from gpu_report.model import JobPart
 
 LASTS_S = 100.0
 TRAININGS = tuple(Training(n, (n * LASTS_S, (n + 1) * LASTS_S - 1), gpus=frozenset({0})) for n in range(3))
@@ -51,3 +52,17 @@ def test_ordinary_training_is_looked_through_once_a_training(signals, monkeypatc
             at(signals, number)
             signals.steady_of(TRAININGS[number])
     assert len(looked) == 2 * len(TRAININGS)
+
+
+@pytest.mark.parametrize(
+    ("world_size", "nodes", "ranks", "exchanges"),
+    [(1, 1, 1, False), (2, 1, 2, True), (2, 2, 1, True), (None, 2, 1, True)],
+)
+def test_a_rank_alone_on_its_node_exchanges_gradients_with_those_of_others(world_size, nodes, ranks, exchanges):
+    job = JobPart(nodes=nodes, world_size=world_size)
+    run = replace(make_run([list(UTIL)]), job=job)
+    device = None if world_size is None else list(range(world_size))
+    here = None if nodes == 1 else 1
+    training = Training(0, (0.0, 300.0), args={"device": device}, gpus=frozenset({0}), of_this_node=here)
+    found = SignalsIndex(run, gpu_series(run), CALM, trainings=[training]).of(0, 40.0, 60.0)
+    assert (found.ranks, found.exchanges) == (ranks, exchanges)

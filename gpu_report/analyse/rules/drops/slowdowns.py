@@ -18,7 +18,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import CHANCE_READINGS, LOW_READINGS
 from gpu_report.analyse.timeline.trainings import later_starts
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, intersect, length_s, minus, union
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, as_array, intersect, length_s, minus, union
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_SIBLINGS
 from gpu_report.catalogue import CAUSES, RULES
@@ -203,9 +203,8 @@ def _is_of_drops(context: Context, fall: Drop, percent: float) -> bool:
     rest = minus([fall.span], union(pieces))
     if not pieces or max(inside) >= PIECES_SHARE * fall.duration_s or not rest:
         return bool(pieces)
-    series = context.series_of(fall.gpu)
-    seconds = sum((end - start) * series.mean_util_pct(start, end) for start, end in rest)
-    return seconds / length_s(rest) > (1 - percent / 100) * fall.level_pct
+    rest_pct, seconds = context.series_of(fall.gpu).mean_util_in(as_array(rest))
+    return not seconds or rest_pct > (1 - percent / 100) * fall.level_pct
 
 
 def _is_of_epochs(context: Context, fall: Drop) -> bool:

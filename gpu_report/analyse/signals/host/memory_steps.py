@@ -46,7 +46,7 @@ def _stays(run: Run, series: GpuSeries) -> Iterator[MemoryStay]:
         if rise < last or t_s[rise] - t_s[before.start] < base_s / 2:
             continue
         fall = _first_at_most(mib, rise, base_mib + th.SAME_MEMORY_MIB)
-        if fall is None:
+        if fall is None or fall == rise:  # it rose from below the level that it had, to no more than that
             continue
         after = slice(fall, int(np.searchsorted(t_s, t_s[fall] + base_s)))
         stay = MemoryStay((float(t_s[rise]), float(t_s[fall])), float(np.median(mib[rise:fall])) - base_mib)

@@ -51,6 +51,13 @@ def test_other_changes_of_memory_are_none(changed):
     assert stays(log(**changed)) == []
 
 
+@pytest.mark.filterwarnings("error")
+def test_memory_that_comes_back_to_its_level_after_a_moment_is_none():
+    run = log(memory=(OWN, OWN, OWN))
+    run.samples.loc[100:104, "memory_used_mib"] = OWN - 1000.0
+    assert stays(run) == []
+
+
 @pytest.mark.parametrize(("rows", "found"), [([(1, 180), (2, 290)], 1), ([(1, 180)], 0), ([(1, 110), (2, 290)], 1)])
 def test_what_ends_with_an_epoch_is_another_process_where_other_epochs_end_without(rows, found):
     run = log(util=(80, 82, 80), watts=(400, 400, 400))

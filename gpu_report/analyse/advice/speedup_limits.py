@@ -31,6 +31,7 @@ from gpu_report.catalogue import (
     CAUSES,
     GAPS,
     GREW_COST_KEY,
+    LAUNCH_BOUND,
     RULES,
     SLOW_COST_KEY,
     SLOW_RANK,
@@ -341,21 +342,12 @@ def _lasting(
     if CAUSES[cause].is_input and not short and all(wait is not None for wait in waits):
         best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
         return _limit(cause, now_s, best_s, "shortest epoch, without its wait for data")
-    occupancy = signals.gpu_within("sm_occupancy_pct") if signals else None
     # what is but a note lies in the kernels that this batch makes: they stay as they are, and only its gaps go; where
     # the kernels themselves could be fewer and fuller, utilisation is no limit
-    if cause == "launch-bound" and severity != "info":
-        if occupancy is None:
-            return None
-        stays = signals.idle_location.by_image if signals and signals.idle_location else 0.0
-        best_s = now_s * max(occupancy / th.MOST_OCCUPANCY_PCT, stays)
-        return _limit(
-            cause,
-            now_s,
-            best_s,
-            f"the GPU filled to {th.MOST_OCCUPANCY_PCT:.0f} %, about the most in practice",
-        )
-    limit = _by_utilisation(cause, now_s, _busy_shares(context, training, epochs), signals)
+    if cause == LAUNCH_BOUND and severity != "info":
+        limit = _by_occupancy(now_s, signals)
+    else:
+        limit = _by_utilisation(cause, now_s, _busy_shares(context, training, epochs), signals)
     if limit is not None:
         apart = fmean(epoch.apart for epoch in epochs)
         limit = replace(limit, epoch_s_at_best=now_s - (1 - apart) * limit.saves_at_most_s)
@@ -364,6 +356,19 @@ def _lasting(
         return limit
     at = context.signals.place_in_call(signals.gpu, call, context.signals.steady_of(training))
     return limit if at is None else replace(limit, function=where_it_is(at))
+
+
+def _by_occupancy(now_s: float, signals: IntervalSignals | None) -> SpeedupLimit | None:
+    """Return the limit of steps that are too small for the GPU, by how much of it they fill; None where not recorded.
+
+    What the main process does longer the more images a batch has stays.
+    """
+    occupancy = signals.gpu_within("sm_occupancy_pct") if signals else None
+    if occupancy is None:
+        return None
+    stays = signals.idle_location.by_image if signals and signals.idle_location else 0.0
+    basis = f"the GPU filled to {th.MOST_OCCUPANCY_PCT:.0f} %, about the most in practice"
+    return _limit(LAUNCH_BOUND, now_s, now_s * max(occupancy / th.MOST_OCCUPANCY_PCT, stays), basis)
 
 
 def _by_utilisation(

@@ -16,6 +16,8 @@ from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.main_process import launches_too_much
 from gpu_report.analyse.causes.slow_modes import modes_that_slow
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
+from gpu_report.analyse.rules.setup.check import SHM, shm_room_gib
+from gpu_report.analyse.rules.thresholds import SHM_ROOM
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import Advice, Setting, SpeedupLimit
 from gpu_report.wording import MIB_PER_GIB, amount, counted, memory_words
@@ -77,10 +79,10 @@ def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
 def _shared_memory(settings: RunSettings, workers: int) -> str:
     """Return what /dev/shm must hold for so many workers, where it does not: they would die of a bus error."""
     need_mib = settings.batches_mib(workers)
-    if need_mib is None or settings.shm_mib is None or th.SHM_ROOM * need_mib <= settings.shm_mib:
+    if need_mib is None or settings.shm_mib is None or SHM_ROOM * need_mib <= settings.shm_mib:
         return ""
-    room = ceil(th.SHM_ROOM * need_mib / MIB_PER_GIB)
-    return f". /dev/shm has only {memory_words(settings.shm_mib)}: start the container with `--shm-size={room}g`, too"
+    has = f"{SHM} has only {memory_words(settings.shm_mib)}"
+    return f". {has}: start the container with `--shm-size={shm_room_gib(need_mib)}g`, too"
 
 
 def _workers_run_by(cores: int, workers: int, signals: IntervalSignals) -> int:

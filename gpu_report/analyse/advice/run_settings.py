@@ -9,12 +9,10 @@ from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.device_argument import visible_gpus
 from gpu_report.analyse.timeline.scaled_down import ScaledDown, scaled_down
-from gpu_report.analyse.timeline.trainings import Training, whole
+from gpu_report.analyse.timeline.trainings import BYTES_PER_PIXEL, Training, whole
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.model import Recording
-
-BYTES_PER_PIXEL = 3  # an image in ultralytics' cache: 8 bits of each of three colours
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from math import sqrt
 
 from gpu_report.analyse.advice import thresholds as th
-from gpu_report.analyse.advice.run_settings import BYTES_PER_PIXEL, RunSettings
+from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.thresholds import OVERSIZED_FROM
+from gpu_report.analyse.timeline.trainings import BYTES_PER_PIXEL
 from gpu_report.catalogue import CAUSES
 from gpu_report.model import Advice, SpeedupLimit
 from gpu_report.wording import memory_words

@@ -50,4 +50,3 @@ READING_WITH_CROPS = 0.25  # likewise, where crops of classification take the re
 WORTH_ANEW = 0.8  # of the time that resuming takes: a new start throws away what was trained, for less of a win
 WARM_UP_SHARE = 0.1  # of a first epoch: with more of it warming up, it says little of the ones that follow
 STEPS_LEAST = 5  # of a training whose epoch is worked out by their pace: fewer say nothing of how even that is
-SHM_ROOM = 2.0  # times what a loader's workers may leave in /dev/shm: the validation has a loader of its own

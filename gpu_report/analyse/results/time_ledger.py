@@ -24,14 +24,13 @@ from gpu_report.analyse.timeseries.intervals import (
     rows_before,
 )
 from gpu_report.analyse.timeseries.thresholds import MEASURED_SHARE
-from gpu_report.catalogue import CAUSES
+from gpu_report.catalogue import CAUSES, WAITING_FOR_PEER
 from gpu_report.model import Finding, Interval, LedgerRow
 
 GPU_LOST = "gpu-lost"
 OTHERS = "other-process"
-BUSY_WAIT = "waiting-for-peer"  # full utilisation that is no work
 DUST_S = 1e-6  # what rounding leaves of a row
-WHOLE_ROWS = (*PHASE_ROWS, BUSY_WAIT)  # which take the seconds of their time whole, busy or not
+WHOLE_ROWS = (*PHASE_ROWS, WAITING_FOR_PEER)  # which take the seconds of their time whole: what waits spins
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +73,7 @@ class _Gpu:
         series, rows = self.series, self.rows
         t_s, weight_s, numbers = series.t_s[part], series.weight_s[part], rows.numbers[part]
         whole = np.isin(numbers, [rows.number(name) for name in WHOLE_ROWS])
-        waits = numbers == rows.number(BUSY_WAIT)
+        waits = numbers == rows.number(WAITING_FOR_PEER)
         work = np.where(waits, self.worked[part], np.where(whole, 0.0, series.util_pct[part].astype(float) / 100))
         used_j, known_s = self.curve.of_each(t_s, t_s + weight_s)
         known = np.divide(known_s, weight_s, out=np.zeros_like(known_s), where=weight_s > 0)
@@ -237,5 +236,5 @@ def _lost(context: Context, series: GpuSeries) -> dict[str, Floats]:
     if (wait := context.cached(peer_waits).get(series.gpu)) is not None:
         spans, share = wait
         left = np.clip(1.0 - sum(lost.values(), np.zeros(len(series.t_s))), 0.0, 1.0)
-        lost[BUSY_WAIT] = left * np.where(mask_in_any(series.t_s, spans), share, 0.0)
+        lost[WAITING_FOR_PEER] = left * np.where(mask_in_any(series.t_s, spans), share, 0.0)
     return lost

@@ -123,6 +123,7 @@ SAME_EVENT_S = 5.0  # the kernel writes the lines of one kill or one lost GPU at
 # Workers leave their batches in /dev/shm, and one that finds no room dies of a bus error: with a tenth left of Docker's
 # 64 MiB not even one batch of 16 images of 640 px (19 MiB) fits.
 SHM_LEAST_SHARE = 0.1
+SHM_ROOM = 2.0  # times what a loader's workers may leave there: the validation has a loader of its own
 # Of a GPU's memory, held by somebody else as the training's ran out: an idle CUDA context holds 1 %.
 HOLDER_SHARE = 0.1
 # Times what the images are on disk: from 2.25 times the pixels on, and of that time at least half could go.
@@ -246,7 +247,6 @@ HEAVY_SHARE = 0.1  # of a step in convolutions and matrix products: below it the
 GRADIENT_BYTES = 4  # of a parameter, also with AMP: DDP exchanges gradients in 32 bits
 SLOWEST_LINK = 1e9  # bytes/s: 10 Gbit Ethernet has 1.25e9, PCIe and NVLink ten and a hundred times that
 FEW_LANES = 4  # a GPU has 8 or 16: these are a riser's, or those of a slot for other cards
-COPIES_SHARE = 0.1  # of a step: as much as is worth opening a machine for
 AROUND_S = 600.0  # before and after a link fell: many reports of progress, and few other things that change
 READ_EVERY_S = 10.0  # the recorder's readings of the link: it fell in one of these
 REPLAYS_PER_S = 1.0  # a sound PCIe link repeats a handful of packets a day (as for AER lines of the kernel)

@@ -26,7 +26,7 @@ from gpu_report.analyse.timeseries.intervals import Span, intersect, mask_in_any
 from gpu_report.model import EpochSummary, JobPart, Phase, Run, SettingLocation, YoloRun
 
 CPU = "cpu"
-CHANNELS = 3
+BYTES_PER_PIXEL = 3  # of an image that was loaded, in a cache or on its way to the GPU: 8 bits of each colour
 STRIDE_PX = 32  # imgsz is a multiple of it: the coarsest cell of YOLO's models
 
 
@@ -173,7 +173,7 @@ class Training:
         So it is in ultralytics 8.4 (preprocess_batch).
         """
         size = self.quantity("imgsz") or whole(self.args.get("imgsz"))
-        return CHANNELS * size**2 if size else None
+        return BYTES_PER_PIXEL * size**2 if size else None
 
     def text(self, name: str) -> str | None:
         """Return a setting that is text."""

@@ -17,14 +17,14 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
 from gpu_report.analyse.rules.epochs.typical_validation import TypicalValidation, typical_validation
 from gpu_report.analyse.rules.epochs.validation_advice import ValidationAdvice, last_epoch_only
-from gpu_report.analyse.timeline.trainings import Training, whole
+from gpu_report.analyse.timeline.trainings import BYTES_PER_PIXEL, Training, whole
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import ENDS_EPOCHS_KEY, ENDS_SHARE_KEY, RULES, SWAPPED_KEY
 from gpu_report.model import Advice, Cause, Evidence, Finding, Setting
 from gpu_report.wording import upper_first
 
-COLOURS, MIB = 3, 2**20
+MIB = 2**20
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,9 @@ def _fits(training: Training, times: int) -> bool:
     if str(training.settings.get("cache", training.args.get("cache"))) not in {"ram", "True"}:
         return True
     images, side = training.quantity("images"), whole(training.args.get("imgsz"))
-    return bool(images and side) and times * (images or 0) * COLOURS * (side or 0) ** 2 <= th.CACHED_TIMES_MIB * MIB
+    if not images or not side:
+        return False
+    return times * images * BYTES_PER_PIXEL * side**2 <= th.CACHED_TIMES_MIB * MIB
 
 
 def _shorter(args: Mapping[str, object], times: int) -> Iterator[Setting]:

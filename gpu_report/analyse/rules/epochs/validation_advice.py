@@ -12,7 +12,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.typical_validation import TypicalValidation
 from gpu_report.analyse.timeline.scaled_down import scaled_down
-from gpu_report.analyse.timeline.trainings import Training, whole
+from gpu_report.analyse.timeline.trainings import BYTES_PER_PIXEL, Training, whole
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.model import Advice
 from gpu_report.wording import amount
@@ -21,7 +21,7 @@ DEFAULT_CONF = 0.001  # of a validation whose `conf` is not set (engine/validato
 DEFAULT_BOXES = {"iou": 0.7, "max_det": 300}  # cfg/default.yaml: more of either keeps more boxes
 WRITE = ("save_txt", "save_json")  # arguments by which predictions are written as files; off unless asked for
 TWICE_LEAVES_ONE = 2  # batches of a validation: with a batch twice as large they are one
-COLOURS, MIB = 3, 2**20
+MIB = 2**20
 LOADERS = 2  # times as many workers as `workers` says load for a validation within a training
 
 
@@ -73,7 +73,7 @@ class ValidationAdvice:
         train, validate = (self.training.quantity(name) for name in ("images", "val_images"))
         if imgsz and train and validate and self.training.args.get("cache") is False:
             text = f"Decode each image once, and keep it in memory: a validation waits {amount(seconds, 's')} for data"
-            if (train + validate) * COLOURS * imgsz**2 <= th.CACHED_TIMES_MIB * MIB:
+            if (train + validate) * BYTES_PER_PIXEL * imgsz**2 <= th.CACHED_TIMES_MIB * MIB:
                 yield Advice(text, "cache", "False", "ram", gain_at_most=seconds / self.epoch_s)
 
     def _smaller_images(self) -> Iterator[Advice]:

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from math import ceil
 
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Advice, Cause, Evidence, Severity
+from gpu_report.wording import MIB_PER_GIB
 
 SHM = "/dev/shm"  # noqa: S108 - only named here
 
@@ -35,3 +38,8 @@ def host_mean(context: Context, training: Training, name: str) -> float | None:
 
 
 Check = Callable[[Context, Training], SetupIssue | None]
+
+
+def shm_room_gib(need_mib: float) -> int:
+    """Return which size (GiB) to ask for where loaders may leave so much in /dev/shm."""
+    return max(ceil(th.SHM_ROOM * need_mib / MIB_PER_GIB), 1)

@@ -5,14 +5,13 @@ from gpu_report.analyse.causes.host import ALLOW_MORE_CORES
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.setup.check import SHM, SetupIssue, host_mean
-from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.rules.setup.check import SHM, SetupIssue, host_mean, shm_room_gib
+from gpu_report.analyse.timeline.trainings import BYTES_PER_PIXEL, Training
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Cause
-from gpu_report.wording import MIB_PER_GIB, memory_words, setting_location_words
+from gpu_report.wording import memory_words, setting_location_words
 
 MIB = 2**20
-CHANNELS = 3  # of an image in a batch, a byte each: ultralytics makes floats of them on the GPU
 MORE_CORES = f"Give the training more CPU cores: {ALLOW_MORE_CORES}"
 BUS_ERRORS = {"RuntimeError", "OSError"}  # what torch makes of a worker that met one, or of a file that has no room
 
@@ -26,7 +25,7 @@ def shared_memory(context: Context, training: Training) -> SetupIssue | None:
     full = lowest is not None and lowest < th.SHM_LEAST_SHARE * total
     if need <= total and not full:
         return None
-    failed = need > total and _failed(training)
+    failed, larger = need > total and _failed(training), f"`--shm-size={shm_room_gib(need)}g`"
     workers = f"{training.quantity('workers') or 0:.0f} workers"
     text = f"{SHM} has {memory_words(total)}; the batches of {workers} may need {memory_words(need)}"
     if full:
@@ -40,11 +39,7 @@ def shared_memory(context: Context, training: Training) -> SetupIssue | None:
             ("least of it that was free", lowest, "MiB"),
             ("what full queues of batches take", need, "MiB"),
         ),
-        (
-            Advice(
-                f"Start the container with `--shm-size={_room_gib(need)}g` or `--ipc=host`, or train with fewer workers"
-            ),
-        ),
+        (Advice(f"Start the container with {larger} or `--ipc=host`, or train with fewer workers"),),
     )
 
 
@@ -114,18 +109,13 @@ def _batches_mib(training: Training) -> float | None:
     workers, prefetch, batch, imgsz = known
     if workers is None or prefetch is None or batch is None or imgsz is None:
         return None
-    return workers * prefetch * batch * CHANNELS * imgsz**2 / MIB
+    return workers * prefetch * batch * BYTES_PER_PIXEL * imgsz**2 / MIB
 
 
 def _waited_for_cores(context: Context, training: Training) -> float | None:
     """Return how long processes of the training waited for a core: its own cgroup tells best, else the machine."""
     own = host_mean(context, training, "cgroup_cpu_pressure_pct")
     return own if own is not None else host_mean(context, training, "cpu_pressure_pct")
-
-
-def _room_gib(need_mib: float) -> int:
-    """Return a size to ask for: twice the need, since the validation has a loader of its own."""
-    return max(int(-(-2 * need_mib // MIB_PER_GIB)), 1)
 
 
 def _cores(count: float) -> str:

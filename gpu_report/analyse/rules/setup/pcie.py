@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpu_report.analyse.causes.gpu import reseat
+from gpu_report.analyse.causes.thresholds import COPIES_SHARE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -65,7 +66,7 @@ def _is_slow(context: Context, training: Training, used: LinkUsed) -> bool:
     measured = column_mean(context.series_of(used.gpu).samples, "pcie_rx_mib_s", _spans(training, used))
     if (share or 0.0) > 1 or (measured or 0.0) * BYTES_PER_MIB > used.link.bytes_per_s:
         return False
-    return used.far_below or (used.link.lanes <= th.FEW_LANES and (share or 0.0) >= th.COPIES_SHARE)
+    return used.far_below or (used.link.lanes <= th.FEW_LANES and (share or 0.0) >= COPIES_SHARE)
 
 
 def _slow(context: Context, training: Training, used: LinkUsed, further: int) -> SetupIssue:
@@ -99,7 +100,7 @@ def _costs(training: Training, share: float | None, slower: float | None) -> boo
     slows down and lowers its link at once when it goes to its battery: a fall counts only where copies are not all.
     """
     by_fall = slower if share is None or training.ranks > 1 else None
-    return max(share or 0.0, by_fall or 0.0) >= th.COPIES_SHARE
+    return max(share or 0.0, by_fall or 0.0) >= COPIES_SHARE
 
 
 def _gain(training: Training, used: LinkUsed, share: float | None) -> float | None:

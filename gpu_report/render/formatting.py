@@ -267,7 +267,7 @@ def epoch_counts(epochs: Sequence[EpochSummary], now: EpochNow | None, shown: Ca
         whose = "each" if whole[1:] else "for a later one" if whole else "for a full one"
         lengths.append(f"{shown(now.seconds)} {whose} ({now.now_is})")
     cut = [f"epoch {each.epoch} was cut short after {shown(each.end_t_s - each.start_t_s)}" for each in parts]
-    return [number(len(whole)), *cut, *lengths]
+    return [number(len(whole)), *lengths, *cut]
 
 
 def _of_trainings(epochs: Sequence[EpochSummary], runs: Sequence[int], shown: Callable[[float], str]) -> list[str]:

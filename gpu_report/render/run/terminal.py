@@ -385,7 +385,8 @@ def _epochs(analysis: Analysis) -> list[str]:
     if not analysis.epochs:
         return []
     every, now = analysis.epochs, analysis.epoch_now
-    lines = [f"Epochs: {', '.join(epoch_counts(every, now, _seconds))}."]
+    count, *notes = epoch_counts(every, now, _seconds)
+    lines = [f"Epochs: {', '.join(filter(None, (count, '; '.join(notes))))}."]
     return [*lines, *(_epoch_parts(now) if now else ()), *_outliers(every)]
 
 

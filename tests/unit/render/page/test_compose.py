@@ -83,6 +83,9 @@ def test_the_length_of_epochs_says_of_which_it_is(analysis: model.Analysis) -> N
     assert plain(tile(compose(replace(analysis, epoch_now=now)), "Epochs").note) == "18.0 s each (median of all epochs)"
     one = replace(analysis, epochs=(replace(analysis.epochs[0], end_t_s=analysis.epochs[0].start_t_s + 24),))
     assert plain(tile(compose(one), "Epochs").note) == "24.0 s, start-up included"
+    short = replace(one.epochs[0], epoch=2, end_t_s=one.epochs[0].start_t_s + 3, partial=True)
+    cut = plain(tile(compose(replace(one, epochs=(*one.epochs, short))), "Epochs").note)
+    assert cut == "24.0 s, start-up included; epoch 2 was cut short after 3.0 s"
     note = plain(tile(compose(replace(one, epoch_now=now)), "Epochs").note)
     assert note == "24.0 s, start-up included; 18.0 s for a later one (median of all epochs)"
 

@@ -74,9 +74,10 @@ def left_behind(pids: Sequence[int]) -> str:
 
 
 def _short(folder: Path) -> str:
-    """Return a folder as it is typed from here, where it lies under the working directory."""
+    """Return a folder as it is typed from here, where it lies under the working directory: never like an option."""
     try:
-        return str(folder.relative_to(Path.cwd()))
+        typed = str(folder.relative_to(Path.cwd()))
+        return f"./{typed}" if typed.startswith("-") else typed
     except (ValueError, OSError):  # it lies elsewhere; the working directory was removed
         return str(folder)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpu_report.record.lifecycle.announcement import other_command
+from gpu_report.record.lifecycle.announcement import ending, other_command
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,9 @@ def test_a_folder_of_another_command_is_said(earlier, command, says):
     said = other_command(earlier, command)
     assert says in said
     assert bool(said) is bool(says)
+
+
+@pytest.mark.parametrize(("name", "typed"), [("-r", "./-r"), ("a b", "'a b'"), ("run", "run")])
+def test_the_command_that_renders_can_be_pasted(monkeypatch, tmp_path, name, typed):
+    monkeypatch.chdir(tmp_path)
+    assert ending(tmp_path / name, lossy=False).endswith(f"Next: `gpu-report render report.html {typed}`")

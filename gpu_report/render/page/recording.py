@@ -70,13 +70,20 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
         Fact("Coverage", f"{share(analysis.coverage)} of the expected samples"),
         Fact("Longest gap", duration(analysis.longest_gap_s)),
         Fact("Host", ", ".join(str(part) for part in (source.host, *host) if part)),
-        Fact("Driver", ", ".join(p for p in (source.driver, source.cuda and f"CUDA {source.cuda}") if p)),
+        _driver(source),
         Fact("Python", source.python or ""),
         Fact("PyTorch", source.torch or ""),
         Fact("NCCL", nccl_words(analysis.run.nccl)),
         Fact("Ultralytics", source.ultralytics or ""),
         Fact("The recorder itself", _cost(analysis)),
     )
+
+
+def _driver(source: Recording) -> Fact:
+    """Return the driver and the CUDA that it supports; where no driver is known, the CUDA may be PyTorch's alone."""
+    if source.driver is None:
+        return Fact("CUDA", source.cuda or "")
+    return Fact("Driver", ", ".join(p for p in (source.driver, source.cuda and f"CUDA {source.cuda}") if p))
 
 
 def _ending(analysis: Analysis) -> tuple[Fact, ...]:

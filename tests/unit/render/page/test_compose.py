@@ -321,6 +321,15 @@ def test_a_process_without_a_number_is_not_lost() -> None:
     assert [row[1] for row in processes(frame, CLOCK).rows] == ["n/a"]
 
 
+@pytest.mark.parametrize(
+    ("driver", "said"),
+    [("580.1", Fact("Driver", "580.1, CUDA 13.0")), (None, Fact("CUDA", "13.0"))],  # of no driver: PyTorch's, it may be
+)
+def test_cuda_is_the_drivers_only_where_there_is_one(analysis: model.Analysis, driver: str | None, said: Fact) -> None:
+    facts = compose(with_recording(analysis, driver=driver, cuda="13.0")).recording.facts
+    assert [fact for fact in facts if fact.label in {"Driver", "CUDA"}] == [said]
+
+
 def test_what_happened_is_counted_where_it_is_too_much_to_show(analysis: model.Analysis) -> None:
     events = tuple(model.RecordedEvent(float(t), "marker", None, {"text": str(t)}) for t in range(HAPPENINGS_SHOWN + 7))
     shown = compose(replace(analysis, gaps=(), run=replace(analysis.run, events=events))).recording

@@ -23,6 +23,7 @@ from gpu_report.ordinary_file import refuse_special
 FACTS = "baseline.json"
 KEPT = 5  # baselines of one set-up: enough for a band, few enough for a repository
 FOLDERS = (schema.YOLO_DIR, schema.INSIDE_DIR)
+OF_YOLO = (schema.YOLO_ARGS, schema.YOLO_RESULTS)  # what YOLO writes into a folder of its own
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,8 @@ def one_run(path: Path) -> Path:
     if found:
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""
         raise InputError(f"{path} is a folder of runs ({', '.join(found[:3])}{more}): name one of them")
+    if any((path / name).is_file() for name in OF_YOLO):
+        raise InputError(f"{path} is YOLO's folder, not a recording: `gpu-report record` writes those, under gpu-runs/")
     raise InputError(f"{path} holds no run: name a run folder or a samples CSV")
 
 

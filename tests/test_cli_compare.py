@@ -84,6 +84,9 @@ def test_a_folder_of_runs_is_no_run_and_that_is_said(run_warm, tmp_path, command
     assert "same_setup is a folder of runs (run-1, run-2, run-3 and 6 more): name one of them" in one_line(done.stderr)
     (tmp_path / "empty").mkdir()
     assert "empty holds no run: name a run folder or a samples CSV" in one_line(run_warm(*command, "empty").stderr)
+    (tmp_path / "empty" / "args.yaml").write_text("epochs: 3\n")
+    said = one_line(run_warm(*command, "empty").stderr)
+    assert "empty is YOLO's folder, not a recording: `gpu-report record` writes those, under gpu-runs/" in said
 
 
 def test_gates_come_from_the_folders_file_and_the_command_line_wins(run_warm, tmp_path):

@@ -13,9 +13,10 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.catalogue import CAUSES, GARBAGE_KEY
 from gpu_report.model import Advice, Evidence
-from gpu_report.wording import counted, length, place_words
+from gpu_report.wording import brief_seconds, counted, length, place_words
 
 FREQUENT = "frequent_gc"  # of the settings that slow a training
+TENTHS_UNDER_S = 10.0  # "0 s of 2 s" says nothing
 FREEZE = Advice(
     "Call `gc.freeze()` once your data are loaded: the garbage collector then leaves out what was made up to there. "
     "Fewer Python objects help, too: NumPy arrays instead of lists and dictionaries",
@@ -39,8 +40,12 @@ def garbage_collected(signals: IntervalSignals) -> Candidate | None:
 
 def took_words(found: Garbage) -> str:
     """Return how often it ran, and what it took of which time."""
-    took = f"{length(found.seconds)} of {length(found.of_s)}"
+    took = f"{_length(found.seconds)} of {_length(found.of_s)}"
     return f"Python's garbage collector ran {counted(found.times, 'time')}, {took}"
+
+
+def _length(seconds: float) -> str:
+    return brief_seconds(seconds) if seconds < TENTHS_UNDER_S else length(seconds)
 
 
 def is_own_call(found: Garbage) -> bool:

@@ -103,3 +103,5 @@ LATE_EPOCHS = 3  # chance makes one or two of many late
 OF_THE_WAIT = 0.5  # of an interval or an epoch's wait for data: so much at the beginning, and that says it all
 # Of the time, in Python's garbage collector: less is not worth a change. A plain training has 0.1 to 1 % of it there.
 GARBAGE_LEAST_SHARE = 0.05
+# ... of a training on the CPU in seconds, too: YOLO collects after each epoch, which is much of one that takes 0.3 s
+GARBAGE_LEAST_S = 1.0

@@ -69,7 +69,8 @@ def _without_utilisation(context: Context) -> Iterator[Finding]:
     call, seconds = context.signals.longest_call(None, spans)
     share = seconds / length_s(spans)
     collects = context.signals.garbage(None, spans)
-    if collects is not None and collects.share >= max(causes_th.GARBAGE_LEAST_SHARE, STOOD_SHARE * share):
+    least_s = max(causes_th.GARBAGE_LEAST_S, length_s(spans) * max(causes_th.GARBAGE_LEAST_SHARE, STOOD_SHARE * share))
+    if collects is not None and collects.seconds >= least_s:
         yield _collecting(context, spans, collects)
         if is_own_call(collects):
             return

@@ -7,6 +7,7 @@ import pytest
 from support.stacks import LOG, TRAINER
 
 from gpu_report.analyse.causes import explain
+from gpu_report.analyse.causes.garbage import took_words
 from gpu_report.analyse.signals.code.garbage import Garbage
 from gpu_report.analyse.signals.code.stack_habits import IdleLocation
 from gpu_report.analyse.signals.host.process_waits import LockKept, longest_file_wait
@@ -33,6 +34,10 @@ def test_a_collector_that_runs_most_of_the_idle_time_is_the_cause_before_the_loc
     assert (found.cause.name, found.cause.confidence) == ("main-process", 0.95)
     assert found.cause.explanation == "Python's garbage collector ran 40 times, 36 s of 1 min"
     assert found.evidence[0].value == pytest.approx(60.0)
+
+
+def test_short_times_are_said_to_a_tenth_of_a_second():
+    assert took_words(Garbage(349, 0.21, 2.04)) == "Python's garbage collector ran 349 times, 0.2 s of 2.0 s"
 
 
 @pytest.mark.parametrize(

@@ -26,17 +26,18 @@ EPOCHS, EPOCH_S = 3, 20.0
 OVER_S = EPOCHS * EPOCH_S
 
 
-def on_cpu(logs_share=0.25, main_pct=150.0, every_pct=40.0):
+def on_cpu(logs_share=0.25, main_pct=150.0, every_pct=40.0, epoch_s=EPOCH_S):
     """Return a training on 4 cores without a GPU, whose callback takes a share of each second."""
-    spans = [(n * EPOCH_S, (n + 1) * EPOCH_S) for n in range(EPOCHS)]
+    over_s = EPOCHS * epoch_s
+    spans = [(n * epoch_s, (n + 1) * epoch_s) for n in range(EPOCHS)]
     phases = tuple(Phase("train", n, *span, "callbacks") for n, span in enumerate(spans, 1))
     epochs = tuple(InsideEpoch(n, 1, *span, 100, 10, 1.0, 0.1, 0.1) for n, span in enumerate(spans, 1))
     stays = []
-    for second in np.arange(0.0, OVER_S):
+    for second in np.arange(0.0, over_s):
         stays += [(second, second + logs_share, (LOG, CALLS, TRAINER)), (second + logs_share, second + 1, (TRAINER,))]
-    run = make_run([0.0] * round(OVER_S))
-    host = run.host.reindex(range(round(OVER_S)))
-    host["t_s"], host["main_cpu_pct"], host["cpu_pct"] = np.arange(1.0, OVER_S + 1), main_pct, every_pct
+    run = make_run([0.0] * round(over_s))
+    host = run.host.reindex(range(round(over_s)))
+    host["t_s"], host["main_cpu_pct"], host["cpu_pct"] = np.arange(1.0, over_s + 1), main_pct, every_pct
     inside = InsideRun(1, 0, 1, "train", {"device": "cpu"}, phases, epochs, "finished")
     return dataclasses.replace(
         run,
@@ -62,10 +63,11 @@ def test_the_function_that_took_time_and_the_cores_are_named():
 def collecting(run, share, called):
     """Return the training with a run of the garbage collector in each call of its callback, for a share of a second."""
     (made,) = run.stacks
+    over_s = run.inside[0].phases[-1].end_t_s
     calls = (LOG._replace(called=called), CALLS, TRAINER)
-    seconds = np.arange(0.0, OVER_S)
+    seconds = np.arange(0.0, over_s)
     long = LongCollections(seconds, seconds + share, np.full(len(seconds), 9), np.ones(len(seconds), dtype=bool))
-    all_s = [np.array([each]) for each in (0.0, OVER_S, float(len(seconds)), share * len(seconds))]
+    all_s = [np.array([each]) for each in (0.0, over_s, float(len(seconds)), share * len(seconds))]
     made = dataclasses.replace(made, stacks={**made.stacks, 9: calls}, collections=CollectionCounts(*all_s, long))
     return dataclasses.replace(run, stacks=(made,))
 
@@ -87,6 +89,13 @@ def test_a_garbage_collector_that_came_by_itself_leads_beside_the_function_that_
     little = analyse(collecting(on_cpu(logs_share=0.3), 0.02, "collect")).verdict.text
     assert little.startswith("Look at `log_images`")
     assert "garbage" not in little
+
+
+def test_a_garbage_collector_that_took_less_than_a_second_is_no_finding():
+    """YOLO calls it after each epoch: of a training that is over in 3 s that is much, and says nothing."""
+    short = analyse(collecting(on_cpu(logs_share=0.0, epoch_s=1.0), 0.2, ""))
+    assert "garbage" not in short.verdict.text
+    assert not any("garbage" in finding.summary for finding in short.findings)
 
 
 def test_who_used_the_other_cores_is_said_where_it_is_felt():

@@ -57,7 +57,7 @@ def _in_final_evaluation(training: Training) -> bool:
 def _of_final_evaluation(context: Context, training: Training) -> tuple[Advice, ...]:
     """Return that nothing of the training is lost, and what makes up for the evaluation that was cut short."""
     folder = _folder(context, training)
-    if not folder:
+    if not folder or training.args.get("save") is False:  # of what was saved then nothing is known
         return ()
     evaluate = f"yolo {_task(training)} val {shlex.quote(f'model={folder}/weights/best.pt')}"
     return (Advice(f"Nothing is to be trained again, for all epochs are saved. Evaluate them: `{evaluate}`"),)

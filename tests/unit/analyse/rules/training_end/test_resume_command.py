@@ -171,3 +171,9 @@ def test_a_final_evaluation_that_was_cut_short_leaves_nothing_to_be_trained_agai
     assert resuming(run) == []
     assert finding.advice[-1].text.endswith(f"Evaluate them: `yolo detect val model={FOLDER}/weights/best.pt`")
     assert "(in the final evaluation, after all of its epochs)" in analysis.verdict.text
+
+
+def test_without_saved_weights_nobody_says_that_they_can_be_evaluated():
+    run = cut_short(told(last="final evaluation"), args={"save": False})
+    (finding,) = [each for each in analyse(run).findings if each.rule == "run-ended"]
+    assert not any("best.pt" in advice.text for advice in finding.advice)

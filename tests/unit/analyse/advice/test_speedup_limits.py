@@ -559,6 +559,9 @@ def test_a_call_of_the_garbage_collector_in_each_step_is_what_to_remove():
     assert said[1].startswith("Without log_images (callbacks.py:41) an epoch takes about")
     assert said[3] == "Python's garbage collector ran 90 times, 1 min 3 s of 1 min 30 s."
 
+    assert said[3] == "Python's garbage collector ran 90 times, 1 min 3 s of 1 min 30 s."
+    assert any(each.startswith("Without log_images (callbacks.py:41) an epoch takes about") for each in said)
+
 
 def test_without_pythons_garbage_collector_an_epoch_is_shorter_by_what_that_took():
     run = launch_bound_run(util=10.0)

@@ -281,7 +281,8 @@ def ending_words(ending: Ending, subject: str = "It") -> str:
         where = f", {'after' if ending.whole_epochs else 'in'} epoch {ending.epoch}{of}"
     if ending.name == "finished":
         if ending.epoch is None or ending.epoch == ending.epochs:
-            return f"{subject} finished" + (f" all {ending.epochs} epochs" if ending.epochs else "")
+            which = "its only epoch" if ending.epochs == 1 else f"all {ending.epochs} epochs" if ending.epochs else ""
+            return f"{subject} finished {which}".rstrip()
         return f"{subject} stopped at its time limit (`time=`) in epoch {ending.epoch}{of}"
     if ending.name == "early stop":
         why = "" if ending.patience is None else f": no better result for {ending.patience} epochs (patience)"

@@ -273,8 +273,8 @@ def epoch_counts(epochs: Sequence[EpochSummary], now: EpochNow | None, shown: Ca
 def _of_trainings(epochs: Sequence[EpochSummary], runs: Sequence[int], shown: Callable[[float], str]) -> list[str]:
     """Return how long the epochs of each training were, the first apart; nothing of more than a sentence holds."""
     mine = ([e for e in epochs if e.run == run and not e.partial] for run in runs[:TRAININGS_SHOWN])
-    typical = [median(e.duration_s for e in each[1:] or each) for each in mine if each]
-    named = [f"training {number}: {shown(seconds)} each" for number, seconds in enumerate(typical, 1)]
+    typical = [(median(e.duration_s for e in each[1:] or each), " each" * (len(each) > 1)) for each in mine if each]
+    named = [f"training {number}: {shown(seconds)}{each}" for number, (seconds, each) in enumerate(typical, 1)]
     return named if len(runs) <= TRAININGS_SHOWN else []
 
 

@@ -16,6 +16,7 @@ from gpu_report.render.page.recording import HAPPENINGS_SHOWN
 from gpu_report.render.page.script_data import chart_data
 from gpu_report.render.page.view import Fact, ReportView
 from gpu_report.render.run_clock import WallClock
+from gpu_report.wording import ending_words
 
 CLOCK = WallClock(1_795_223_424.286)
 DROP = model.Finding("drop-1", "drop", "warning", 0, 10.0, 25.0, "fell", level_pct=80.0, low_pct=20.0)
@@ -319,6 +320,16 @@ def test_a_process_without_a_number_is_not_lost() -> None:
         }
     )
     assert [row[1] for row in processes(frame, CLOCK).rows] == ["n/a"]
+
+
+def test_trainings_of_one_epoch_have_no_length_each(analysis: model.Analysis) -> None:
+    first = replace(analysis.epochs[0], end_t_s=analysis.epochs[0].start_t_s + 24)
+    alike = replace(analysis, epochs=(first, replace(first, run=first.run + 1)))
+    assert plain(tile(compose(alike), "Epochs").note) == "in 2 trainings; training 1: 24.0 s; training 2: 24.0 s"
+    ended = model.Ending("finished", 9.0, epoch=1, epochs=1)
+    assert ending_words(ended) == "It finished its only epoch"
+    assert ending_words(replace(ended, epoch=3, epochs=3)) == "It finished all 3 epochs"
+    assert ending_words(replace(ended, epoch=None, epochs=None)) == "It finished"
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_a_callback_that_collects_garbage_is_what_to_change(run_cli, yolo_home, 
     analysis = analyse(on_played_gpu(load_run(tmp_path / "run")))
     said = [each.text for each in analysis.verdict.sentences]
     assert said[0] == "Remove `gc.collect()` in `free_memory` (memory.py:5), or call it once an epoch."
-    assert said[2].startswith("Python's garbage collector ran ")
+    assert said[3].startswith("Python's garbage collector ran ")
     (limit,) = [each for each in analysis.speedup_limits if each.cause == "main-process"]
     assert (limit.function, limit.basis) == ("free_memory (memory.py:5)", "without that function")
     assert limit.epoch_s_at_best < limit.epoch_s_now / 2

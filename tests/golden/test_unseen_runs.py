@@ -221,3 +221,10 @@ def test_what_a_function_that_strikes_in_epochs_of_a_minute_costs(folder, name, 
 def test_no_more_is_promised_at_best_than_what_was_measured_without_the_fault_nearly(folder, name, cause, train_s):
     limit = next(each for each in analyse(load_run(folder / name)).speedup_limits if each.cause == cause)
     assert 0.6 * train_s < limit.epoch_s_at_best <= train_s
+
+
+def test_what_workers_did_is_said_of_a_training_that_was_too_short_to_judge(folder):
+    """One rank had all of the large PNG images: without them an epoch took a third of the time."""
+    said = [each.text for each in analyse(load_run(folder / "quarry")).verdict.sentences]
+    at = said.index("58 % of that went into waiting for data.")
+    assert said[at + 1] == "Data-loader workers were in `imread` (patches.py:60)."

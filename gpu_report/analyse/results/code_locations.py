@@ -194,6 +194,13 @@ def _at_work(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> bool:
     return length_s(intersect(union(worked), spans)) >= AT_WORK_SHARE * length_s(spans)
 
 
+def workers_line(context: Context, spans: Sequence[Span]) -> CodeLocation | None:
+    """Return the line in which the data loader's workers were most of some spans; None without one."""
+    workers = [_weighted(each, spans) for each in context.signals.idle_stacks if each.process.is_worker]
+    most = next(_locations(WORKERS, workers), None) if workers else None
+    return most if most is not None and most.is_most else None
+
+
 def _has(process: IdleStacks, role: str) -> bool:
     return process.process.is_worker == (role == WORKERS)
 

@@ -155,7 +155,7 @@ def _filled(case: _Case) -> Finding | None:
     holder, grown = case.filled_by, case.allocated
     if holder is None and grown is None:
         return None
-    end_s = case.epochs.end_s if holder is None else holder.t_s
+    end_s = case.epochs.end_s if holder is None else max(holder.t_s, case.epochs.start_s)
     batches = case.batches_until(end_s)
     each_mib = grown.each_mib if grown else _each_mib(holder, batches)
     rate = "" if each_mib is None else f"{memory_words(each_mib)} a batch"

@@ -44,6 +44,7 @@ def test_no_warning_is_missing_where_a_verdict_finds_nothing_to_change(name):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @example(40784146)  # a GPU that only others used is lost
+@example(1480866486)  # what filled memory was seen before the epochs began
 @example(501213)  # a GPU without utilisation is lost while callbacks report phases
 @given(SEEDS)
 def test_an_analysis_never_fails_and_what_it_says_holds_together(seed):

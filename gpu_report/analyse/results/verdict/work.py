@@ -17,6 +17,7 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import PROFILE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.code_locations import workers_line
 from gpu_report.analyse.results.verdict.larger_batch import no_larger_batch
 from gpu_report.analyse.results.verdict.lead import LOOK
 from gpu_report.analyse.results.verdict.which_training import which_training
@@ -30,7 +31,7 @@ from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, SETTLED_REA
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.catalogue import ENDS_EPOCHS_KEY, LAUNCH_BOUND, ON_CPU_KEY, RULES, STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, Cause, Finding, Sentence
-from gpu_report.wording import counted, is_short, length, lower_first, upper_first
+from gpu_report.wording import counted, is_short, length, lower_first, place_words, upper_first
 
 NOTHING, NO_FAULT = "Nothing to fix: ", "No fault found: "
 LIMIT = "; the model itself is the limit"
@@ -404,7 +405,10 @@ def _steady_pct(findings: Sequence[Finding]) -> float | None:
 
 
 def _waited_for_data(context: Context) -> Iterator[Sentence]:
-    """Yield for how much of a short training it waited for data, unless that is little or not known."""
+    """Yield for how much of a short training it waited for data, and what workers did; nothing of little."""
     waited = data_wait_share(context) or 0.0
     if waited >= DATA_WAIT_SHARE:
         yield Sentence("work", f"{100 * waited:.0f} % of that went into waiting for data.")
+        at = workers_line(context, context.all_train_spans)
+        if at is not None:
+            yield Sentence("where", f"Data-loader workers were in {place_words(at)}.")

@@ -6,10 +6,10 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.gap_kinds import is_in_call
-from gpu_report.analyse.inference.gaps import noted_thread, seconds_by_stack
-from gpu_report.analyse.inference.thread_seconds import seconds_in
+from gpu_report.analyse.inference.gaps import noted_thread
+from gpu_report.analyse.inference.thread_seconds import Seconds, seconds_in
 from gpu_report.analyse.timeseries.gpu_series import Floats
-from gpu_report.model import ServedModel, calls_needed
+from gpu_report.model import ProcessStacks, ServedModel, calls_needed
 
 LOW_PCT, HIGH_PCT = 5.0, 95.0
 
@@ -42,12 +42,11 @@ def _sleeps(context: Context, served: ServedModel) -> bool:
     stacks = notes.process.stacks
     threads = [seconds_in(thread, span) for thread in notes.process.threads]
     makers = [each for each in threads if any(is_in_call(stacks.get(number, ())) for number in each)]
-    slept = [
-        sum(
-            s
-            for number, s in each.items()
-            if number in stacks and stacks[number] and stacks[number][0].called == "sleep"
-        )
-        for each in (seconds_by_stack(notes, span), *makers)
-    ]
-    return max(slept) >= served.gap_s / 2
+    slept_s = (_slept_s(notes.process, each) for each in (notes.seconds_by_stack([span]), *makers))
+    return max(slept_s) >= served.gap_s / 2
+
+
+def _slept_s(process: ProcessStacks, seconds: Seconds) -> float:
+    """Return for how long of what was noted of a thread it slept."""
+    asleep = {number for number, stack in process.stacks.items() if stack and stack[0].called == "sleep"}
+    return sum(spent for number, spent in seconds.items() if number in asleep)

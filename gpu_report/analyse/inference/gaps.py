@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.gap_kinds import (
@@ -41,15 +39,8 @@ def noted_stacks(context: Context, pid: int, span: Span) -> Iterator[tuple[Stack
     if notes is None:
         return
     threads = [seconds_in(thread, span) for thread in notes.process.threads]
-    for seconds in (seconds_by_stack(notes, span), *threads):
+    for seconds in (notes.seconds_by_stack([span]), *threads):
         yield from ((notes.process.stacks.get(number, ()), spent) for number, spent in seconds.items())
-
-
-def seconds_by_stack(stacks: IdleStacks, span: Span) -> dict[int, float]:
-    """Return how many seconds of a span a process stood in each stack, by its number."""
-    rows, share = stacks.within([span])
-    seconds = np.bincount(stacks.number[rows], stacks.seconds(rows) * share).tolist()
-    return {number: spent for number, spent in enumerate(seconds) if spent > 0}
 
 
 def gap_parts(stacks: IdleStacks, called: Floats, span: Span, gap_s: float) -> tuple[GapPart, ...]:
@@ -58,7 +49,7 @@ def gap_parts(stacks: IdleStacks, called: Floats, span: Span, gap_s: float) -> t
     `gap_s` is how long it had no call then, `called` when it had one, as rows of (start, end). Notes say what share of
     the gaps went to what, for they are too few to be laid beside calls of milliseconds.
     """
-    spent = seconds_by_stack(stacks, span)
+    spent = stacks.seconds_by_stack([span])
     called_s = sum(s for number, s in spent.items() if is_in_call(stacks.process.stacks.get(number, ())))
     if gap_s <= 0:
         return ()
@@ -93,7 +84,7 @@ def _read_by_yolo(part: GapPart, line: CodeLocation | None) -> GapPart:
 def asks_for_images(stacks: IdleStacks, span: Span) -> CodeLocation | None:
     """Return the user's line that most of the time asked ultralytics for images which it reads itself."""
     lines: dict[Frame, float] = {}
-    for number, spent in seconds_by_stack(stacks, span).items():
+    for number, spent in stacks.seconds_by_stack([span]).items():
         stack = stacks.process.stacks.get(number, ())
         own = (frame for frame in stack if kind_of(frame) == "own")
         line = next(own, None) if waits_for_loader(stack) or is_loader(stack) else None
@@ -106,7 +97,7 @@ def asks_for_images(stacks: IdleStacks, span: Span) -> CodeLocation | None:
 def in_numbers_share(stacks: IdleStacks, span: Span, place: CodeLocation) -> float:
     """Return for which share of a function's time between calls it made numbers of tensors, one a call (0 to 1)."""
     of_numbers = whole = 0.0
-    for number, spent in seconds_by_stack(stacks, span).items():
+    for number, spent in stacks.seconds_by_stack([span]).items():
         stack = stacks.process.stacks.get(number, ())
         line = line_between_calls(stack)
         if line is not None and (line.file, line.function) == (place.file, place.function):
@@ -118,7 +109,7 @@ def in_numbers_share(stacks: IdleStacks, span: Span, place: CodeLocation) -> flo
 def lines_within(stacks: IdleStacks, span: Span, function: str) -> tuple[CodeLocation, ...]:
     """Return the lines in which a process stood within a function that its calls have, the most time first."""
     lines: dict[Frame, float] = {}
-    for number, spent in seconds_by_stack(stacks, span).items():
+    for number, spent in stacks.seconds_by_stack([span]).items():
         stack = stacks.process.stacks.get(number, ())
         if any(frame.function == function for frame in stack) and is_in_call(stack):
             line = location_of(stack)

@@ -7,7 +7,7 @@ from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.call_kinds import CallKind, lines_in_calls
 from gpu_report.analyse.inference.call_time import MS, call_spans, seconds_of
 from gpu_report.analyse.inference.gap_kinds import is_in_call
-from gpu_report.analyse.inference.gaps import noted_thread, seconds_by_stack
+from gpu_report.analyse.inference.gaps import noted_thread
 from gpu_report.analyse.inference.served import served_models
 from gpu_report.model import Frame, ServedModel
 
@@ -26,7 +26,7 @@ def in_calls(context: Context, served: ServedModel) -> InCalls:
     if notes is None or sum(each.calls.pid == served.calls.pid for each in context.cached(served_models)) > 1:
         return {}
     process = notes.process
-    spent = seconds_by_stack(notes, (served.start_s, served.end_s))
+    spent = notes.seconds_by_stack([(served.start_s, served.end_s)])
     noted = sum(s for number, s in spent.items() if is_in_call(process.stacks.get(number, ())))
     called_s = seconds_of(call_spans(served.steady_calls))
     if noted < max(th.GAP_NOTES_S, th.CALLS_IN_THREAD * called_s):

@@ -23,6 +23,7 @@ from gpu_report.analyse.rules.inference.words import (
     ms,
     of_calls,
     percent,
+    percent_or_none,
     rate,
     severity,
     speed_now,
@@ -87,7 +88,7 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
         evidence=evidence(
             ("between two calls", each_ms, "ms"),
             ("a call (mean)", served.latency.mean_ms, "ms"),
-            ("GPU utilisation meanwhile", _percent_or_none(served.gpu_busy_share), "%"),
+            ("GPU utilisation meanwhile", percent_or_none(served.gpu_busy_share), "%"),
             ("threads that wait for one another (mean)", queue and queue.threads, ""),
         ),
         cause=Cause(cause, SUPPORTED, f"by stack samples: {percent(share)} {OF_CALLS}"),
@@ -271,7 +272,3 @@ def _shorter_window(served: ServedModel) -> tuple[Advice, ...]:
     what = "If images are collected before each call, wait shorter, or for fewer of them"
     text = f"{what}: {rate(now)} images/s become {rate(then)} at most"
     return (Advice(text, gain_at_most=1 - now / then, short=text),)
-
-
-def _percent_or_none(share: float | None) -> float | None:
-    return None if share is None else 100 * share

@@ -6,9 +6,8 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.new_shapes import NewShapes, Why, slow_new_shapes
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, severity
+from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, set_where, severity
 from gpu_report.model import Advice, Cause, Finding, ServedModel
-from gpu_report.wording import setting_location_words
 
 ONE_SIZE = "give the model images of one size, or of a few (`imgsz`, padding)"
 SETTINGS: frozenset[Why] = frozenset({"cudnn_benchmark", "compile"})  # that are known to have been on
@@ -40,8 +39,7 @@ def new_shapes(context: Context) -> list[Finding]:
 def _finding(context: Context, served: ServedModel, slow: NewShapes) -> Finding:
     gain = min(slow.lost_s / active_s(served), 1.0)
     do, why = REASONS[slow.why]
-    places = [place for run in context.run.inside if run.pid == served.calls.pid for place in run.setting_locations]
-    fix = f"{do.format(setting_location_words(places, slow.why))}{ONE_SIZE}"
+    fix = f"{do.format(set_where(context, served, slow.why))}{ONE_SIZE}"
     fix = fix[0].upper() + fix[1:]
     than = "" if slow.known_ms is None else f", {ms(slow.known_ms)} for a shape that it knows"
     return context.finding(

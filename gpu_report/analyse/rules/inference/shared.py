@@ -16,10 +16,10 @@ from gpu_report.analyse.rules.inference.contention import (
     others_on_its_gpu,
     taken_by_others,
 )
-from gpu_report.analyse.rules.inference.words import active_s, of_calls, percent, severity
+from gpu_report.analyse.rules.inference.words import active_s, of_calls, percent, percent_or_none, set_where, severity
 from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.model import Advice, Cause, Finding, ServedModel
-from gpu_report.wording import counted, setting_location_words
+from gpu_report.wording import counted
 
 AFFINITY = "affinity"  # of lines that set something
 PINNED = "it, or what starts it, sets its affinity (`os.sched_setaffinity`, `taskset`, `numactl`)"
@@ -39,8 +39,7 @@ def few_cores(context: Context) -> list[Finding]:
 
 
 def _few(context: Context, served: ServedModel, cores: FullCores, gain: float) -> Finding:
-    said = [place for run in context.run.inside if run.pid == served.calls.pid for place in run.setting_locations]
-    place = setting_location_words(said, AFFINITY)
+    place = set_where(context, served, AFFINITY)
     short = f"Let the program use more than {cores.usable:g} of the {cores.there} CPU cores{place}"
     how = "code of yours sets its affinity" if place else PINNED if cores.pinned else ALLOW_MORE_CORES
     text = f"{short}: {how}"
@@ -55,7 +54,7 @@ def _few(context: Context, served: ServedModel, cores: FullCores, gain: float) -
             ("CPU of the program", cores.cpu_pct, "% of a core"),
             ("cores that it may use", cores.usable, ""),
             ("time with a process waiting for a CPU core", cores.pressure_pct, "%"),
-            ("GPU utilisation meanwhile", _percent_or_none(served.gpu_busy_share), "%"),
+            ("GPU utilisation meanwhile", percent_or_none(served.gpu_busy_share), "%"),
         ),
         cause=Cause("cpu-limit", STRONG, "it filled the cores that it may use, and others were there"),
         advice=(Advice(text, gain_at_most=gain, short=short),),
@@ -103,7 +102,7 @@ def _other(context: Context, served: ServedModel, gpu: int, taken: float) -> Fin
         evidence=evidence(
             ("its share of the GPU time meanwhile, at most", there[0].util_pct, "%"),
             ("its memory", there[0].memory_mib, "MiB"),
-            ("GPU utilisation", _percent_or_none(served.gpu_busy_share), "%"),
+            ("GPU utilisation", percent_or_none(served.gpu_busy_share), "%"),
         ),
         cause=Cause("other-process", STRONG, "the driver says how much of the GPU's time each process took"),
         advice=(Advice(f"{keep} while the model serves, or use another GPU", gain_at_most=gain, short=short),),
@@ -122,7 +121,7 @@ def _unseen(context: Context, served: ServedModel, gpu: int, share: float) -> Fi
         gpu=gpu,
         evidence=evidence(
             ("busy while no call can have used it", 100 * share, "%"),
-            ("GPU utilisation", _percent_or_none(served.gpu_busy_share), "%"),
+            ("GPU utilisation", percent_or_none(served.gpu_busy_share), "%"),
         ),
         cause=Cause("other-process", LIKELY, "the GPU worked while no call did; a container may hide others"),
         advice=(Advice(fix, gain_at_most=gain, short=fix),),
@@ -163,7 +162,7 @@ def _several(context: Context, gpu: int, mine: list[ServedModel]) -> Finding | N
         evidence=evidence(
             *((f"images a second of process {each.calls.pid}", each.images_per_s, "") for each in mine),
             ("calls at once (mean)", at_once, ""),
-            ("GPU utilisation", _percent_or_none(mine[0].gpu_busy_share), "%"),
+            ("GPU utilisation", percent_or_none(mine[0].gpu_busy_share), "%"),
         ),
         advice=(Advice(text, short=text),),
     )
@@ -176,7 +175,3 @@ def _overlap(mine: list[ServedModel]) -> bool:
         for one in mine
         for other in mine
     )
-
-
-def _percent_or_none(share: float | None) -> float | None:
-    return None if share is None else 100 * share

@@ -2,10 +2,11 @@
 
 from pathlib import PurePath
 
+from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.model import ServedModel, Severity
-from gpu_report.wording import counted
+from gpu_report.wording import counted, setting_location_words
 
 OF_CALLS = "of the time for all calls"  # and for what lies between them, but for waits until one comes (`active_s`)
 WAITS_SHARE = 0.03  # of that time: less does not show in images a second
@@ -34,6 +35,17 @@ def ms(value: float) -> str:
 def percent(share: float) -> str:
     """Return a share in whole percent."""
     return f"{100 * share:.0f} %"
+
+
+def percent_or_none(share: float | None) -> float | None:
+    """Return a share (0 to 1) in percent, None of one that is not known."""
+    return None if share is None else 100 * share
+
+
+def set_where(context: Context, served: ServedModel, setting: str) -> str:
+    """Return the line that made a setting in a model's process, as the end of a phrase; empty where it is not known."""
+    places = [place for run in context.run.inside if run.pid == served.calls.pid for place in run.setting_locations]
+    return setting_location_words(places, setting)
 
 
 def rate(images_per_s: float) -> str:

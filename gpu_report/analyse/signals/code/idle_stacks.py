@@ -74,6 +74,12 @@ class IdleStacks:
         sums = np.bincount(line_of[rows], weights, minlength=len(lines)).tolist()
         return {line: total for line, total in zip(lines, sums, strict=True) if line is not None and total > 0}
 
+    def seconds_by_stack(self, spans: Sequence[Span]) -> dict[int, float]:
+        """Return for how many seconds of some spans it stood in each stack, by its number."""
+        rows, share = self.within(spans)
+        seconds = np.bincount(self.number[rows], self.seconds(rows) * share).tolist()
+        return {number: spent for number, spent in enumerate(seconds) if spent > 0}
+
     def within(self, spans: Sequence[Span]) -> tuple[Rows, Floats]:
         """Return the pieces that lie in some spans, and which share of each does (0 to 1)."""
         apart = union(spans)

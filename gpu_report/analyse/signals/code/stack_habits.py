@@ -189,14 +189,16 @@ class StackHabits:
         line, spent = _line_of_most(inside, found)
         return CodeLocation(self.stacks.process.role, line.function, line.file, line.line, spent / total)
 
+    def _noted(self, spans: Sequence[Span]) -> list[tuple[Stack, float]]:
+        """Return the stacks that were noted in some stretches, each with its seconds."""
+        stacks = self.stacks.process.stacks
+        return [(stacks.get(number, ()), spent) for number, spent in self.stacks.seconds_by_stack(spans).items()]
+
     def longest_layer(self, spans: Sequence[Span]) -> OwnLayer | None:
         """Return the user's own layer that was noted for longest in some stretches, at its worst line; None without."""
-        rows, share = self.stacks.within(spans)
-        numbers, seconds = self.stacks.number[rows], self.stacks.seconds(rows) * share
         by: dict[Frame, float] = {}
         forward_s = 0.0
-        for number in np.unique(numbers).tolist():
-            stack, spent = self.stacks.process.stacks.get(number, ()), float(seconds[numbers == number].sum())
+        for stack, spent in self._noted(spans):
             forward_s += spent if in_forward_pass(stack) else 0.0
             if (layer := own_layer(stack)) is not None:
                 by[layer] = by.get(layer, 0.0) + spent
@@ -208,24 +210,17 @@ class StackHabits:
 
     def copying_line(self, spans: Sequence[Span]) -> Frame | None:
         """Return the user's line for which tensors were copied for longest in some stretches; None without one."""
-        rows, share = self.stacks.within(spans)
-        numbers, seconds = self.stacks.number[rows], self.stacks.seconds(rows) * share
         by: dict[Frame, float] = {}
-        for number in np.unique(numbers).tolist():
-            line = copies_for(self.stacks.process.stacks.get(number, ()))
-            if line is not None:
-                by[line] = by.get(line, 0.0) + float(seconds[numbers == number].sum())
+        for stack, spent in self._noted(spans):
+            if (line := copies_for(stack)) is not None:
+                by[line] = by.get(line, 0.0) + spent
         return max(by, key=lambda each: by[each], default=None)
 
     def synced_share(self, spans: Sequence[Span]) -> float:
         """Return the share (0 to 1) of the model's forward passes in which norms exchange with other ranks."""
-        rows, share = self.stacks.within(spans)
-        numbers, seconds = self.stacks.number[rows], self.stacks.seconds(rows) * share
-        stacks = self.stacks.process.stacks
-        passes = [number for number, stack in stacks.items() if in_forward_pass(stack)]
-        synced = [number for number in passes if in_synced_norm(stacks[number])]
-        forward_s = float(seconds[np.isin(numbers, passes)].sum())
-        return float(seconds[np.isin(numbers, synced)].sum()) / forward_s if forward_s else 0.0
+        passes = [(stack, spent) for stack, spent in self._noted(spans) if in_forward_pass(stack)]
+        forward_s = sum(spent for _, spent in passes)
+        return sum(spent for stack, spent in passes if in_synced_norm(stack)) / forward_s if forward_s else 0.0
 
     def longest_line(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the line that was noted for longest in some stretches, idle or not, and its share (0 to 1) of them."""
@@ -245,16 +240,14 @@ class StackHabits:
 
         A line that waits for the GPU launches nothing: that counts for none.
         """
-        rows, share = self.stacks.within(spans)
-        numbers, seconds = self.stacks.number[rows], self.stacks.seconds(rows) * share
         by: dict[Frame, dict[tuple[Frame, str], float]] = {}
-        for number in np.unique(numbers).tolist():
-            stack = self.stacks.process.stacks.get(number, ())
+        noted = self._noted(spans)
+        for stack, spent in noted:
             line = None if waits_for_gpu(stack) else location_of(stack)
             if line is not None and kind_of(line) == "own":
                 calls, call = by.setdefault(_function(line), {}), (line, stack[0].called)
-                calls[call] = calls.get(call, 0.0) + float(seconds[numbers == number].sum())
-        total_s = float(seconds.sum())
+                calls[call] = calls.get(call, 0.0) + spent
+        total_s = sum(spent for _, spent in noted)
         return {function: _own_function(calls, total_s) for function, calls in by.items() if sum(calls.values()) > 0}
 
     def longest_call(self, spans: Sequence[Span]) -> tuple[Frame | None, float]:

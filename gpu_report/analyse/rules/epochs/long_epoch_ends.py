@@ -147,15 +147,25 @@ def _is_clear(context: Context, epoch: TrainedEpoch) -> bool:
 def _agree(alike: Sequence[TrainedEpoch], known: Sequence[TrainedEpoch]) -> bool:
     """Tell whether a few epochs are enough, since their ends are long and take about as long every time.
 
-    The first one's has what the others have, and starts workers: it can only be longer. So one more epoch is enough
-    where its end takes longer than its training, or so long that a start of workers is little of it.
+    Or each of them is mostly its end: what ends differ by then changes nothing. The first one's has what the others
+    have, and starts workers: it can only be longer. So one more epoch is enough where its end takes longer than its
+    training, or so long that a start of workers is little of it.
     """
     ends = [each.validation_s + each.checkpoint_s for each in alike]
     if len(ends) == 1:
         first_s = min((each.validation_s + each.checkpoint_s for each in known if not each.alike), default=0.0)
         long_s = max(th.LONG_END_S, min(alike[0].train_s, th.LONG_END_ALONE_S))
         return ends[0] >= long_s and first_s * th.ENDS_AGREE >= ends[0]
-    return len(ends) > 1 and min(ends) >= th.LONG_END_S and max(ends) <= th.ENDS_AGREE * min(ends)
+    if not ends or min(ends) < th.LONG_END_S:
+        return False
+    mostly_ends = len(ends) >= th.PLAIN_ENDS_LEAST and all(_end_share(each) >= th.PLAIN_ENDS_SHARE for each in alike)
+    return mostly_ends or max(ends) <= th.ENDS_AGREE * min(ends)
+
+
+def _end_share(epoch: TrainedEpoch) -> float:
+    """Return the share (0 to 1) of an epoch that its end takes."""
+    end_s = epoch.validation_s + epoch.checkpoint_s
+    return end_s / (epoch.train_s + end_s)
 
 
 def _is_steady(epochs: Sequence[TrainedEpoch]) -> bool:

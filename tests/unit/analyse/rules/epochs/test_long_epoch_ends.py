@@ -125,6 +125,19 @@ def test_a_few_epochs_are_no_habit():
     assert len(ends(trained(1.0, 1.5, count=6))) == 1
 
 
+@pytest.mark.parametrize(
+    ("train_s", "validations", "found"),
+    [
+        (2.7, [20.5, 8.8, 9.6, 11.8], True),  # what they differ by changes nothing
+        (2.7, [20.5, 8.8, 11.8], False),
+        (9.5, [20.5, 8.8, 9.6, 11.8], False),  # not mostly ends
+        (0.5, [2.0, 1.1, 1.4, 1.9], False),
+    ],
+)
+def test_three_epochs_are_enough_that_are_mostly_their_ends(train_s, validations, found):
+    assert bool(ends(trained(train_s, validations))) == found
+
+
 def test_two_epochs_are_enough_whose_ends_are_long_and_alike():
     assert len(ends(trained(8.0, 5.0, count=3))) == 1
     assert ends(trained(8.0, 5.0, count=2)) == []

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.timeline.thresholds import SETTLED_AT_LEAST_S, WARM_UP_S
+from gpu_report.analyse.rules.epochs.typical_validation import RECURRING
+from gpu_report.analyse.timeline.thresholds import FIRST_VALIDATION_EXTRA_S, SETTLED_AT_LEAST_S, WARM_UP_S
 from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.analyse.timeseries.intervals import Span, length_s, minus
 from gpu_report.model import EpochSummary
@@ -36,6 +37,21 @@ def _as_later_ones(context: Context, training: Training, epoch: EpochSummary) ->
     if context.throughput is None or epoch.train_s is None or not mine or not images or not batch or not images % batch:
         return epoch
     return replace(epoch, train_s=epoch.train_s - context.throughput.odd_batch_s(mine[0]))
+
+
+def expected_end_s(context: Context, firsts: Sequence[EpochSummary]) -> float:
+    """Return what validation and saving take at least (s) at the end of later epochs, by that of a first one.
+
+    The first validation starts its workers and loads kernels: what it takes beyond that comes again, and so do its
+    parts in which it does neither. 0 where no first epoch was whole.
+    """
+    validated = {p.epoch: p.validated for p in context.phases if p.name == "validation" and p.validated}
+    ends = []
+    for first in firsts:
+        known = validated.get(first.epoch)
+        recurs_s = sum(known.seconds.get(part, 0.0) for part in RECURRING) if known else 0.0
+        ends.append(max((first.validation_s or 0.0) - FIRST_VALIDATION_EXTRA_S, recurs_s) + (first.checkpoint_s or 0.0))
+    return ends[-1] if ends else 0.0
 
 
 def epoch_as_it_went(context: Context, training: Training) -> EpochSummary | None:

@@ -11,7 +11,7 @@ from statistics import fmean, median
 import numpy as np
 
 from gpu_report.analyse.advice import thresholds as th
-from gpu_report.analyse.advice.expected_epoch import epoch_as_it_went, expected_epoch
+from gpu_report.analyse.advice.expected_epoch import epoch_as_it_went, expected_end_s, expected_epoch
 from gpu_report.analyse.advice.waits_for_ranks import waited_for
 from gpu_report.analyse.causes.garbage import garbage_collected
 from gpu_report.analyse.causes.host import cores_short
@@ -136,22 +136,22 @@ def _beside(epoch: _Epoch, idle: Sequence[Finding]) -> _Epoch:
 def _by_expected_epoch(
     context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding]
 ) -> Iterator[SpeedupLimit]:
-    """Yield the limit of a training that no epoch is known of but its first."""
+    """Yield the limit of a training that no epoch is known of but its first, whose end is that of any."""
     training = training_of_limits(context, epochs)
-    epoch = expected_epoch(
-        context, training, [each for each in _of_the_longest(epochs) if each.train_s and not each.partial]
-    )
+    firsts = [each for each in _of_the_longest(epochs) if each.train_s and not each.partial]
+    epoch = expected_epoch(context, training, firsts)
+    expected = partial(replace, now_is=EXPECTED, rest_s=expected_end_s(context, firsts))
     seen = tuple(training.within(context.undisturbed)) if training is not None else ()
     steps = [_Epoch(epoch, epoch.train_s or 0.0, seen)] if epoch else []
     limit = _lasting(context, training, steps, findings)
     if limit is not None and limit.is_worthwhile:
-        yield replace(limit, now_is=EXPECTED)
+        yield expected(limit)
     if steps:
         known = [limit] if limit else []
-        yield from (replace(each, now_is=EXPECTED) for each in _of_code(context, training, steps, findings, known))
+        yield from map(expected, _of_code(context, training, steps, findings, known))
     went = None if epoch or training is None else epoch_as_it_went(context, training)
     if went is not None:
-        yield from (replace(each, now_is=EXPECTED) for each in _taken(context, training, went.train_s or 0.0, findings))
+        yield from map(expected, _taken(context, training, went.train_s or 0.0, findings))
 
 
 def _of_code(

@@ -70,8 +70,8 @@ def steady_leads(
             # what a line of one's own took, it can give back; of nearly all, before what hides it, such as more workers
             sure = UNSURE if own is None else 1.0 if own.share >= th.NEARLY_ALL_SHARE else own.share
             least_s = th.WORTH_LEADING_SHARE * seconds_trained(context)
-            # what names neither an argument nor a line comes after a function that can be looked at
-            is_vague = cause.name in {LAUNCH_BOUND, *OF_A_CALL} and own is None and not do and bool(own_code)
+            # what names neither an argument nor a line comes after what does
+            is_vague = cause.name in {LAUNCH_BOUND, *OF_A_CALL} and own is None and not do
             saves_s = least_s if is_vague else max(sure * at_most_s, least_s)
             grown = _grown(finding) if looks else ""
             saves_s = OUTGROWS_S if grown and finding.number(GROWS_ON_KEY) else saves_s

@@ -15,7 +15,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
-from gpu_report.analyse.rules.epochs.typical_validation import TypicalValidation, typical_validation
+from gpu_report.analyse.rules.epochs.typical_validation import RECURRING, TypicalValidation, typical_validation
 from gpu_report.analyse.rules.epochs.validation_advice import ValidationAdvice, last_epoch_only
 from gpu_report.analyse.timeline.trainings import BYTES_PER_PIXEL, Training, whole
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
@@ -59,7 +59,9 @@ class _Parts:
     @property
     def is_long_at_once(self) -> bool:
         """Tell whether one part is so long, and longer than the training before it, that the first epoch tells."""
+        recurs_s = self.typical.of(*RECURRING) if self.typical else 0.0
         long_validation = self.validation_s >= max(th.LONG_VALIDATION_S, self.train_s)
+        long_validation |= recurs_s >= max(th.LONG_END_S, th.ENDS_SHARE * (self.train_s + recurs_s))
         return long_validation or self.checkpoint_s >= max(th.SAVING_LONG_S, self.train_s)
 
     @property

@@ -8,6 +8,9 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.model import VALIDATION_PARTS, Evidence, Validation, ValidationPart
 from gpu_report.wording import VALIDATION_PART_WORDS
 
+# Parts that take as long in each validation: in the others the first one starts its workers and loads kernels.
+RECURRING: tuple[ValidationPart, ...] = ("postprocess", "metrics", "plots")
+
 
 @dataclass(frozen=True)
 class TypicalValidation:

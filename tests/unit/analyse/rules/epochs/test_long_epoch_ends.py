@@ -138,6 +138,15 @@ def test_three_epochs_are_enough_that_are_mostly_their_ends(train_s, validations
     assert bool(ends(trained(train_s, validations))) == found
 
 
+@pytest.mark.parametrize(
+    ("part", "seconds", "found"),
+    [("metrics", 8.0, True), ("data", 8.0, False), ("inference", 8.0, False), ("metrics", 3.0, False)],
+)
+def test_one_validation_tells_what_it_takes_in_parts_that_come_again(part, seconds, found):
+    run = trained(8.7, seconds + 1.0, count=1, parts={part: seconds, "loss": 1.0})
+    assert bool(ends(run)) is found
+
+
 def test_two_epochs_are_enough_whose_ends_are_long_and_alike():
     assert len(ends(trained(8.0, 5.0, count=3))) == 1
     assert ends(trained(8.0, 5.0, count=2)) == []
@@ -372,10 +381,10 @@ def test_each_argument_advised_is_one_that_ultralytics_takes():
 )
 def test_one_long_validation_is_told_of_however_few_the_epochs(train_s, validation_s, batches, is_told):
     args = {"epochs": 300, "time": 0.02, "conf": 1e-05, "max_det": 3000, "iou": 0.7}
-    parts = {"inference": 0.1 * validation_s, "postprocess": 0.9 * validation_s}
+    parts = {"inference": 0.9 * validation_s, "postprocess": 0.1 * validation_s}
     run = trained(train_s, validation_s, count=1, args=args, settings={"batches": batches}, parts=parts)
     assert [finding.summary for finding in ends(run)] == [
-        f"Validation takes {95 / 1.01:.0f} % of each epoch; 90 % of validation is postprocessing (NMS)"
+        f"Validation takes {95 / 1.01:.0f} % of each epoch; 90 % of validation is inference"
     ] * is_told
     lead, *others = (each.text for each in analyse(run).verdict.sentences)
     assert lead.startswith("Set `conf=0.01` (now 1e-05): validation takes") == is_told

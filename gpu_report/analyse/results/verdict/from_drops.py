@@ -7,11 +7,11 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.costs import cost_on_the_clock_s
 from gpu_report.analyse.results.verdict.drops import merged_drops
-from gpu_report.analyse.results.verdict.lead import LOOK, Lead
+from gpu_report.analyse.results.verdict.lead import LOOK, Lead, seconds_trained
 from gpu_report.analyse.results.verdict.places import worst_place
 from gpu_report.analyse.signals.code.stack_notes import WORKERS
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, PHASE_EDGE_S, STOOD_SHARE
-from gpu_report.analyse.timeseries.intervals import length_s, union
+from gpu_report.analyse.timeseries.intervals import length_s, minus, union
 from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, CauseRow, RuleRow, rule_words
 from gpu_report.model import UNSURE, CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
 from gpu_report.wording import about_length, counted, gpus_words, place_words, shown_ratio, upper_first
@@ -40,13 +40,27 @@ def drop_leads(
         limit = next((limit for limit in limits if limit.cause == cause), None)
         took_s = _took_s(mine)
         cost_s, faster = cost_on_the_clock_s(context, mine), faster_without(limit, epoch_now_s(limits))
-        is_known = cost_s is not None and all(one.lost_gpu_s is not None for one in mine)
-        saves_s = cost_s if is_known and cost_s is not None else took_s  # a lower clock costs a part of its time
-        saves_s = saves_s if limit is None else min(saves_s, limit.saves_at_most_s * max(epochs, 1))
+        saves_s = _saves_s(context, mine, cost_s, None if limit is None else limit.saves_at_most_s * max(epochs, 1))
         saves_s *= UNSURE if cause == UNEXPLAINED else 1.0
         if cause not in waited_for | lasting:
             sentence, then = _look(cause, mine, f"{_last(context, mine)}{about_length(took_s)}", cost_s, faster)
             yield Lead(sentence, saves_s, then)
+
+
+def _saves_s(context: Context, findings: Sequence[Finding], cost_s: float | None, at_most_s: float | None) -> float:
+    """Return what findings of one cause cost on the clock (s), as far as it is known, and no more than their limit.
+
+    What left GPUs idle cost the time in which they were. What worked beside a training, or slowed it, cost a part of
+    its stay: where nobody knows which, it comes after all that is known.
+    """
+    of_known = [one.span for one in findings if one.lost_gpu_s is not None]
+    idle = [one for one in findings if one.lost_gpu_s is None and RULES[one.rule].takes_time]
+    if cost_s is None and not idle:
+        least_s = th.WORTH_LEADING_SHARE * seconds_trained(context)
+        return min(_took_s(findings), least_s) if at_most_s is None else at_most_s
+    beside = minus(union([one.span for finding in idle for one in finding.each]), union(of_known))
+    saves_s = (cost_s or 0.0) + length_s(beside) * _lost_share(idle)
+    return saves_s if at_most_s is None else min(saves_s, at_most_s)
 
 
 def _was_paused(finding: Finding) -> bool:

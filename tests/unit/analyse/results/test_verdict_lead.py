@@ -236,6 +236,17 @@ def test_a_clock_that_is_lower_for_hours_leads_by_what_it_costs():
     assert [(one.sentence.about, one.saves_s) for one in found] == [("input-cpu", 400.0), ("thermal", 200.0)]
 
 
+def test_what_costs_nobody_knows_what_comes_after_what_is_known():
+    """A process that stayed for most of a training may have cost next to nothing; a fall cost a share of its time."""
+    run = make_run(readings((0, 10), (90, 4000)), rows=[(1, 2000), (2, 4000)])
+    stayed = finding_of("other-process", Cause("other-process", 0.9, "it was there"), (100.0, 3000.0), None)
+    fell = finding_of("slowdown", Cause("input-cpu", 0.9, "cores were taken"), (3000.0, 3900.0), None)
+    fell = dataclasses.replace(fell, level_pct=90.0, low_pct=60.0)
+    found = leads(build_context(run, Options()), [stayed, fell], [], None)
+    assert [one.sentence.about for one in found] == ["input-cpu", "other-process"]
+    assert found[0].saves_s == pytest.approx(900 / 3)
+
+
 def test_of_the_only_epoch_counts_what_was_recorded_and_fell_for_nothing():
     """Of an epoch of minutes, a third of which was recorded, an argument saves a third: less than a fall may take."""
     context = build_context(make_run(readings((0, 10), (40, 60), (5, 40)), rows=[(1, 110)]), Options())

@@ -588,6 +588,8 @@ class InsideRun:
     before 2026-11-28, which looked at the first image of each call alone.
     `setting_locations` are lines of the user's code that switched on what the settings say is on (3 of each at most).
     `memory_holders` are what held the tensors by which GPU memory grew, in order: the last look knows most.
+    `memory_retries` is how often its process had emptied PyTorch's cache to get GPU memory, each time that it rose:
+    when that was seen, and how often so far.
     """
 
     run: int | None
@@ -608,6 +610,7 @@ class InsideRun:
     image_px: Mapping[int, int] = field(default_factory=dict)
     largest_px: Mapping[int, int] = field(default_factory=dict)
     memory_holders: tuple[MemoryHolder, ...] = ()
+    memory_retries: tuple[tuple[float, int], ...] = ()
     setting_locations: tuple[SettingLocation, ...] = ()
 
 

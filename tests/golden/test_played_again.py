@@ -40,13 +40,27 @@ def test_epochs_that_slow_while_pytorch_empties_its_cache_are_of_full_gpu_memory
     """The main process computes in each retry, so that it looked like a callback that grows."""
     played = replace(LONG, epochs=10, train_of=lambda epoch: 300 + 15 * epoch, memory_mib=23700)
     training = write_played(tmp_path / "run", played)
-    told = [line(each.row_s, "settings", memory_retries=40 * each.number) for each in training.epochs]
-    with (tmp_path / "run" / "inside" / f"{PID}.jsonl").open("a") as file:
-        file.writelines(f"{json.dumps(each)}\n" for each in told)
+    _tell_retries(tmp_path / "run", [(each.validation_s, 40 * each.number) for each in training.epochs])
     found = analyse(load_run(tmp_path / "run"))
     assert "Lower `batch`" in found.verdict.text
     assert "main process" not in found.verdict.text
-    assert "emptied its cache 400 times" in next(f for f in found.findings if f.rule == "epochs-slowing").advice[0].text
+    slowing = next(f for f in found.findings if f.rule == "epochs-slowing")
+    assert "emptied its cache 360 times" in slowing.advice[0].text  # since the first epoch, which is compared with none
+
+
+@pytest.mark.parametrize("in_epoch", [3, 12])
+def test_what_emptied_the_cache_before_epochs_were_slow_is_no_cause_of_them(tmp_path, in_epoch):
+    played = replace(LONG, epochs=20, train_of=lambda epoch: 400 if epoch in range(10, 15) else 300)
+    training = write_played(tmp_path / "run", played)
+    _tell_retries(tmp_path / "run", [(training.epochs[in_epoch - 1].validation_s, 600)])
+    (slow,) = (f for f in analyse(load_run(tmp_path / "run")).findings if f.rule == "slow-epoch")
+    assert ["Lower `batch`" in each.text for each in slow.advice] == ([True] if in_epoch == 12 else [])
+
+
+def _tell_retries(folder: Path, counts: list[tuple[float, int]]) -> None:
+    told = [line(at_s, "settings", memory_retries=count) for at_s, count in counts]
+    with (folder / "inside" / f"{PID}.jsonl").open("a") as file:
+        file.writelines(f"{json.dumps(each)}\n" for each in told)
 
 
 def test_a_lower_clock_makes_validations_longer_and_no_drops_seen_from_outside(tmp_path):

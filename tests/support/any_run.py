@@ -267,6 +267,7 @@ def _with_memory(pick: Random, run: InsideRun) -> InsideRun:
         progress=told,
         settings=settings,
         memory_holders=pick.choice([(), (held,), (held, held)]),
+        memory_retries=pick.choice([(), ((20.0, 40), (30.0, 400))]),
         setting_locations=pick.choice([(), places]),
     )
 

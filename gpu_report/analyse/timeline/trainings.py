@@ -166,6 +166,12 @@ class Training:
         known = [each for each in told if isinstance(each, int | float) and each > 0] if isinstance(told, list) else []
         return (known[0], known[1]) if len(known) == 2 else None
 
+    def memory_retries(self, span: Span) -> int | None:
+        """Return how often rank 0 emptied PyTorch's cache within a span to get GPU memory; None where nobody told."""
+        told = self.rank_group.main.memory_retries if self.rank_group else ()
+        by_start, by_end = (max((n for t_s, n in told if t_s <= at_s), default=0) for at_s in span)
+        return by_end - by_start if told else None
+
     @property
     def image_bytes(self) -> float | None:
         """Return what an image takes on its way to the GPU: 8-bit RGB, `imgsz` square; None where that is not known.

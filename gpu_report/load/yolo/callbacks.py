@@ -185,6 +185,7 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         image_px=_by_model(lines, "image_px"),
         largest_px=_by_model(lines, "largest_px"),
         memory_holders=memory_holders(lines),
+        memory_retries=_memory_retries(lines),
         setting_locations=_setting_locations(lines),
     )
 
@@ -207,6 +208,12 @@ def _setting_locations(lines: Lines) -> tuple[SettingLocation, ...]:
     return tuple(
         dict.fromkeys(SettingLocation(name, file, line) for name, file, line in told if name and file and line)
     )
+
+
+def _memory_retries(lines: Lines) -> tuple[tuple[float, int], ...]:
+    """Return how often PyTorch's cache had been emptied, each time that somebody said so."""
+    said = ((line.t_s, whole(line.content.get("memory_retries"))) for line in lines if line.kind == "settings")
+    return tuple((t_s, count) for t_s, count in said if count is not None)
 
 
 def _counts(lines: Lines) -> dict[str, int]:

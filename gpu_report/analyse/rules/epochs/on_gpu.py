@@ -7,33 +7,36 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import of_gpus, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
+from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.timeseries.columns import column_median
 from gpu_report.model import Advice
 from gpu_report.wording import gpus_words
 
 
+class Loss(NamedTuple):
+    """What some epochs, one after the other, took longer in all (s)."""
+
+    epochs: Sequence[TrainedEpoch]
+    seconds: float
+
+
 def advice_on_gpu(
-    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch], slower: float, lost_s: float
+    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch], slower: float, lost: Loss
 ) -> Advice | None:
-    """Return what to look at on the GPU, where that is why training is `slower` (a share of its speed).
+    """Return what to look at on the GPU, where that is why training is `slower` (a share of its speed)."""
+    return _on_clock(context, before, after, slower) or _on_retries(context, lost) or _on_paging(context, before, after)
 
-    `lost_s` is what that cost in all.
+
+def _on_retries(context: Context, lost: Loss) -> Advice | None:
+    """Return to take less GPU memory, where PyTorch emptied its cache so often that this may be most of a loss.
+
+    The main process computes meanwhile, and the GPU waits: it looks like a callback. An epoch's last count is told a
+    moment after it.
     """
-    return (
-        _on_clock(context, before, after, slower)
-        or _on_retries(context, after, lost_s)
-        or _on_paging(context, before, after)
-    )
-
-
-def _on_retries(context: Context, after: Sequence[TrainedEpoch], lost_s: float) -> Advice | None:
-    """Return to take less GPU memory, where PyTorch emptied its cache so often that this may be most of the loss.
-
-    The main process computes meanwhile, and the GPU waits: it looks like a callback.
-    """
-    training = context.training_at(after[-1].span[0])
-    retries = training.quantity("memory_retries") if training is not None else None
-    if retries is None or retries * th.RETRY_AT_MOST_S < th.EXPLAINED_SHARE * lost_s:
+    start_s, end_s = lost.epochs[0].span[0], lost.epochs[-1].span[1]
+    training = context.training_at(start_s)
+    retries = training.memory_retries((start_s, end_s + PHASE_EDGE_S)) if training is not None else None
+    if not retries or retries * th.RETRY_AT_MOST_S < th.EXPLAINED_SHARE * lost.seconds:
         return None
     short = "Lower `batch`, or set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`"
     why = f"PyTorch emptied its cache {retries:,.0f} times to get memory, and the GPU waits each time"

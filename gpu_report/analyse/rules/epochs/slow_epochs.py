@@ -23,7 +23,7 @@ from gpu_report.analyse.rules.epochs.growth import (
     risen_since,
     thirds,
 )
-from gpu_report.analyse.rules.epochs.on_gpu import advice_on_gpu
+from gpu_report.analyse.rules.epochs.on_gpu import Loss, advice_on_gpu
 from gpu_report.analyse.timeseries.gpu_series import Bools
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_AT_LEAST_S
@@ -201,7 +201,7 @@ def _why_slow(
     They trained at `slower` (a share) of their speed, which cost `cost_s`. Where the GPU's clock or full memory
     accounts for that, another process or what held up the host is no cause.
     """
-    on_gpu = advice_on_gpu(context, rest, slow, slower, cost_s)
+    on_gpu = advice_on_gpu(context, rest, slow, slower, Loss(slow, cost_s))
     why = _waited_longer(context, slow, rest)
     if on_gpu is not None:
         return (None, (), (on_gpu,)) if why is None else (why.cause, why.evidence, (on_gpu,))
@@ -294,7 +294,7 @@ def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
 def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     lost_s = sum(epoch.train_s - grown.first for epoch in epochs)
     first, last = thirds(epochs, grown)
-    on_gpu = advice_on_gpu(context, first, last, grown.first / grown.last, lost_s)
+    on_gpu = advice_on_gpu(context, first, last, grown.first / grown.last, Loss(epochs, lost_s))
     since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
     why = None if on_gpu else _held_up(context, last, first)
     is_main = why is not None and why.cause.name == "main-process"

@@ -198,13 +198,13 @@ def _why_slow(
 ) -> tuple[Cause | None, tuple[Evidence, ...], tuple[Advice, ...]]:
     """Return why epochs were slow beside the `rest`, with the evidence, and what to do; None of a cause not known.
 
-    They trained at `slower` (a share) of their speed, which cost `cost_s`. Where the GPU's clock or full memory
-    accounts for that, another process or what held up the host is no cause.
+    They trained at `slower` (a share) of their speed, which cost `cost_s`. That they waited for data was measured, that
+    they were slow for a clock follows from what clocks do. Where the GPU's clock or full memory accounts for that,
+    another process or what held up the host is no cause.
     """
-    on_gpu = advice_on_gpu(context, rest, slow, slower, Loss(slow, cost_s))
     why = _waited_longer(context, slow, rest)
-    if on_gpu is not None:
-        return (None, (), (on_gpu,)) if why is None else (why.cause, why.evidence, (on_gpu,))
+    if why is None and (on_gpu := advice_on_gpu(context, rest, slow, slower, Loss(slow, cost_s))) is not None:
+        return None, (), (on_gpu,)
     if why is None and (cause := _something_else(context, slow, rest)) is not None:
         return cause, (), ()
     why = why or _held_up(context, slow, rest)

@@ -323,10 +323,10 @@ def test_data_waits_that_grow_are_told_instead_of_the_epochs_that_they_slow():
 WAITED_STORAGE = {"io_full_pressure_pct": 90.0, "workers_blocked": 7.0, "trainer_read_mib_s": 40.0, "workers": 8.0}
 
 
-def storage_from(number, lengths):
+def storage_from(number, lengths, until=None):
     """Return host columns of a disk that is waited for from an epoch on; in most of a run, it is usual then."""
     t_s = np.arange(round(sum(lengths) + VALIDATION_S * len(lengths) + 10) + 5)
-    slow = t_s >= start_of(number, lengths)
+    slow = (t_s >= start_of(number, lengths)) & (t_s < (np.inf if until is None else start_of(until, lengths)))
     return {
         "io_pressure_pct": np.where(slow, 95.0, 2.0),
         **{k: np.where(slow, v, 0.0) for k, v in WAITED_STORAGE.items()},
@@ -367,12 +367,22 @@ def test_who_made_the_storage_slow_is_told_by_who_reads(disk, own, before, words
 def test_slow_epochs_that_waited_for_storage_say_so():
     waits = [3.0, *[1.0] * 5, *[41.0] * 2, *[1.0] * 7]
     lengths = [60.0 + wait for wait in waits]
-    host = storage_from(7, lengths)
-    t_s = np.arange(len(host["io_pressure_pct"]))
-    host["io_pressure_pct"] = np.where(t_s < start_of(9, lengths), host["io_pressure_pct"], 2.0)
+    host = storage_from(7, lengths, 9)
     (finding,) = findings(trained(lengths, waits, host=host), "slow-epoch")
     assert (finding.cause.name, len(finding.advice)) == ("input-storage", 1)
     assert analyse(trained(lengths, waits, host=host)).verdict.text.count(finding.summary) == 1
+
+
+def test_slow_epochs_that_waited_for_data_are_not_to_be_mended_by_a_clock():
+    """A clock that fell with them may account for them as well, but that they waited was measured."""
+    waits = [3.0, *[1.0] * 5, *[41.0] * 2, *[1.0] * 7]
+    lengths = [60.0 + wait for wait in waits]
+    host, begin, end = storage_from(7, lengths, 9), start_of(7, lengths), start_of(9, lengths)
+    memory = lambda t: np.where((t >= begin) & (t < end), 5000.0, 8001.0)  # noqa: E731
+    quantities = {"sm_clock_mhz": 1700.0, "memory_clock_mhz": memory}
+    (finding,) = findings(trained(lengths, waits, host=host, quantities=quantities), "slow-epoch")
+    assert finding.cause.name == "input-storage"
+    assert [advice.short for advice in finding.advice] == ["Find what changed for the storage of the images"]
 
 
 def test_slow_epochs_that_waited_for_data_say_so_where_no_process_was_seen():

@@ -26,8 +26,8 @@ class RunSettings:
     rank; `workers_most` are the workers to which ultralytics cuts any larger number. `memory_free_mib` is the least
     host memory that was available, and that its cgroup's limit left. `gpu_peak_mib` and `gpu_total_mib` are of the
     fullest GPU that it used, the latter as far as a process may use it.
-    `ready_batches` are those that each worker has loaded when an epoch begins, if it had the time. `shm_mib` is what
-    /dev/shm holds, where workers leave them.
+    `ready_batches` are those that each worker has loaded when an epoch begins, if it had the time. `batch_mib` is what
+    one of each rank of this node takes, `shm_mib` what /dev/shm holds, where workers leave them.
     """
 
     args: Mapping[str, object]
@@ -48,6 +48,7 @@ class RunSettings:
     gpu_peak_mib: float | None
     gpu_total_mib: float | None
     ready_batches: int
+    batch_mib: float | None
     shm_mib: float | None
 
     def has(self, argument: str) -> bool:
@@ -63,9 +64,7 @@ class RunSettings:
 
     def batches_mib(self, workers: int) -> float | None:
         """Return what the batches take that so many workers of each rank may leave in /dev/shm, None if not known."""
-        if not self.batch or not self.imgsz:
-            return None
-        return workers * self.ready_batches * self.batch * self.imgsz**2 * BYTES_PER_PIXEL / 2**20
+        return None if self.batch_mib is None else workers * self.ready_batches * self.batch_mib
 
 
 def run_settings_of(context: Context, training: Training) -> RunSettings:
@@ -92,6 +91,7 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         gpu_peak_mib=None if fullest is None else peaks[fullest],
         gpu_total_mib=None if fullest is None else _allowed_mib(context, training, fullest),
         ready_batches=whole(said.get("prefetch")) or th.READY_BATCHES,
+        batch_mib=training.batch_mib,
         shm_mib=context.run.recording.shm_total_mib,
     )
 

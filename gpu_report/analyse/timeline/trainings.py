@@ -181,6 +181,17 @@ class Training:
         size = self.quantity("imgsz") or whole(self.args.get("imgsz"))
         return BYTES_PER_PIXEL * size**2 if size else None
 
+    @property
+    def batch_mib(self) -> float | None:
+        """Return what a batch of all its ranks on this machine takes in /dev/shm (MiB); None where that is not known.
+
+        `batch` is of the ranks of all machines.
+        """
+        batch = self.quantity("batch") or whole(self.args.get("batch"))
+        if not batch or self.image_bytes is None:
+            return None
+        return batch * self.ranks_here / self.ranks * self.image_bytes / 2**20
+
     def text(self, name: str) -> str | None:
         """Return a setting that is text."""
         value = self.settings.get(name)

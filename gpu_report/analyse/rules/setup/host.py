@@ -6,12 +6,11 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SHM, SetupIssue, host_mean, shm_room_gib
-from gpu_report.analyse.timeline.trainings import BYTES_PER_PIXEL, Training
+from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Cause
 from gpu_report.wording import memory_words, setting_location_words
 
-MIB = 2**20
 MORE_CORES = f"Give the training more CPU cores: {ALLOW_MORE_CORES}"
 BUS_ERRORS = {"RuntimeError", "OSError"}  # what torch makes of a worker that met one, or of a file that has no room
 
@@ -26,7 +25,7 @@ def shared_memory(context: Context, training: Training) -> SetupIssue | None:
     if need <= total and not full:
         return None
     failed, larger = need > total and _failed(training), f"`--shm-size={shm_room_gib(need)}g`"
-    workers = f"{training.quantity('workers') or 0:.0f} workers"
+    workers = f"{training.workers} workers"
     text = f"{SHM} has {memory_words(total)}; the batches of {workers} may need {memory_words(need)}"
     if full:
         text = f"{SHM} was full ({memory_words(total)}): data-loader workers keep their batches there"
@@ -104,12 +103,11 @@ def _failed(training: Training) -> bool:
 
 
 def _batches_mib(training: Training) -> float | None:
-    """Return what the loaders' queues take when they are full: each worker's batches of 8-bit images, of all ranks."""
-    known = [training.quantity(name) for name in ("workers", "prefetch", "batch", "imgsz")]
-    workers, prefetch, batch, imgsz = known
-    if workers is None or prefetch is None or batch is None or imgsz is None:
+    """Return what the queues of all loaders of this machine take when they are full: each worker's batches."""
+    workers, prefetch, batch_mib = training.workers, training.quantity("prefetch"), training.batch_mib
+    if not workers or prefetch is None or batch_mib is None:
         return None
-    return workers * prefetch * batch * BYTES_PER_PIXEL * imgsz**2 / MIB
+    return workers / training.ranks_here * prefetch * batch_mib
 
 
 def _waited_for_cores(context: Context, training: Training) -> float | None:

@@ -14,7 +14,18 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.rules.setup.storage import faster_place
 from gpu_report.analyse.signals.host.filesystems import mount_of
 from gpu_report.catalogue import SLOW_IMAGES_KEY
-from gpu_report.model import Frame, InsideEpoch, InsideRun, Mount, Phase, RecordedEvent, SettingLocation, YoloRun
+from gpu_report.model import (
+    Frame,
+    InsideEpoch,
+    InsideRun,
+    JobPart,
+    Mount,
+    Phase,
+    Rank,
+    RecordedEvent,
+    SettingLocation,
+    YoloRun,
+)
 
 SECONDS = 120
 FITTING = {"torch": "2.11.0+cu130", "cuda": "13.0", "device": "cuda:0"}
@@ -354,6 +365,14 @@ def test_somebody_else_who_held_the_memory_that_a_batch_needed_is_named(held_mib
 def test_a_small_dev_shm_is_a_note_as_long_as_nothing_came_of_it():
     ((severity, summary),) = said(trained(LOADER, shm_total_mib=64.0))
     assert (severity, summary) == ("info", "/dev/shm has 64 MiB; the batches of 8 workers may need 600 MiB")
+
+
+def test_batches_of_other_nodes_are_in_their_own_dev_shm():
+    """Two ranks on each of two nodes: 16 images of the 32 in a batch, and 16 workers, are here."""
+    run = trained({**LOADER, "batch": 32, "world_size": 4}, shm_total_mib=64.0)
+    job = JobPart(nodes=2, world_size=4, ranks=(Rank(0), Rank(1)))
+    ((_, summary),) = said(dataclasses.replace(run, job=job))
+    assert summary == "/dev/shm has 64 MiB; the batches of 16 workers may need 600 MiB"
 
 
 @pytest.mark.parametrize(

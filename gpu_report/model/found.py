@@ -204,7 +204,8 @@ class Advice:
     command that it says to resume the training with, after which epoch `resume_after`. `also` are arguments that are
     set with it, or instead of one; `images_times` is how often the training images are to be listed, `images_px` to
     which longer side they are to be resized. `reads_kernel_log` says that it is how to read the kernel log next time,
-    `for_next` that it is for the next training: this one is resumed as it is.
+    `for_next` that it is for the next training: this one is resumed as it is, `of_slow_scan` that it is on the storage
+    that answered slowly as the images were listed.
     """
 
     text: str
@@ -222,6 +223,7 @@ class Advice:
     images_px: int | None = None
     reads_kernel_log: bool = False
     for_next: bool = False
+    of_slow_scan: bool = False
 
     @property
     def settings(self) -> tuple[Setting, ...]:

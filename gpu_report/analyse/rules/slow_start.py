@@ -30,7 +30,7 @@ from gpu_report.analyse.signals.host.filesystems import mount_of
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Floats, Indices, Span, length_s, union
-from gpu_report.catalogue import LOADER, SLOW_SCAN_KEY, START_AGAIN_KEY, START_WORK_KEY
+from gpu_report.catalogue import LOADER, START_AGAIN_KEY, START_WORK_KEY
 from gpu_report.model import FROM_CALLBACKS, Advice, Cause, Evidence, Finding, Frame, Phase, Setting, Stack
 from gpu_report.wording import place_words, setting_location_words
 
@@ -119,8 +119,6 @@ def _finding(context: Context, part: str, spans: Sequence[Span], did: Did, state
     work = did.work
     mostly = f", {100 * did.share:.0f} % of it {work.words}" if work else ""
     longest = max(spans, key=lambda span: span[1] - span[0])
-    storage = tuple(_of_storage(context, work, longest))
-    slow = (Evidence("advice on slow storage", float(len(storage)), "", key=SLOW_SCAN_KEY),) if storage else ()
     return context.finding(
         "slow-start",
         "warning" if state == "over" or did.again_s else "info",
@@ -128,13 +126,10 @@ def _finding(context: Context, part: str, spans: Sequence[Span], did: Did, state
         f"{text[state]} {what} for {took_s:.0f} s{mostly}",
         epoch=None,
         phase="startup",
-        evidence=(
-            *evidence((f"the training {what}", took_s, "s"), *_of_work(did, took_s), *_cpu(context, longest)),
-            *slow,
-        ),
+        evidence=evidence((f"the training {what}", took_s, "s"), *_of_work(did, took_s), *_cpu(context, longest)),
         cause=Cause("startup", CERTAIN, f"it {what}"),
         waited_for=LOADER if in_loader and work is None else "",
-        advice=(*storage, *_of_kind(context, work, longest)),
+        advice=(*_of_storage(context, work, longest), *_of_kind(context, work, longest)),
     )
 
 
@@ -200,7 +195,7 @@ def _of_storage(context: Context, work: StartWork | None, span: Span) -> Iterato
     if mount is None or mount.rotational is not False:
         short = "Copy the data set to a local disk: its storage answered slowly"
         text = f"{short} (the process used {cpu_pct:.0f} % of a core while it checked the images)"
-        yield Advice(text, short=short)
+        yield Advice(text, short=short, of_slow_scan=True)
 
 
 def _of_work(did: Did, took_s: float) -> Iterator[Evidence]:

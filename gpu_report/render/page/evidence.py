@@ -10,7 +10,6 @@ from gpu_report.catalogue import (
     GROWTH_KEY,
     OCCURRED_KEY,
     RULES,
-    SLOW_SCAN_KEY,
     USER_CODE_IDLE_KEY,
     USER_CODE_KEY,
 )
@@ -20,7 +19,7 @@ from gpu_report.render.page.view import Fact
 from gpu_report.wording import MIB_PER_GIB, memory_words, step_words, upper_first
 
 # What ranks a finding, or is said in its summary.
-NOT_SHOWN = frozenset({GROWTH_KEY, OCCURRED_KEY, SLOW_SCAN_KEY, USER_CODE_IDLE_KEY, USER_CODE_KEY})
+NOT_SHOWN = frozenset({GROWTH_KEY, OCCURRED_KEY, USER_CODE_IDLE_KEY, USER_CODE_KEY})
 # How the two numbers of a rise came about, by the reference of the first.
 RISES: Mapping[Reference, str] = {
     "first of next": "first third of training \u2192 last third",

@@ -18,7 +18,7 @@ from gpu_report.analyse.results.verdict.lead import (
     without_backticks,
 )
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
-from gpu_report.catalogue import CAUSES, ENLARGED_KEY, MEMORY_GROWS, RULES, SLOW_IMAGES_KEY, SLOW_SCAN_KEY
+from gpu_report.catalogue import CAUSES, ENLARGED_KEY, MEMORY_GROWS, RULES, SLOW_IMAGES_KEY
 from gpu_report.model import LEAST_SPEED_UP, UNSURE, Advice, EpochNow, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import epoch_length, lower_first, shown_ratio
 
@@ -65,8 +65,8 @@ def set_up(context: Context, findings: Sequence[Finding], now: EpochNow | None) 
 
 def _same_storage(finding: Finding, findings: Sequence[Finding]) -> Advice | None:
     """Return what a start-up says of the storage for which training waited later: the same, None without it."""
-    scans = (each for each in findings if each.number(SLOW_SCAN_KEY) is not None)
-    return next((each.advice[0] for each in scans if finding.number(SLOW_IMAGES_KEY) is not None), None)
+    scans = (advice for each in findings for advice in each.advice if advice.of_slow_scan)
+    return next((advice for advice in scans if finding.number(SLOW_IMAGES_KEY) is not None), None)
 
 
 def _ratio(gain: float, now: EpochNow | None) -> float:

@@ -10,12 +10,13 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.advice.resume_or_restart import NEXT_TIME
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict.from_drops import drop_leads
+from gpu_report.analyse.results.verdict.from_settings import set_up
 from gpu_report.analyse.results.verdict.from_starts import slow_starts
 from gpu_report.analyse.results.verdict.from_steady_state import steady_leads
 from gpu_report.analyse.results.verdict.lead import FIX, LOOK, Lead, affected_epochs
 from gpu_report.analyse.results.verdict.lead_details import also_worth_changing, projected
 from gpu_report.analyse.results.verdict.leads import leads
-from gpu_report.catalogue import ENDS_SHARE_KEY
+from gpu_report.catalogue import ENDS_SHARE_KEY, SLOW_IMAGES_KEY
 from gpu_report.load import load_run
 from gpu_report.model import Advice, Cause, CodeLocation, Evidence, Finding, Options, Sentence
 from gpu_report.render.what_to_change import listed_changes
@@ -288,6 +289,18 @@ def test_code_of_ones_own_whose_line_is_not_known_is_none_that_a_lead_names():
     (starved,) = [f for f in found.findings if f.rule == "starved"]
     unknown = dataclasses.replace(starved, rule="user-code", where=())
     assert list(steady_leads(build_context(found.run, Options()), [unknown], (), None)) == []
+
+
+def test_the_storage_of_a_slow_start_is_said_once_with_what_training_waited_for():
+    context = build_context(make_run(readings((0, 10), (90, 400)), rows=[(1, 200)]), Options())
+    copy, move = Advice("Copy", short="Copy", of_slow_scan=True), Advice("Move", short="Move")
+    start = context.finding("slow-start", "info", (0, 60), "It checked the images", advice=(Advice("Check"), copy))
+    waited = Evidence("waited for images", 50.0, "s", key=SLOW_IMAGES_KEY)
+    slow = context.finding("environment", "warning", (60, 400), "Slow disk", advice=(move,), evidence=(waited,))
+    (said,) = set_up(context, [start, slow], None)
+    assert (said.sentence.advice, said.sentence.replaces) == (move, copy)
+    (said,) = set_up(context, [start, dataclasses.replace(slow, evidence=())], None)
+    assert said.sentence.replaces is None
 
 
 def test_an_advice_that_two_findings_have_is_said_once():

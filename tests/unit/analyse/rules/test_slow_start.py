@@ -177,7 +177,8 @@ def test_a_check_of_images_without_cpu_waited_for_the_storage(cpu_pct, pressure_
     host = pd.DataFrame({"t_s": np.arange(35.0), **columns})
     (finding,) = slow(dataclasses.replace(run, host=host, inside=inside, recording=recording))
     assert finding.advice[0].short.startswith("Copy the data set") is is_slow
-    assert len(finding.advice) == 1 + is_slow
+    assert [advice.of_slow_scan for advice in finding.advice] == [True, False][not is_slow :]
+    assert all(each.unit for each in finding.evidence)  # measured, each of it
 
 
 @pytest.mark.parametrize(("cache", "count"), [("ram", 1), ("disk", 0)])

@@ -121,9 +121,9 @@ def reseat(gpu: int, why: str = "") -> Advice:
 
 
 def _link_at_work(signals: IntervalSignals) -> Link | None:
-    """Return the PCIe link of a GPU that works: without work it lowers its link by itself."""
+    """Return the PCIe link of a GPU that is known to work: without work it lowers its link by itself."""
     util, state = signals.gpu_within("gpu_util_pct"), signals.gpu_within("performance_state")
-    at_work = util is not None and util >= WORKED_PCT and (state or 0.0) <= FAST_STATE
+    at_work = util is not None and util >= WORKED_PCT and state is not None and state <= FAST_STATE
     return _link(signals.gpu_within) if at_work else None
 
 

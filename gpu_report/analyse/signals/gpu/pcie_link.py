@@ -100,7 +100,7 @@ def _rows_at_work(series: GpuSeries, trained: Sequence[Span]) -> Bools:
     """Return which rows of the samples have a link that was read in training while the GPU worked."""
     samples = series.samples
     states = samples["performance_state"].to_numpy(dtype=float)
-    worked = (samples["gpu_util_pct"].to_numpy(dtype=float) >= WORKED_PCT) & ~(states > FAST_STATE)
+    worked = (samples["gpu_util_pct"].to_numpy(dtype=float) >= WORKED_PCT) & (states <= FAST_STATE)
     generation, lanes = (samples[name].to_numpy(dtype=float) for name in _COLUMNS[1:])
     read = np.isin(generation, list(LANE_BYTES_S)) & (lanes >= 1) & (lanes <= MOST_LANES)
     within = np.zeros(len(samples), dtype=bool)

@@ -919,6 +919,7 @@ def test_the_line_for_which_tensors_are_sent_to_cpu_memory_is_named():
         ({"pcie_link_generation": 3, "pcie_link_width": 16}, False),  # half of it is common
         ({"gpu_util_pct": 5}, False),  # without work a GPU lowers its link
         ({"performance_state": 8}, False),
+        ({"performance_state": float("nan")}, False),  # nobody knows whether it was at work
         ({"sm_clock_mhz": 900}, False),  # a laptop on its battery
         ({"pcie_link_width": float("nan")}, False),
     ],

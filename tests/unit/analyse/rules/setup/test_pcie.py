@@ -22,7 +22,8 @@ def link(*parts, every_s=10):
 
 def trained(generation, lanes=((16, SECONDS),), *, util=90.0, rate=IMAGES_PER_S, can_do=CAN_DO, health=None, **columns):
     """Return a run that trained from 10 to 1390 s, two epochs, at so many images a second, on a link as given."""
-    quantities = {"pcie_link_generation": link(*generation), "pcie_link_width": link(*lanes), **columns}
+    at_work = {"performance_state": [2.0] * SECONDS}
+    quantities = {"pcie_link_generation": link(*generation), "pcie_link_width": link(*lanes), **at_work, **columns}
     facts = {**can_do, **(health or {})}
     run = make_run(readings((0, 10), (util, SECONDS - 20), (0, 10)), quantities=quantities, facts=facts)
     start, end = TRAINED
@@ -130,6 +131,7 @@ def test_a_gpu_with_little_to_do_lowers_its_link():
     assert found(trained([(1, SECONDS)], [(1, SECONDS)], util=10.0)) == []
     assert found(trained([(1, SECONDS)], [(1, SECONDS)], performance_state=[8.0] * SECONDS)) == []
     assert len(found(trained([(1, SECONDS)], [(1, SECONDS)], performance_state=[2.0] * SECONDS))) == 1
+    assert found(trained([(1, SECONDS)], [(1, SECONDS)], performance_state=[np.nan] * SECONDS)) == []  # not read
 
 
 def test_a_link_that_carried_more_than_it_can_is_not_believed():

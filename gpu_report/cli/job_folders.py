@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 # Processes have to import pandas first, which takes as long as to read so many bytes.
 WORTH_A_PROCESS = 20 << 20
 PRELOADED = ["gpu_report.load", "gpu_report.analyse.job"]
-SEVERAL = 2  # nodes
 SHOWN = 3  # names in a message
 MOST_PROCESSES = 8  # each of an hour of 8 GPUs takes 300 MB
 
@@ -67,7 +66,7 @@ def _nodes_in(folder: Path) -> list[Path]:
     nodes = [path for path, job in zip(found, jobs, strict=True) if _is_one_of_several(job)]
     if len(nodes) == len(found) or (len(found) > 1 and len(ids) == 1 and None not in ids):
         return found
-    if len(nodes) < SEVERAL:
+    if len(nodes) <= 1:
         return []
     from gpu_report.wording import few_names
 

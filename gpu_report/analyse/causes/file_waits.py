@@ -7,12 +7,13 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.host.process_waits import FileWait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.catalogue import WAITING_FOR_PEER
 from gpu_report.model import Evidence
 from gpu_report.wording import brief_seconds
 
 # Causes in which a process waits: what it waited for belongs to their evidence.
 WAITING = frozenset(
-    {"trainer-blocked", "main-process", "input-storage", "input-stalled", "input-latency", "waiting-for-peer"}
+    {"trainer-blocked", "main-process", "input-storage", "input-stalled", "input-latency", WAITING_FOR_PEER}
 )
 
 

@@ -34,7 +34,6 @@ from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, 
 from gpu_report.model import Advice, Cause, Evidence, Setting
 from gpu_report.wording import place_words
 
-SEVERAL = 2
 # What helps where nothing that is recorded says which operations are so many.
 PROFILE = Advice(
     "Find the slow operations of a step: `gpu-report record --profile -- COMMAND`",
@@ -302,7 +301,7 @@ def _other_work(signals: IntervalSignals) -> str:
     idle_location = signals.idle_location
     whole = signals.within("main_cpu_pct") if idle_location is not None and idle_location.is_alone else None
     cores = round(max(whole or 0.0, (idle_location.cpu_pct or 0.0) if idle_location else 0.0) / 100)
-    if cores >= SEVERAL:
+    if cores > 1:
         return f"the main process itself kept {cores} CPU cores busy"
     return "the GPU waited for Python code in the training process"
 

@@ -9,6 +9,7 @@ from gpu_report.analyse.job.alignment import ahead_of
 from gpu_report.analyse.job.nodes import host_words, missing_ranks, unequal
 from gpu_report.analyse.job.straggler import Straggler
 from gpu_report.analyse.signals.code.collectives import find_pending_collective
+from gpu_report.catalogue import SLOW_RANK, UNEXPLAINED, WAITING_FOR_PEER
 from gpu_report.model import (
     CodeLocation,
     Finding,
@@ -27,10 +28,9 @@ Recorded = Sequence[tuple[JobNode, NodeRun]]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 CRITICAL_SHARE = 0.05  # of the training that the other ranks lose: DESIGN.md §3, severity
 # Rules whose findings are stretches of one node in which its GPUs did less, or only waited.
-STRETCHES = frozenset({"drop", "waiting-for-peer", "slow-rank", "slow-epoch"})
-WAITING = frozenset({"waiting-for-peer", "unexplained", "trainer-blocked", ""})  # causes that may lie elsewhere
+STRETCHES = frozenset({"drop", WAITING_FOR_PEER, SLOW_RANK, "slow-epoch"})
+WAITING = frozenset({WAITING_FOR_PEER, UNEXPLAINED, "trainer-blocked", ""})  # causes that may lie elsewhere
 SOCKETS = "NET/Socket"  # a transport of NCCL's
-SEVERAL = 2  # nodes
 SHOWN = 5  # nodes or ranks that a sentence names
 
 
@@ -173,7 +173,7 @@ def _held(recorded: Recorded, duration_s: float) -> Iterator[JobFinding]:
         yield replace(
             _finding("missing-rank", "critical", span, pending_words(held)),
             rank=held.missing[0] if len(held.missing) == 1 else None,
-            cause="waiting-for-peer",
+            cause=WAITING_FOR_PEER,
             where=held.where,
             advice=pending_advice(held),
         )
@@ -190,7 +190,7 @@ def _sockets(runs: Sequence[NodeRun], duration_s: float) -> Iterator[JobFinding]
     Whether there is a faster adapter NCCL's file does not say: it is a note, and advice only where a variable is set.
     """
     over_tcp = [each for run in runs for each in run.nccl.processes if SOCKETS in each.transports]
-    if not over_tcp or max((each.nodes or 1 for each in over_tcp), default=1) < SEVERAL:
+    if not over_tcp or max((each.nodes or 1 for each in over_tcp), default=1) <= 1:
         return
     adapters = list(dict.fromkeys(name for each in over_tcp for name in each.adapters))
     by = f" by {few_names(adapters, SHOWN)}" if adapters else ""

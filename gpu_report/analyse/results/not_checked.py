@@ -10,18 +10,18 @@ from gpu_report.analyse.rules.thresholds import NEAR_LIMIT_S
 from gpu_report.analyse.signals.thresholds import LOW_AT_LEAST_S, LOW_READINGS, LOWER_AT_LEAST_S, THROTTLED_AT_LEAST_S
 from gpu_report.analyse.timeline.phases import PLACED_S
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
+from gpu_report.catalogue import WAITING_FOR_PEER
 from gpu_report.model import NotChecked
 from gpu_report.wording import length
 
 BY_UTILISATION = ("drop", "starved", "imbalance")
-SEVERAL = 2
 # By rule: the shortest that it reports (s), and how many GPUs it is about. Drops have a limit of their own.
 LEAST_S = {
     "power-cap": (THROTTLED_AT_LEAST_S, 1),
     "thermal": (THROTTLED_AT_LEAST_S, 1),
     "lower-clock": (LOWER_AT_LEAST_S, 1),
     "memory-near-limit": (NEAR_LIMIT_S, 1),
-    "waiting-for-peer": (LOW_AT_LEAST_S, SEVERAL),
+    WAITING_FOR_PEER: (LOW_AT_LEAST_S, 2),
 }
 
 _SCRAPED = {
@@ -117,8 +117,8 @@ def _logging(context: Context) -> str:
 def _waits(used: Sequence[GpuSeries]) -> Iterator[NotChecked]:
     """Yield that a rank's wait for another reads as work, where power is not reported."""
     without = [series for series in used if not np.isfinite(series.samples["power_w"].to_numpy(dtype=float)).any()]
-    if len(used) >= SEVERAL and without:
-        yield NotChecked("waiting-for-peer", "without power readings, a GPU that waits for another looks busy")
+    if len(used) > 1 and without:
+        yield NotChecked(WAITING_FOR_PEER, "without power readings, a GPU that waits for another looks busy")
 
 
 def _kernel(context: Context) -> Iterator[NotChecked]:

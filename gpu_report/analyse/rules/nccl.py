@@ -5,6 +5,7 @@ from gpu_report.analyse.collective_words import pending_advice, pending_words
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.code.collectives import find_pending_collective, traces_of_the_end
+from gpu_report.catalogue import WAITING_FOR_PEER
 from gpu_report.model import Advice, Cause, Finding
 from gpu_report.wording import counted
 
@@ -28,7 +29,7 @@ def missing_ranks(context: Context) -> list[Finding]:
                 ("ranks that waited", float(len(held.waiting)), ""),
                 ("ranks that had not called it", float(len(held.missing)), ""),
             ),
-            cause=Cause("waiting-for-peer", CERTAIN, f"by PyTorch's flight recorder they waited for {missing}"),
+            cause=Cause(WAITING_FOR_PEER, CERTAIN, f"by PyTorch's flight recorder they waited for {missing}"),
             advice=(Advice(pending_advice(held)),),
             where=held.where,
         )

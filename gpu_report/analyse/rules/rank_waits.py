@@ -13,7 +13,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import BUSY_WAIT_UTIL_PCT, PHASE_EDGE_S
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, union
-from gpu_report.catalogue import OTHER_NODE
+from gpu_report.catalogue import OTHER_NODE, SLOW_RANK, WAITING_FOR_PEER
 from gpu_report.model import Advice, Cause, Evidence, Finding, Interval
 from gpu_report.wording import length
 
@@ -51,7 +51,7 @@ def _slow_rank(context: Context, gpu: int, waits: Sequence[Interval]) -> Iterato
             continue
         waiting = ", ".join(map(str, sorted({wait.gpu for wait in index(*span)})))
         yield context.finding(
-            "slow-rank",
+            SLOW_RANK,
             "warning",
             span,
             f"The training process of GPU {gpu} (its rank) was late: GPU {waiting} waited {length(took_s)} for it",
@@ -75,13 +75,13 @@ def _finding(context: Context, interval: Interval, late: int | None) -> Finding:
     if all_wait:
         waited = f"All GPUs of the training waited {seconds} for each other"
     return context.finding(
-        "waiting-for-peer",
+        WAITING_FOR_PEER,
         "warning",
         span,
         f"{waited} ({interval.mean_pct:.0f} % busy in nvidia-smi)",
         gpu=interval.gpu,
         evidence=_evidence(signals, power, elsewhere=of_all_nodes),
-        cause=Cause("waiting-for-peer", STRONG, _explanation(signals, late, elsewhere=of_all_nodes)),
+        cause=Cause(WAITING_FOR_PEER, STRONG, _explanation(signals, late, elsewhere=of_all_nodes)),
         advice=_advice_of_all(context, span) if all_wait else OF_ALL_NODES if of_all_nodes else (),
         waited_for=OTHER_NODE if of_all_nodes else "",
         kernel_events=tuple(signals.kernel),

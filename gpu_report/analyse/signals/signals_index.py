@@ -30,7 +30,6 @@ from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
 from gpu_report.model import FROM_CALLBACKS, CodeLocation, Frame, KernelEvent, Phase, Run
 
-SEVERAL = 2
 SHORTEST_ROW_S = 1e-3  # of the host: the first has nothing before it
 HOST_COLUMNS = tuple(column.name for column in schema.HOST_QUANTITIES)
 GPU_COLUMNS = tuple(column.name for column in schema.GPU_QUANTITIES)
@@ -343,7 +342,7 @@ class SignalsIndex:
     def _host(self) -> SignalTable:
         """Return the readings of the host, and of each for how much of it no main process waited for its loader."""
         host = self._host_readings
-        if not self._habits or len(host.t_s) < SEVERAL:
+        if not self._habits or len(host.t_s) <= 1:
             return host
         rows = np.column_stack([np.concatenate([[host.t_s[0]], host.t_s[:-1]]), host.t_s])
         length = np.maximum(rows[:, 1] - rows[:, 0], SHORTEST_ROW_S)

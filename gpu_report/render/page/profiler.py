@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpu_report import schema
+from gpu_report.catalogue import WAITING_FOR_PEER
 from gpu_report.render.formatting import clean, number, share, step_time
 from gpu_report.render.page.view import NamedTable, ProfilerView, StepPartTotal, StepPartView, StepView, Table
 from gpu_report.wording import PROFILER_FAILED, counted, where_it_is
@@ -23,7 +24,7 @@ SHORT_S = 1e-3  # of a wait: below it in microseconds
 # Parts of a step: name for people, colour, and which of its seconds they are.
 PARTS: tuple[tuple[str, str, Callable[[TraceStepTime], float]], ...] = (
     ("GPU computes", "work", lambda step: step.compute_s),
-    ("GPU synchronises gradients (all-reduce)", "waiting-for-peer", lambda step: step.communication_s),
+    ("GPU synchronises gradients (all-reduce)", WAITING_FOR_PEER, lambda step: step.communication_s),
     ("GPU only copies", "input-storage", lambda step: step.copy_s),
     ("GPU waits for data", "input-cpu", lambda step: step.data_wait_s),
     ("GPU waits for the CPU", "launch-bound", lambda step: step.cpu_wait_s),

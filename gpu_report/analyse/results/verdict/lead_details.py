@@ -26,8 +26,6 @@ from gpu_report.model import (
 )
 from gpu_report.wording import about_length, epoch_length, money_words
 
-SEVERAL = 2  # epochs: of fewer the epoch itself says all
-
 
 def where_it_was(lead: Lead | None) -> Iterator[Sentence]:
     """Yield in which line a process was, where the lead says what to do and not where."""
@@ -98,10 +96,13 @@ def how_to_record_inside(
 
 
 def projected(projection: Projection | None, lead: Lead | None, said: Sequence[Sentence]) -> Iterator[Sentence]:
-    """Yield what the fix comes to for all epochs, or those that were left, where its cause leads and `said` has it."""
+    """Yield what the fix comes to for all epochs, or those that were left, where its cause leads and `said` has it.
+
+    Of one epoch that epoch itself says all.
+    """
     if projection is None or lead is None or lead.sentence.about != projection.cause or projection.seconds is None:
         return
-    if (projection.epochs or 0) < SEVERAL or all(each.kind != FIX or each.about != projection.cause for each in said):
+    if (projection.epochs or 0) <= 1 or all(each.kind != FIX or each.about != projection.cause for each in said):
         return
     now_s, expected_s = projection.seconds
     which = f"The {projection.epochs:,} epochs left" if projection.left else f"All {projection.epochs:,} epochs"

@@ -16,7 +16,6 @@ from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, minus, 
 from gpu_report.model import FROM_CALLBACKS, Phase
 
 CLOSING = "close mosaic"  # the part of training in which the loader is made anew
-SEVERAL = 2
 AT_THE_END = ("validation", "checkpoint")  # the phases at the end of an epoch
 
 
@@ -100,7 +99,7 @@ def _chained(context: Context, drop: Drop) -> list[Span]:
     """
     fitted = context.cached(_fitted_pauses)(*drop.span)
     held = [pause for pause in fitted if pause[0] < drop.end_t_s and pause[1] > drop.start_t_s]
-    return held if len(held) >= SEVERAL else []
+    return held if len(held) > 1 else []
 
 
 def _fitted_pauses(context: Context) -> IntervalIndex[Span]:

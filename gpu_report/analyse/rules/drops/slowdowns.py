@@ -10,7 +10,7 @@ from gpu_report.analyse.causes.slower_storage import advice_on_storage
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops import fall_evidence
-from gpu_report.analyse.rules.drops.at_epoch_end import SEVERAL, drop_parts
+from gpu_report.analyse.rules.drops.at_epoch_end import drop_parts
 from gpu_report.analyse.rules.drops.lasting_falls import made_epochs_longer, to_their_ends
 from gpu_report.analyse.signals.gpu.chance_drops import drops_by_chance
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop, find_drops
@@ -233,7 +233,7 @@ def _goes_beyond_drops(context: Context, fall: Drop) -> bool:
     pieces = [drop.span for drop in context.drops if _meet(fall, drop)]
     rest = minus([fall.span], union(pieces))
     rest_s = length_s(rest)
-    if len(pieces) < SEVERAL or rest_s < fall.duration_s * (1 - PIECES_SHARE):
+    if len(pieces) <= 1 or rest_s < fall.duration_s * (1 - PIECES_SHARE):
         return False
     mean_pct = sum((end - start) * series.mean_util_pct(start, end) for start, end in rest) / rest_s
     return mean_pct < _options(context).line_share * fall.level_pct

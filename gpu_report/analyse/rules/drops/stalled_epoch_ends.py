@@ -25,7 +25,6 @@ from gpu_report.catalogue import CAUSES, LOADER
 from gpu_report.model import FROM_CALLBACKS, Advice, CodeLocation, Finding, Frame, ProcessWait
 from gpu_report.wording import place_words
 
-SEVERAL = 2
 ROWS = 2  # of the host: one of them lies within a span of this many, whenever it begins
 WRITES = frozenset({"write", "pwrite64", "writev", "fsync", "fdatasync", "rename", "ftruncate"})
 
@@ -64,7 +63,8 @@ def _of_training(context: Context, training: Training) -> Iterator[Finding]:
     for by in dict.fromkeys(each.by for each in sorted(held, key=_is_file)):
         cover = interval_cover(told)
         mine = [each for each in held if each.by == by and not _is_told(each, cover)]
-        recurs = len({each.end for each in mine}) >= max(th.HELD_OF_ENDS * len(ends), SEVERAL)
+        times = len({each.end for each in mine})
+        recurs = times > 1 and times >= th.HELD_OF_ENDS * len(ends)
         is_long = any(each.seconds >= context.options.drop_seconds for each in mine)
         counts = recurs or (len(ends) == 1 and by != LOADER and is_long)
         is_much = counts and sum(each.seconds for each in mine) >= least_s

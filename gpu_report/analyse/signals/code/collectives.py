@@ -7,7 +7,6 @@ from gpu_report.analyse.signals.code.stack_notes import location_of
 from gpu_report.model import CodeLocation, Collective, RankTrace, Run, TracedGroup
 
 HELD_AT_LEAST_S = 10.0  # before the end: as a drop, below which nothing is called a stall; others may be on their way
-SEVERAL = 2  # ranks with a trace: one alone misses nobody
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,8 @@ def find_pending_collective(traces: Sequence[RankTrace]) -> PendingCollective | 
         for group in trace.groups:
             if trace.rank in group.ranks:
                 groups.setdefault((group.name, group.ranks), {})[trace.rank] = group
-    held = [_held(ranks, of_rank) for (_, ranks), of_rank in groups.items() if len(of_rank) >= SEVERAL]
+    several = ((ranks, of_rank) for (_, ranks), of_rank in groups.items() if len(of_rank) > 1)  # one misses nobody
+    held = [_held(ranks, of_rank) for ranks, of_rank in several]
     return min((each for each in held if each is not None), key=lambda each: each.collective.t_s, default=None)
 
 

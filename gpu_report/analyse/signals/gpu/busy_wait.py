@@ -15,8 +15,6 @@ from gpu_report.analyse.timeseries.thresholds import READING_SLACK
 from gpu_report.median import median_of
 from gpu_report.model import Interval
 
-SEVERAL = 2  # GPUs: one by itself waits for none
-
 
 def busy_waits_of(
     series: Sequence[GpuSeries], usable: Sequence[Bools], used_gpus: Collection[int], *, on_other_nodes: bool = False
@@ -26,7 +24,7 @@ def busy_waits_of(
     The others may all be `on_other_nodes` of a job.
     """
     pairs = [(each, use) for each, use in zip(series, usable, strict=True) if each.gpu in used_gpus]
-    if len(pairs) < SEVERAL and not on_other_nodes:
+    if len(pairs) <= 1 and not on_other_nodes:
         return ()
     waits = [wait for each, use in pairs for wait in busy_waits(each, use, on_other_nodes=on_other_nodes)]
     return tuple(sorted(waits, key=lambda wait: (wait.start_t_s, wait.gpu)))

@@ -93,17 +93,14 @@ def _workers_run_by(cores: int, workers: int, signals: IntervalSignals) -> int:
 
 def cache_in_memory(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
     """Offer to keep the images in memory, where they fit: nothing is read or decoded after the first epoch."""
-    size, free = settings.images_mib, settings.memory_free_mib
+    needed_mib, free_mib = settings.cache_that_fits_mib, settings.memory_free_mib
     reading = signals.loader.reading if signals.loader is not None else None
-    if size is None or free is None or settings.cached or not settings.has("cache"):
+    if needed_mib is None or free_mib is None or settings.cached or not settings.has("cache"):
         return None
     # without stacks nobody knows what workers that fill the cores compute
     if cores_short(signals) if reading is None else reading < th.READING_SHARE:
         return None
-    needed = size * settings.ranks
-    if needed * th.CACHE_NEEDS > free:
-        return None
-    held = f"{needed / 1024:.1f} GiB of images fit into the {free / 1024:.0f} GiB of free memory"
+    held = f"{needed_mib / MIB_PER_GIB:.1f} GiB of images fit into the {free_mib / MIB_PER_GIB:.0f} GiB of free memory"
     if reading is not None:
         held = f"Reading and decoding images takes {100 * reading:.0f} % of the workers' time. {held}"
     return Fix("cache", str(settings.args.get("cache")), "ram", held, _without_reading_s(settings, limit, signals))
@@ -111,11 +108,10 @@ def cache_in_memory(settings: RunSettings, limit: SpeedupLimit, signals: Interva
 
 def cache_images(settings: RunSettings, signals: IntervalSignals) -> Advice | None:
     """Return to cache the images where workers mostly read and decode them: in memory if they fit, else on the disk."""
-    size, free, loader = settings.images_mib, settings.memory_free_mib, signals.loader
+    loader = signals.loader
     if loader is None or loader.reading < th.READING_SHARE or settings.cached or not settings.has("cache"):
         return None
-    fit = size is not None and free is not None and size * settings.ranks * th.CACHE_NEEDS <= free
-    to = "ram" if fit else "disk"
+    to = "disk" if settings.cache_that_fits_mib is None else "ram"
     short = f"Cache the images (`cache={to}`)"
     why = f"reading and decoding takes {100 * loader.reading:.0f} % of the workers' time"
     return Advice(f"{short}: {why}. A format that decodes faster helps, too", "cache", "False", to, short=short)
@@ -128,9 +124,9 @@ def no_cache_in_memory(settings: RunSettings, _: SpeedupLimit, __: IntervalSigna
     several times as large as the files that they come from.
     """
     now = str(settings.args.get("cache"))
-    if now not in IN_MEMORY or settings.images_mib is None:
+    if now not in IN_MEMORY or settings.cache_mib is None:
         return None
-    needed = settings.images_mib * settings.ranks / MIB_PER_GIB
+    needed = settings.cache_mib / MIB_PER_GIB
     reason = f"up to {needed:.1f} GiB of decoded images are kept in host memory, which is short"
     return Fix("cache", now, "False", reason, short=f"Set `cache=False` (now {now}): host memory is short")
 

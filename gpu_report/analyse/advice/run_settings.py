@@ -56,11 +56,18 @@ class RunSettings:
         return argument in self.args
 
     @property
-    def images_mib(self) -> float | None:
-        """Return what its images take when cached, in MiB: each at most imgsz x imgsz; None where it is not known."""
+    def cache_mib(self) -> float | None:
+        """Return what its images take in host memory, of each rank here: at most imgsz x imgsz; None if not known."""
         if not self.images or not self.imgsz:
             return None
-        return self.images * self.imgsz**2 * BYTES_PER_PIXEL / 2**20
+        return self.ranks * self.images * self.imgsz**2 * BYTES_PER_PIXEL / 2**20
+
+    @property
+    def cache_that_fits_mib(self) -> float | None:
+        """Return the same where the host memory that was free holds them; None where it does not, or nobody knows."""
+        needed_mib, free_mib = self.cache_mib, self.memory_free_mib
+        fits = needed_mib is not None and free_mib is not None and needed_mib * th.CACHE_NEEDS <= free_mib
+        return needed_mib if fits else None
 
     def batches_mib(self, workers: int) -> float | None:
         """Return what the batches take that so many workers of each rank may leave in /dev/shm, None if not known."""

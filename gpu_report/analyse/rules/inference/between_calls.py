@@ -33,6 +33,7 @@ from gpu_report.model import Advice, Cause, CodeLocation, Finding, GapPart, Serv
 from gpu_report.wording import counted, place_words, where_it_is
 
 LOADING = "model-loading"
+AT_MOST = "{now} become {then} at most"
 # What a caller does: its cause, and in words.
 GAPS = {
     "own code": ("own-code", "your code"),
@@ -181,7 +182,7 @@ def _smaller(served: ServedModel, part: GapPart) -> Iterator[Advice]:
         yield _advice(served, text, part.seconds)
 
 
-def _advice(served: ServedModel, what: str, saved_s: float, becomes: str = "{now} become {then} at most") -> Advice:
+def _advice(served: ServedModel, what: str, saved_s: float, becomes: str = AT_MOST) -> Advice:
     """Return an advice with how many images a second calls make without some seconds between them."""
     active = active_s(served)
     then = rate(served.images / (active - saved_s))
@@ -270,5 +271,5 @@ def _shorter_window(served: ServedModel) -> tuple[Advice, ...]:
     if not now or not then:
         return ()
     what = "If images are collected before each call, wait shorter, or for fewer of them"
-    text = f"{what}: {rate(now)} images/s become {rate(then)} at most"
+    text = f"{what}: {AT_MOST.format(now=f'{rate(now)} images/s', then=rate(then))}"
     return (Advice(text, gain_at_most=1 - now / then, short=text),)

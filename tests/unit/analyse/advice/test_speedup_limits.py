@@ -155,7 +155,7 @@ def test_images_in_memory_leave_the_cpu_of_the_workers_of_all_ranks(ranks, epoch
     cpu = {"workers_cpu_pct": 60.0, "busiest_worker_cpu_pct": 20.0}
     signals = SimpleNamespace(within=cpu.get, loader=SimpleNamespace(reading=0.9))
     settings = SimpleNamespace(
-        args={"cache": False}, images_mib=100.0, memory_free_mib=10_000.0, cached=False, ranks=ranks, workers=4
+        args={"cache": False}, cache_that_fits_mib=100.0, memory_free_mib=10_000.0, cached=False, ranks=ranks, workers=4
     )
     settings.has = settings.args.__contains__
     fix = cache_in_memory(settings, SpeedupLimit("input-storage", 20.0, 1.0, ""), signals)

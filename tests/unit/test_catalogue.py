@@ -7,7 +7,7 @@ from pathlib import Path
 
 import gpu_report
 from gpu_report.analyse.signals.gpu.clock_throttling import LOWER_CLOCK, POWER_CAP, THERMAL
-from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
+from gpu_report.catalogue import CAUSES, RULES, SLOW_RANK, UNEXPLAINED, WAITING_FOR_PEER
 
 ROOT = Path(gpu_report.__file__).parent
 STYLES = (ROOT.parent / "templates" / "report.css").read_text("utf-8")
@@ -94,6 +94,8 @@ def emitted() -> dict[str, set[str]]:
     elsewhere = {
         "throttle.cause": {POWER_CAP, THERMAL, LOWER_CLOCK},
         "UNEXPLAINED": {UNEXPLAINED},
+        "WAITING_FOR_PEER": {WAITING_FOR_PEER},
+        "SLOW_RANK": {SLOW_RANK},
         "best.name": {UNEXPLAINED},
         "always.name": {UNEXPLAINED},  # likewise: a cause that lasts
     }

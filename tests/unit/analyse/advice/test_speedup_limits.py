@@ -755,7 +755,8 @@ def test_advice_is_of_the_run_that_the_bound_is_of():
 def test_a_slow_link_stands_behind_workers_that_win_more():
     read = [1.0 if second % 10 == 0 else NAN for second in range(LASTS_S)]
     settings = {**SETTINGS, "imgsz": 256}  # copies take 20 % of a step, the wait for data half of it
-    run = starved_run(10.0, 45.0, settings=settings, quantities={f"pcie_link_{of}": read for of in LINK})
+    link = {**{f"pcie_link_{of}": read for of in LINK}, "performance_state": 2.0}
+    run = starved_run(10.0, 45.0, settings=settings, quantities=link)
     able = tuple(dataclasses.replace(gpu, **{f"max_pcie_link_{of}": 4.0 for of in LINK}) for gpu in run.gpus)
     first, *others = analyse(dataclasses.replace(run, gpus=able)).verdict.sentences
     assert first.text.startswith("Set `workers=5`")

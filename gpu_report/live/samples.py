@@ -29,7 +29,7 @@ class Samples:
         self.gpus: dict[int, GpuReadings] = {}
         self._newest_mono_s: dict[int, float | None] = {}
         self.start_s: float | None = None  # when the first row was written
-        self._columns: _Columns | None = None
+        self._columns: _ColumnPlaces | None = None
         self._end: _Rows | None = None
         self._before: _Rows | None = None
 
@@ -64,7 +64,7 @@ class Samples:
                 head = file.read(LARGEST_HEADER).split(b"\n")
         except FileNotFoundError:
             return False
-        columns = _Columns(head[0])
+        columns = _ColumnPlaces(head[0])
         times = (columns.place(line.split(b","))[0] for line in head[1:-1])
         self.start_s = start_s = next((at_s for at_s in times if at_s is not None), None)
         if start_s is None:
@@ -75,7 +75,7 @@ class Samples:
         self._before = _Rows(Tail(self._path, 0, begin), start_s) if begin else None
         return True
 
-    def _take(self, cells: Sequence[bytes], columns: "_Columns", rows: "_Rows") -> bool:
+    def _take(self, cells: Sequence[bytes], columns: "_ColumnPlaces", rows: "_Rows") -> bool:
         """Take in a row at the end; return whether it is a newer one."""
         place, values = columns.place(cells), columns.all_of(cells)
         gpu = self._draw(place, {name: values[name] for name in DRAWN if name in values}, rows)
@@ -125,7 +125,7 @@ class _Rows:
         return at_s - before_s if before_s is not None and at_s > before_s else None
 
 
-class _Columns:
+class _ColumnPlaces:
     """Where the columns of a table of samples are."""
 
     def __init__(self, header: bytes) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse.advice.fixes import Fix, cache_images, find_fix
-from gpu_report.analyse.advice.larger_batches import Batches
+from gpu_report.analyse.advice.larger_batches import LargerBatches
 from gpu_report.analyse.advice.next_limit import next_limit
 from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.advice.smaller_images import resize_images
@@ -137,7 +137,7 @@ def _next_limit(context: Context, training: Training, limit: SpeedupLimit, found
         return ()
     if signals.worker_code is not None and signals.worker_code.share >= STOOD_SHARE:  # the cause has said so
         return ()
-    batches = Batches(settings, limit, signals, settings.batch, settings.batch)
+    batches = LargerBatches(settings, limit, signals, settings.batch, settings.batch)
     advice = next_limit(context, training, batches, found.epoch_s)
     return () if advice is None else (advice,)
 

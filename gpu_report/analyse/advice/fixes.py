@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 
 from gpu_report.analyse.advice import thresholds as th
-from gpu_report.analyse.advice.larger_batches import Batches
+from gpu_report.analyse.advice.larger_batches import LargerBatches
 from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.host import cores_short
@@ -146,19 +146,19 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
         return None
     by_memory = th.BATCH_MEMORY_SHARE * (settings.gpu_total_mib or 0.0) / settings.gpu_peak_mib * batch
     by_images = (settings.images or 0) / th.BATCHES_AT_LEAST
-    batches, most = Batches(settings, limit, signals, batch, nominal), min(by_memory, by_images)
+    batches, most = LargerBatches(settings, limit, signals, batch, nominal), min(by_memory, by_images)
     found = batches.worth_trying(most)
     fed = _with_more_workers(batches, most, best_s=found[1] if found else limit.epoch_s_now)
     return fed or (None if found is None else _of_batch(batches, *found))
 
 
-def _of_batch(batches: Batches, try_: int, expected_s: float) -> Fix:
+def _of_batch(batches: LargerBatches, try_: int, expected_s: float) -> Fix:
     reason = f"a batch of {batches.batch} is too small for this GPU"
     steps = f"with {try_} the optimizer steps as often as now, every {batches.nominal} images (`nbs`)"
     return Fix("batch", str(batches.batch), str(try_), f"{reason}; {steps}", expected_s)
 
 
-def _with_more_workers(batches: Batches, most: float, best_s: float) -> Fix | None:
+def _with_more_workers(batches: LargerBatches, most: float, best_s: float) -> Fix | None:
     """Offer a larger batch together with the workers that feed it, where that is faster than an epoch of `best_s`."""
     settings, signals = batches.settings, batches.signals
     workers_most = _most_workers(settings, signals)

@@ -16,7 +16,7 @@ VALIDATED_BY_BATCH = frozenset({"obb", "semantic", "depth"})  # tasks; others va
 
 
 @dataclass(frozen=True)
-class Batches:
+class LargerBatches:
     """A training whose `batch` may be larger, its optimizer stepping every `nominal` images at least.
 
     `limit` has what an epoch takes now and at best, `signals` are of all the training.
@@ -47,7 +47,7 @@ class Batches:
         rest_s = self.limit.rest_s
         return (epoch_s + rest_s) * least <= best_s + rest_s
 
-    def fed_by(self, workers: int) -> "Batches":
+    def fed_by(self, workers: int) -> "LargerBatches":
         """Return the same training with another number of data-loader workers (of each rank)."""
         return replace(self, settings=replace(self.settings, workers=workers))
 
@@ -156,7 +156,7 @@ def outweighed_by(settings: RunSettings, signals: IntervalSignals, rest: float) 
     if not settings.batch or not nominal:
         return ""
     epoch = SpeedupLimit(LAUNCH_BOUND, 1.0, sys.float_info.min, "", rest_s=rest)
-    batches, twice = Batches(settings, epoch, signals, settings.batch, nominal), 2 * settings.batch
+    batches, twice = LargerBatches(settings, epoch, signals, settings.batch, nominal), 2 * settings.batch
     steps_s, loader_s, validation_s = batches.steps_s(twice), batches.loader_s(twice), batches.validation_s(twice)
     least = th.LARGER_BATCH_LEAST
     if batches.waits_for_unknown:

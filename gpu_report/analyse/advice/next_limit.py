@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpu_report.analyse.advice.larger_batches import Batches
+from gpu_report.analyse.advice.larger_batches import LargerBatches
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.code.loader_work import WorkerCode, worker_places
 from gpu_report.analyse.signals.code.stack_notes import kind_of
@@ -14,7 +14,7 @@ from gpu_report.wording import counted, place_words
 OF_POLYGONS = frozenset({"resample_segments", "apply_segments"})
 
 
-def next_limit(context: Context, training: Training, batches: Batches, epoch_s: float) -> Advice | None:
+def next_limit(context: Context, training: Training, batches: LargerBatches, epoch_s: float) -> Advice | None:
     """Offer what makes the workers faster where they could not feed epochs whose training part takes `epoch_s`.
 
     What they load at the ends of short epochs may hide it: it is told all the same. None where nobody can change it.

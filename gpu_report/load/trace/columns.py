@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gpu_report.load.trace.event import MISSING, lane
 
-Column = Callable[[Sequence[Any], Sequence[Any]], list[int]]  # of events and their arguments
+ColumnReader = Callable[[Sequence[Any], Sequence[Any]], list[int]]  # of events and their arguments
 
 
 class NoArgs:
@@ -18,7 +18,7 @@ class NoArgs:
 NO_ARGS: Final = NoArgs()
 
 
-def _whole(field: str) -> Column:
+def _whole(field: str) -> ColumnReader:
     get = attrgetter(field)
     return lambda _, args: list(map(get, args))
 
@@ -40,13 +40,13 @@ def _number(said: int | str) -> int:
     return found if isinstance(found, int) else MISSING
 
 
-_GPU_LANE: Final[Mapping[str, Column]] = {
+_GPU_LANE: Final[Mapping[str, ColumnReader]] = {
     "device": _devices,
     "stream": _streams,
     "correlation": _whole("correlation"),
 }
-_GPU_WORK: Final[Mapping[str, Column]] = {**_GPU_LANE, "external_id": _external_ids, "bytes": _whole("bytes")}
-COLUMNS: Final[Mapping[str, Mapping[str, Column]]] = {
+_GPU_WORK: Final[Mapping[str, ColumnReader]] = {**_GPU_LANE, "external_id": _external_ids, "bytes": _whole("bytes")}
+COLUMNS: Final[Mapping[str, Mapping[str, ColumnReader]]] = {
     "operators": {
         "external_id": _external_ids,
         "sequence": _whole("sequence"),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gpu_report.model import BenchResult, BenchRow, LatencyLimit
 from gpu_report.render.bench.rows import MEDIAN, P95, images_per_s, limit_words, measured, milliseconds
-from gpu_report.render.bench.view import ChartView, Dot
+from gpu_report.render.bench.view import VariantChart, VariantDot
 
 STEPS = ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7), (1, 1.1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9))
 TICKS_AT_LEAST = 3  # of an axis: else it is labelled with the next finer of STEPS, within each decade
@@ -13,7 +13,7 @@ MARGIN = 1.15  # by which the axes reach further than the outermost dots, as a f
 COLOURS = 8  # of models; a ninth has the first one's again
 
 
-def chart(result: BenchResult) -> ChartView | None:
+def chart(result: BenchResult) -> VariantChart | None:
     """Return the chart of all variants that were measured; None without any.
 
     The latency is that of the limit, else p95; where any variant made too few calls for it, the median.
@@ -29,7 +29,7 @@ def chart(result: BenchResult) -> ChartView | None:
     y = _Scale([row.images_per_s.value for _, row in known if row.images_per_s])
     chosen = None if result.choice is None else result.rows[result.choice]
     dots = (_dot(number, row, axis, (x, y), models, is_chosen=row is chosen) for number, row in known)
-    return ChartView(
+    return VariantChart(
         x_label=f"Latency of a call ({axis.of})",
         dots=tuple(sorted(dots, key=lambda dot: dot.chosen)),  # over all others
         x_ticks=tuple((x.place(value), f"{value:,g} ms") for value in x.ticks),
@@ -77,11 +77,11 @@ def _dot(  # noqa: PLR0913 - what a dot is made of
     models: Sequence[str],
     *,
     is_chosen: bool,
-) -> Dot:
+) -> VariantDot:
     x, y = scales
     rate = row.images_per_s.value if row.images_per_s else 1.0
     places = [x.place(end) for end in _ends(row, axis)]
-    return Dot(
+    return VariantDot(
         number=str(number),
         x=places[0],
         y=100 - y.place(rate),

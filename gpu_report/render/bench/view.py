@@ -6,7 +6,7 @@ from gpu_report.render.page.view import Table
 
 
 @dataclass(frozen=True)
-class Dot:
+class VariantDot:
     """A variant in the chart: its number in the tables, its place in percent, and the ends of its interval.
 
     `colour` counts the models, `hollow` is FP16; `title` is what it says when it is pointed at.
@@ -24,14 +24,14 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class ChartView:
+class VariantChart:
     """Latency against throughput, both on logarithmic scales; places are percent of the width and height.
 
     `limit` is the place of the limit, None without or where it lies outside.
     """
 
     x_label: str
-    dots: tuple[Dot, ...]
+    dots: tuple[VariantDot, ...]
     x_ticks: tuple[tuple[float, str], ...]
     y_ticks: tuple[tuple[float, str], ...]
     limit: float | None
@@ -58,7 +58,7 @@ class BenchView:
     mood: str
     verdict: str
     verdict_rest: str
-    chart: ChartView | None
+    chart: VariantChart | None
     sections: tuple[Section, ...]
     failed: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]

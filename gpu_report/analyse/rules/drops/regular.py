@@ -124,13 +124,13 @@ def _regular_of(drops: Sequence[Drop], level: _Level) -> Sequence[Drop]:
         few_are_odd = len(drops) - len(chosen) <= max(ODD_SHARE * len(drops), 1)
         least = PERIODS_LEAST if len(chosen) == len(drops) else PERIODS_LEAST + 1
         if few_are_odd and len(chosen) >= least:
-            together = _in_step(chosen, _Clock(left_out), level)
+            together = _in_step(chosen, _TimeOutsideDrops(left_out), level)
             if together is not None:
                 return [each for each, is_there in zip(chosen, together.tolist(), strict=True) if is_there]
     return ()
 
 
-class _Clock:
+class _TimeOutsideDrops:
     """Time without that in some drops."""
 
     def __init__(self, left_out: Sequence[Drop]) -> None:
@@ -158,7 +158,7 @@ def _in_which_it_worked(drops: Sequence[Drop]) -> Sequence[Drop]:
     return [drop for drop in drops if drop.mean_pct >= USED_PCT]
 
 
-def _in_step(drops: Sequence[Drop], clock: _Clock, level: _Level) -> Bools | None:
+def _in_step(drops: Sequence[Drop], clock: _TimeOutsideDrops, level: _Level) -> Bools | None:
     """Return which drops, by the seconds of each, keep to one period; None where most of its turns have none."""
     at_s, seconds = (np.array([of(each) for each in drops]) for of in (_start_s, _length_s))
     at_s, usual_s = clock.of(at_s), float(np.median(seconds))

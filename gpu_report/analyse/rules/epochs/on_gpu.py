@@ -66,7 +66,7 @@ def _on_clock(
     return None
 
 
-class _Clock(NamedTuple):
+class _ClockChange(NamedTuple):
     """The clock of a GPU in the training of some epochs and of later ones (MHz, medians)."""
 
     gpu: int
@@ -76,14 +76,14 @@ class _Clock(NamedTuple):
 
 def _clocks(
     context: Context, column: str, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch]
-) -> list[_Clock]:
+) -> list[_ClockChange]:
     """Return the clocks of the used GPUs: where one of them fell, the others of a training wait for it."""
     was_in, is_in = ([epoch.span for epoch in epochs] for epochs in (before, after))
     found = []
     for series in context.used_series:
         was, now = (column_median(series.samples, column, part) for part in (was_in, is_in))
         if was and now is not None:
-            found.append(_Clock(series.gpu, was, now))
+            found.append(_ClockChange(series.gpu, was, now))
     return found
 
 

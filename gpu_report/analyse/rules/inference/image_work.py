@@ -17,7 +17,7 @@ from gpu_report.model import Advice, Cause, Finding, ServedModel
 AUGMENTED_PIXELS = 1.0 + 0.83**2 + 0.67**2
 
 
-class _Change(NamedTuple):
+class _ArgumentFix(NamedTuple):
     """The argument that a rule is about, its value now and the one to try, and the share of inference to win."""
 
     rule: str
@@ -34,7 +34,7 @@ def augmented_calls(context: Context) -> list[Finding]:
             context,
             served,
             f"`augment=True` runs the model on three sizes of each image ({of_calls(served)})",
-            _Change("augmented-calls", "augment", "True", "False", 1 - 1 / AUGMENTED_PIXELS),
+            _ArgumentFix("augmented-calls", "augment", "True", "False", 1 - 1 / AUGMENTED_PIXELS),
         )
         for served in context.cached(judged_models)
         if _is_augmented(served) and _is_large(served)
@@ -60,7 +60,7 @@ def _enlarged(context: Context, served: ServedModel) -> Finding | None:
     if now_px < th.ENLARGED_FROM * enough_px:
         return None
     summary = f"Images of at most {image_px:,} px are enlarged to {now_px:,} px ({of_calls(served)})"
-    change = _Change("enlarged-images", "imgsz", str(now_px), str(enough_px), 1 - (enough_px / now_px) ** 2)
+    change = _ArgumentFix("enlarged-images", "imgsz", str(now_px), str(enough_px), 1 - (enough_px / now_px) ** 2)
     return _finding(context, served, summary, change)
 
 
@@ -70,7 +70,7 @@ def _is_large(served: ServedModel) -> bool:
     return inference_ms is not None and inference_ms >= th.PART_SHARE * served.parts.total_ms
 
 
-def _finding(context: Context, served: ServedModel, summary: str, change: _Change) -> Finding:
+def _finding(context: Context, served: ServedModel, summary: str, change: _ArgumentFix) -> Finding:
     inference_ms = served.parts.inference_ms or 0.0
     seconds = inference_ms / MS * served.latency.calls * change.of_inference
     share = min(seconds / active_s(served), 1.0) if active_s(served) else 0.0

@@ -16,7 +16,7 @@ from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.advice import speedup_limits
 from gpu_report.analyse.advice.fixes import cache_in_memory
-from gpu_report.analyse.advice.larger_batches import Batches, outweighed_by
+from gpu_report.analyse.advice.larger_batches import LargerBatches, outweighed_by
 from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.build_context import build_context
 from gpu_report.load import load_run
@@ -401,9 +401,12 @@ def test_workers_that_wait_for_files_can_feed_no_more_than_those_that_compute():
         loading_of(each, 0.0)
         for each in (run, dataclasses.replace(run, stacks=(process((0, LASTS_S, TRAINS)), *reads)))
     )
-    assert Batches(*plain, 32, 64).loader_s(64) == pytest.approx(20 * 1 / 8)
-    assert Batches(*waiting, 32, 64).loader_s(64) == pytest.approx(20 * 2 / 8)
-    assert (Batches(*plain, 32, 64).workers_compute, Batches(*waiting, 32, 64).workers_compute) == (True, False)
+    assert LargerBatches(*plain, 32, 64).loader_s(64) == pytest.approx(20 * 1 / 8)
+    assert LargerBatches(*waiting, 32, 64).loader_s(64) == pytest.approx(20 * 2 / 8)
+    assert (LargerBatches(*plain, 32, 64).workers_compute, LargerBatches(*waiting, 32, 64).workers_compute) == (
+        True,
+        False,
+    )
 
 
 def loading_of(run, rest_s=20.0):
@@ -418,7 +421,9 @@ def loading_of(run, rest_s=20.0):
 def test_what_is_ready_when_an_epoch_begins_need_not_be_loaded_in_it(prefetch, batches):
     """Workers that are busy for 30 % of the time: of 63 batches of 64 they have 8 times as many ready as each has."""
     run = launch_bound_run(workers_pct=240.0, prefetch=prefetch)
-    assert Batches(*loading_of(run), 4, 64).loader_s(64) == pytest.approx(20 * 0.3 * (1 - batches * 8 * 64 / 4000))
+    assert LargerBatches(*loading_of(run), 4, 64).loader_s(64) == pytest.approx(
+        20 * 0.3 * (1 - batches * 8 * 64 / 4000)
+    )
 
 
 def test_a_validation_that_is_a_single_batch_then_is_loaded_without_workers():
@@ -428,7 +433,7 @@ def test_a_validation_that_is_a_single_batch_then_is_loaded_without_workers():
     image_s = 4.0 * 20 / 4000 * (1 + 3) / (1 + 6)  # decoded, and hardly augmented
     assert single.epoch_s_estimate == pytest.approx(plain.epoch_s_estimate + 100 * image_s)
     large = launch_bound_run(batch=32, workers_pct=400.0, val_images=20, scaled_down=[1.0, 4000, 1 / 39])
-    assert Batches(*loading_of(large, 8), 8, 64).validation_s(64) == pytest.approx(20 * 0.02 * 42 / 45)
+    assert LargerBatches(*loading_of(large, 8), 8, 64).validation_s(64) == pytest.approx(20 * 0.02 * 42 / 45)
     assert changes(launch_bound_run(batch=32, workers_pct=400.0, val_images=128)) == {"batch": "64"}
     for images in (50, 129, 1000):  # a single batch now, too; still more than one
         run = launch_bound_run(batch=32, workers_pct=400.0, val_images=images)
@@ -452,11 +457,11 @@ def test_a_larger_batch_that_wins_nothing_is_not_asked_for(more, why):
 
 def test_a_larger_batch_that_wins_no_more_than_its_estimate_may_be_off_is_not_asked_for():
     settings, limit, signals = loading_of(launch_bound_run(batch=32), rest_s=0.0)
-    (larger, train_s) = Batches(settings, limit, signals, 32, 64).worth_trying(64.0)
+    (larger, train_s) = LargerBatches(settings, limit, signals, 32, 64).worth_trying(64.0)
     assert (larger, 20 / train_s > 1.5) == (64, True)
     most_of_an_epoch = dataclasses.replace(limit, rest_s=60.0)
     assert (60 + 20) / (60 + train_s) > 1.05  # which is worth a person's time, if it is so
-    assert Batches(settings, most_of_an_epoch, signals, 32, 64).worth_trying(64.0) is None
+    assert LargerBatches(settings, most_of_an_epoch, signals, 32, 64).worth_trying(64.0) is None
     assert outweighed_by(settings, signals, rest=0.0) == ""
     assert outweighed_by(settings, signals, rest=3.0) == "epochs would be hardly faster"
     slow_loader = loading_of(launch_bound_run(batch=32, workers_pct=750.0), rest_s=0.0)
@@ -474,7 +479,7 @@ def test_small_steps_that_wait_for_data_besides_get_more_workers():
 
 
 def test_waits_for_data_are_as_long_in_a_larger_batch():
-    plain, waits = (Batches(*loading_of(launch_bound_run(wait_s=s)), 4, 64).steps_s(64) for s in (0.1, 2.0))
+    plain, waits = (LargerBatches(*loading_of(launch_bound_run(wait_s=s)), 4, 64).steps_s(64) for s in (0.1, 2.0))
     assert waits == pytest.approx(2.0 + 0.9 * plain)
 
 

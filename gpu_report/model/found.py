@@ -409,8 +409,9 @@ class Finding(TimeSpan):
     `at_boundary` says that it touches the end of an epoch; `expected` that its phase explains it.
     `level_pct` and `low_pct` are utilisation before a drop and the mean within it. `ran_out` says that memory grew
     until there was no more of it, `names_epoch` that the summary says in which epoch it was. Of a cause
-    that may be several things `waited_for` names the one. `of_gpus` is the summary of several GPUs of which it is true
-    at once, with GPUS in the place of their names; empty where each has a finding of its own.
+    that may be several things `waited_for` names the one. `every_epochs` says that it comes at the end of each so
+    many-th epoch, as what somebody has planned does; None where it does not. `of_gpus` is the summary of several GPUs
+    of which it is true at once, with GPUS in the place of their names; empty where each has a finding of its own.
     """
 
     id: str
@@ -438,6 +439,7 @@ class Finding(TimeSpan):
     occurrences: tuple[Occurrence, ...] = ()
     where: tuple[CodeLocation, ...] = ()
     waited_for: str = ""
+    every_epochs: int | None = None
     of_gpus: str = ""
 
     @property

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from support.matching import is_alarm
 from support.played_folder import write_played
-from support.played_training import Played, Stall
+from support.played_training import Low, Played, Stall, play
 from support.played_yolo import MONO_S, PID, line
 
 from gpu_report.analyse import analyse
@@ -61,6 +61,27 @@ def _tell_retries(folder: Path, counts: list[tuple[float, int]]) -> None:
     told = [line(at_s, "settings", memory_retries=count) for at_s, count in counts]
     with (folder / "inside" / f"{PID}.jsonl").open("a") as file:
         file.writelines(f"{json.dumps(each)}\n" for each in told)
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "severity", "every", "begins"),
+    [
+        (False, (10, 20, 30, 40, 50), "warning", 10, "Look at what runs every 10 epochs (callbacks, an evaluation"),
+        (True, (10, 20, 30, 40, 50), "warning", 10, "Look at what runs every 10 epochs (callbacks, an evaluation"),
+        (False, (10, 20, 40, 50), "warning", 10, "Look at what runs every 10 epochs (callbacks, an evaluation"),
+        (False, (9, 20, 33, 36, 51), "critical", None, "Look at what the main process did"),
+    ],
+)
+def test_what_comes_after_every_tenth_epoch_is_planned(tmp_path, inside, after, severity, every, begins):
+    """An evaluation of one's own takes 150 s of Python; what befalls a training by itself keeps to no epochs."""
+    played = Played(epochs=55, train_s=120, main_cpu_pct=60, low_main_cpu_pct=100, inside=inside)
+    played = replace(played, checkpoint_of=lambda epoch: 152 if epoch in after else 2)
+    rows = [each.row_s + 2 for each in play(played).epochs if each.number in after]
+    found = analysed(tmp_path / "run", replace(played, lows=tuple(Low(row_s, row_s + 150) for row_s in rows)))
+    (finding,) = alarms(found)
+    assert (finding.severity, finding.cause.name, finding.every_epochs) == (severity, "main-process", every)
+    assert finding.summary.endswith("in all, every 10 epochs" if every else "in all")
+    assert found.verdict.text.startswith(begins)
 
 
 def test_a_lower_clock_makes_validations_longer_and_no_drops_seen_from_outside(tmp_path):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import gcd
 from statistics import median
 
 from gpu_report.analyse.context import Context
@@ -115,7 +116,7 @@ def _of_several(first: Finding, group: Group, occurrences: tuple[Occurrence, ...
         cause=longest.cause,
         advice=longest.advice,
         kernel_events=longest.kernel_events,
-        summary=_summary(longest, first.gpus, occurrences),
+        summary=f"{_summary(longest, first.gpus, occurrences)}{_planned(first)}",
         evidence=(*_how_often(longest, occurrences), *longest.evidence),
         occurrences=occurrences if len(occurrences) > 1 else (),
     )
@@ -224,7 +225,24 @@ def _graded(context: Context, group: Group) -> Group:
         lost_s = sum(finding.lost_gpu_s or 0.0 for finding in group)
         return [_raised(finding, lost_s, trained_s) for finding in group]
     severity = _severity(sum(f.duration_s for f in group), trained_s, context.run.duration_s)
-    return [replace(finding, severity=severity) for finding in group]
+    every = None if RULES[group[0].rule].at_epoch_ends else _every_epochs(context, list(_events(group)))
+    severity = "warning" if every is not None and severity == "critical" else severity
+    return [replace(finding, severity=severity, every_epochs=every) for finding in group]
+
+
+def _every_epochs(context: Context, events: Sequence[Group]) -> int | None:
+    """Return at the end of each how many-th epoch events came, None where they keep to no such period.
+
+    What happens to a training falls into any epoch. What comes after each tenth is planned: an evaluation of one's own.
+    """
+    ends = [context.epoch_ends.touching(*_span(event)) for event in events]
+    rows = [end.row for end in ends if end is not None]
+    epochs = sorted({row.epoch for row in rows})
+    if not len(ends) == len(rows) == len(epochs) >= th.RECURS_TIMES or len({row.run for row in rows}) > 1:
+        return None
+    every = gcd(*(later - before for before, later in pairwise(epochs)))
+    turns = (epochs[-1] - epochs[0]) // every + 1
+    return every if every > 1 and len(epochs) >= th.TURNS_SHARE * turns else None
 
 
 def _raised(finding: Finding, lost_s: float, trained_s: float) -> Finding:
@@ -267,6 +285,11 @@ def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurr
         return f"{longest.summary}; {times}, {took} in all" if recurs else longest.summary
     how_far = fall_words(named, longest.level_pct, longest.low_pct)
     return f"{how_far}, {times} for about {each}: {took} in all" if recurs else f"{how_far} for {took}"
+
+
+def _planned(finding: Finding) -> str:
+    """Return after how many epochs it came again, as the end of a sentence; empty of what nobody planned."""
+    return f", every {finding.every_epochs} epochs" if finding.every_epochs else ""
 
 
 def _of_gpus(group: Group, gpus: Sequence[int]) -> str:

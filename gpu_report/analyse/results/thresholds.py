@@ -28,6 +28,7 @@ SAME_EVENT_SHARE = 0.5  # of the longer: so much of it two GPUs must share
 RECURS_TIMES = 3
 RECURS_FACTOR = 2.0  # between the shortest and the longest of what recurs ...
 FEW_SHARE = 0.1  # ... but for a few of them
+TURNS_SHARE = 0.75  # of the turns of a period, with what is planned for each: one may be too short to be found
 
 # How bad it is that something took GPU time: of that of training, and by itself (GPU seconds). Somebody is called for
 # what is worth a person's time: of a day 2 minutes, of a short run what a drop takes at least.

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.costs import cost_on_the_clock_s
@@ -27,16 +28,16 @@ def drop_leads(
 
     Drops too short for a warning count beside one that is not: the verdict counts them all.
     """
-    every: dict[tuple[str, bool], list[Finding]] = {}
+    every: dict[tuple[str, bool, int | None], list[Finding]] = {}
     for finding in findings:
         rule = RULES[finding.rule]
         takes = rule.takes_time or rule.takes_epoch_time or rule.explains_slow_epoch
         if takes and not finding.expected and finding.cause and (rule.drop or finding.severity != "info"):
-            every.setdefault((finding.cause.name, _was_paused(finding)), []).append(finding)
+            every.setdefault((finding.cause.name, _was_paused(finding), finding.every_epochs), []).append(finding)
     of = {key: mine for key, mine in every.items() if any(one.severity != "info" for one in mine)}
     lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
     waited_for = {WAITING_FOR_PEER} if len(of) > 1 else set()  # what was waited for says why
-    for (cause, _), mine in of.items():
+    for (cause, *_), mine in of.items():
         limit = next((limit for limit in limits if limit.cause == cause), None)
         took_s = _took_s(mine)
         cost_s, faster = cost_on_the_clock_s(context, mine), faster_without(limit, epoch_now_s(limits))
@@ -105,15 +106,16 @@ def _look(
     advice = next((each for each in worst.advice if each.short), None)
     at, row = worst_place(worst, OWN_SHARE if cause == WAITING_FOR_PEER else STOOD_SHARE), CAUSES[cause]
     is_sure = worst.cause is None or worst.cause.confidence >= LIKELY
+    is_sure = is_sure or worst.every_epochs is not None  # that it comes round is no guess
     sure = "" if is_sure and (at is None or at.dumps is None) else "probably "  # a few dumps are no measured time
     rule = RULES[worst.rule]
     felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
     names_own = worst.waited_for != OTHER_NODE and at is not None and not at.is_yolo
-    then = ""
+    then, planned = "", _planned(worst)
     if worst.waited_for == OTHER_NODE:  # what this rank did meanwhile was to wait
         text = f"{upper_first(_gpus([worst]))} waited {took} for {OTHER_NODE}, which nvidia-smi shows as busy"
     elif names_own and at is not None:
-        text = f"Look at {place_words(at)}: {felt} for {took} there{faster}"
+        text = f"Look at {place_words(at)}: {felt} for {took} there{planned}{faster}"
     elif advice is not None and cause in COSTS:  # how much it slowed the training is not always known
         lost = f"it cost about {about_length(cost_s)} of training" if cost_s else f"it was there for {took}"
         text = f"{advice.short}: {lost}{faster}"
@@ -121,6 +123,8 @@ def _look(
         slows = row.is_input and not rule.drop and not rule.at_epoch_ends  # what it took is not as long as it lasted
         waited = f"the GPU {sure}waited {_lost(rule, findings, took)} for data" if slows else f"{felt} for {took}"
         text, then = f"{advice.short}: {waited}", _stood(at, row)
+    elif planned and (not row.once or cause in OF_A_CALL):
+        text = f"Look at what runs{planned} (callbacks, an evaluation of your own): {felt} for {took}"
     elif _was_paused(worst):
         text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {felt} for {took}"
     elif cause == UNEXPLAINED or not row.once:
@@ -131,6 +135,11 @@ def _look(
         text = row.once.format(took=lost, probably=sure, gpu=_gpus(findings), cost=cost)
         then = _stood(at, row)
     return Sentence(LOOK, f"{text}.", ids, cause, advice, names_own), then
+
+
+def _planned(finding: Finding) -> str:
+    """Return after how many epochs it came again, as a part of a sentence; empty of what nobody planned."""
+    return f" every {finding.every_epochs} epochs" if finding.every_epochs else ""
 
 
 def _lost(rule: RuleRow, findings: Sequence[Finding], took: str) -> str:

@@ -26,7 +26,9 @@ DIPS = 0.8  # of the level: a turn without a drop, in which utilisation fell so 
 PERIODS_STEP = 5e-4  # from one to the next that is tried: 200 of them drift by a tenth of one
 CLEARLY_TIMES = 2.0  # USED_PCT: a GPU that works so much in most drops, and not in one, did nothing in that
 FINAL_SHARE = 0.005  # of the run: a final evaluation may be so long, as what takes less of a run is but a note
-NEAR_END_SHARE = 0.1  # of the run: the last validation and the final evaluation seldom take more
+# Of the run, but no more than (s): the last validation and the final evaluation seldom take more. Few epochs have as
+# large a part of them, and 80,000 images (Objects365) take 20 minutes.
+NEAR_END_SHARE, LONGEST_END_S = 0.1, 1800.0
 ODD_TIMES = 2.0  # the median length: validations of one training vary less, but for some that shrink as it learns
 ODD_SHARE = 0.2  # of all drops: with more that are odd, the others are too easily found to be in step
 
@@ -68,26 +70,32 @@ def _shorter_falls(context: Context, gpu: int) -> tuple[Drop, ...]:
 
 
 def ends_a_training(context: Context, drop: Drop) -> bool:
-    """Tell whether the GPU worked in a drop, as in a final evaluation, until the process left it or the log ended.
+    """Tell whether the GPU worked in a drop after which no training came: as in a validation and the final evaluation.
 
-    Or it may be a part of such: training did not come back after it, and it lies near the end.
+    All that came after the training counts, until the process left the GPU or the log ended.
     """
-    if context.epoch_ends.all or context.rank_groups:
+    if context.epoch_ends.all or context.rank_groups or drop.mean_pct < USED_PCT:
         return False
-    others_s = [each.duration_s for each in context.cached(regular_drops) if each.gpu == drop.gpu]
-    as_others_s = WITH_FINAL * FEW_ALIKE * float(np.median(others_s)) if others_s else 0.0
-    longest_s = max(FINAL_EVALUATION_S, FINAL_SHARE * context.run.duration_s, as_others_s)
-    if drop.duration_s <= longest_s and _leaves_gpu(context, drop):
-        return True
     left_s = _left_s(context, drop)
     rest_pct = context.series_of(drop.gpu).mean_util_pct(drop.end_t_s, left_s)
-    is_near = left_s - drop.start_t_s <= NEAR_END_SHARE * context.run.duration_s
-    return is_near and drop.mean_pct >= USED_PCT and bool(rest_pct <= DIPS * drop.level_pct)
+    goes_on = bool(rest_pct > DIPS * drop.level_pct)  # NaN: nothing was read after it
+    return not goes_on and left_s - drop.start_t_s <= _longest_end_s(context, drop.gpu)
+
+
+def _longest_end_s(context: Context, gpu: int) -> float:
+    """Return how long what comes after the training may take: by the validations that were seen, else much more."""
+    validations_s = [each.duration_s for each in context.cached(regular_drops) if each.gpu == gpu]
+    if validations_s:
+        seen_s = WITH_FINAL * FEW_ALIKE * float(np.median(validations_s))
+    else:
+        seen_s = min(NEAR_END_SHARE * context.run.duration_s, LONGEST_END_S)
+    return max(FINAL_EVALUATION_S, FINAL_SHARE * context.run.duration_s, seen_s)
 
 
 def _left_s(context: Context, drop: Drop) -> float:
-    """Return when the process left the GPU after a drop, else when the recording ended."""
-    return min((start for start, _ in context.activity.idle if start >= drop.end_t_s), default=context.run.duration_s)
+    """Return when the process left the GPU in a drop or after it, else when the recording ended."""
+    left = (max(start, drop.end_t_s) for start, end in context.activity.idle if end > drop.end_t_s)
+    return min(left, default=context.run.duration_s)
 
 
 def _leaves_gpu(context: Context, drop: Drop) -> bool:

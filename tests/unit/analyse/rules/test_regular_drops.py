@@ -117,3 +117,20 @@ def test_a_drop_near_the_end_after_which_no_training_comes_is_part_of_the_evalua
     parts = [(0, 20), (98, 7000), (39, 100), (then, seconds)]
     found = [f for f in analyse(_log(parts)).findings if f.rule == "drop" and not f.expected]
     assert bool(found) == warned
+
+
+@pytest.mark.parametrize(("seconds", "warned"), [(40, False), (200, True)])
+def test_what_ends_a_log_is_no_evaluation_where_it_takes_far_longer_than_the_validations_that_were_seen(
+    seconds, warned
+):
+    validated = [part for _ in range(9) for part in ((98, 600), (30, 80))]
+    parts = [(0, 20), *validated, (98, 350), (39, 170), (60, seconds)]
+    found = [f for f in analyse(_log(parts)).findings if f.rule == "drop" and not f.expected]
+    assert bool(found) == warned
+
+
+@pytest.mark.parametrize(("seconds", "warned"), [(900, False), (2400, True)])
+def test_a_tenth_of_a_long_log_is_no_evaluation(seconds, warned):
+    run = make_run(readings((0, 20), (98, 36_000), (39, 600), (60, seconds), interval_s=5.0), interval_s=5.0)
+    found = [f for f in analyse(run).findings if f.rule in {"drop", "sustained-low"} and not f.expected]
+    assert bool(found) == warned

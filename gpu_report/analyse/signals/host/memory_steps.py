@@ -3,14 +3,14 @@
 Torch keeps what it once took, so that a training's own memory does not fall back to the very level that it had.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.timeline.thresholds import LOW_PCT
-from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Run
 
@@ -27,15 +27,35 @@ class MemoryStay(NamedTuple):
 def memory_stays(run: Run, series: GpuSeries) -> list[MemoryStay]:
     """Return when a GPU's memory was higher for a while in training, and then at its level of before.
 
-    Not what ends with an epoch, or comes again and again: a validation may take memory that is given back.
+    Not what ends with an epoch, or comes again and again: a validation may take memory that is given back. One that
+    was seen to come and go may come again, and stay to the end of the training or of the log.
     """
-    found = list(_stays(run, series))
-    heights_mib = np.array([stay.memory_mib for stay in found])
-    alike = [int((np.abs(heights_mib - stay.memory_mib) <= th.SAME_MEMORY_MIB).sum()) for stay in found]
-    return [stay for stay, count in zip(found, alike, strict=True) if count < th.COME_ROUND]
+    rises = list(_rises(run, series))
+    gone = [rise.stay for rise in rises if rise.is_over]
+    gone_mib, gone_s = _heights_mib(gone), np.array([stay.span[1] for stay in gone])
+    rest = [stay for stay, is_over in rises if not is_over]
+    again = [stay for stay in rest if (_alike(gone_mib, stay) & (gone_s <= stay.span[0])).any()]
+    found = sorted([*gone, *again])
+    heights_mib = _heights_mib(found)
+    return [stay for stay in found if _alike(heights_mib, stay).sum() < th.COME_ROUND]
 
 
-def _stays(run: Run, series: GpuSeries) -> Iterator[MemoryStay]:
+class _Rise(NamedTuple):
+    """Memory that rose and fell, or did not; `is_over` says that it fell to its level of before, in training."""
+
+    stay: MemoryStay
+    is_over: bool
+
+
+def _heights_mib(stays: Sequence[MemoryStay]) -> Floats:
+    return np.array([stay.memory_mib for stay in stays], dtype=float)
+
+
+def _alike(heights_mib: Floats, stay: MemoryStay) -> Bools:
+    return np.asarray(np.abs(heights_mib - stay.memory_mib) <= th.SAME_MEMORY_MIB)
+
+
+def _rises(run: Run, series: GpuSeries) -> Iterator[_Rise]:
     t_s, mib = (series.samples[name].to_numpy(dtype=float) for name in ("t_s", "memory_used_mib"))
     known = np.isfinite(mib)
     t_s, mib, base_s = t_s[known], mib[known], max(th.BASE_S, th.BASE_READINGS * series.tick_s)
@@ -46,15 +66,17 @@ def _stays(run: Run, series: GpuSeries) -> Iterator[MemoryStay]:
         if rise < last or t_s[rise] - t_s[before.start] < base_s / 2:
             continue
         fall = _first_at_most(mib, rise, base_mib + th.SAME_MEMORY_MIB)
-        if fall is None or fall == rise:  # it rose from below the level that it had, to no more than that
+        if fall == rise:  # it rose from below the level that it had, to no more than that
             continue
-        after = slice(fall, int(np.searchsorted(t_s, t_s[fall] + base_s)))
-        stay = MemoryStay((float(t_s[rise]), float(t_s[fall])), float(np.median(mib[rise:fall])) - base_mib)
-        level = all(_is_level(mib[part], base_mib) for part in (before, after))
-        higher = stay.memory_mib >= th.CONTEXT_MIB and level and _works_on(series, stay.span, base_s)
-        if higher and not _ends_epochs(run, t_s, mib, stay, series.tick_s):
-            last = fall
-            yield stay
+        end = len(mib) - 1 if fall is None else fall
+        stay = MemoryStay((float(t_s[rise]), float(t_s[end])), float(np.median(mib[rise:fall])) - base_mib)
+        if stay.memory_mib < th.CONTEXT_MIB or not _is_level(mib[before], base_mib):
+            continue
+        after = slice(end, int(np.searchsorted(t_s, t_s[end] + base_s)))
+        is_over = fall is not None and _is_level(mib[after], base_mib) and _trains_after(series, stay.span[1], base_s)
+        if _works_on(series, stay.span, base_s) and not _ends_epochs(run, t_s, mib, stay, series.tick_s):
+            last = end if is_over else last
+            yield _Rise(stay, is_over)
 
 
 def _first_at_most(values: Floats, start: int, line: float) -> int | None:
@@ -90,14 +112,18 @@ def _is_level(mib: Floats, base_mib: float) -> bool:
 
 
 def _works_on(series: GpuSeries, span: Span, base_s: float) -> bool:
-    """Tell whether the GPU trained before and after, and worked as much or more in between."""
-    before, after = (span[0] - base_s, span[0]), (span[1], span[1] + base_s)
-    was, then, is_now = (series.mean_util_pct(*each) for each in (before, span, after))
-    if not (was >= LOW_PCT and is_now >= LOW_PCT and then >= th.AS_MUCH_SHARE * was):  # NaN: not read
+    """Tell whether the GPU trained before, and worked as much or more in between."""
+    before = span[0] - base_s, span[0]
+    was, then = (series.mean_util_pct(*each) for each in (before, span))
+    if not (was >= LOW_PCT and then >= th.AS_MUCH_SHARE * was):  # NaN: not read
         return False
     power_w = series.samples["power_w"].to_numpy(dtype=float)
     was_w, then_w = (_mean(power_w[series.between_rows(*each)]) for each in (before, span))
     return not then_w < th.AS_MUCH_SHARE * was_w  # NaN: not logged
+
+
+def _trains_after(series: GpuSeries, end_s: float, base_s: float) -> bool:
+    return bool(series.mean_util_pct(end_s, end_s + base_s) >= LOW_PCT)  # NaN: not read
 
 
 def _mean(values: Floats) -> float:

@@ -93,3 +93,20 @@ def test_what_comes_again_and_again_is_the_trainings_own(times, found):
     ]
     mib, util, watts = ([part[at] for part in parts for _ in range(part[3])] for at in range(3))
     assert len(stays(make_run(util, quantities={"memory_used_mib": mib, "power_w": watts}))) == found
+
+
+@pytest.mark.parametrize(
+    ("height_mib", "after", "found"),
+    [
+        (GUEST, [], True),  # to the end of the log
+        (GUEST, [(0.0, 40, 0.0)], True),  # the training ends first
+        (GUEST, [(GUEST, 40, 60.0)], True),  # and it goes on
+        (GUEST + 100, [], False),  # nobody knows whose that is
+    ],
+)
+def test_who_came_and_went_may_come_again_and_stay_to_the_end(height_mib, after, found):
+    parts = [(OWN, 120, 80.0), (OWN + GUEST, 60, 95.0), (OWN, 120, 80.0), (OWN + height_mib, 60, 95.0), *after]
+    mib, util = ([part[n] for part in parts for _ in range(part[1])] for n in (0, 2))
+    run = make_run(util, quantities={"memory_used_mib": mib})
+    assert [round(start) for (start, _), _ in stays(run)] == ([120, 300] if found else [120])
+    assert [round(end) for (_, end), _ in stays(run)][1:] == [360 if after else 359] * found

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gpu_report.analyse.timeline.phases import mosaic_closes
 from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Evidence
 
 # Times as fast as typical, of epochs that show what a training could do: neither a cold cache nor chance makes so much.
@@ -14,17 +15,26 @@ LEAST_S = 120.0  # of training in them, in all: less may be chance
 
 
 class FasterEpochs(NamedTuple):
-    """Epochs in a row, and how many times faster than typical they trained."""
+    """Epochs in a row, and how many times faster than typical they trained.
+
+    `before` is when those before them trained, where none was slower again after them, else empty.
+    """
 
     first: int
     last: int
     times: float
+    spans: tuple[Span, ...] = ()
+    before: tuple[Span, ...] = ()
 
     @property
     def words(self) -> str:
         """Return which they were, and how much faster."""
-        which = f"epoch {self.first}" if self.first == self.last else f"epochs {self.first} to {self.last}"
-        return f"{which} trained {self.times:.1f}\u00d7 faster"
+        return f"{self.which} trained {self.times:.1f}\u00d7 faster"
+
+    @property
+    def which(self) -> str:
+        """Return which they were."""
+        return f"epoch {self.first}" if self.first == self.last else f"epochs {self.first} to {self.last}"
 
     @property
     def evidence(self) -> Evidence:
@@ -39,14 +49,17 @@ def faster_epochs(training: Training) -> FasterEpochs | None:
     """
     reported = training.rank_group.main.epochs if training.rank_group else ()
     closes = mosaic_closes(training.args)
-    lengths_s = {e.epoch: e.end_t_s - e.start_t_s for e in reported if e.end_t_s is not None and e.batches}
-    with_mosaic = {epoch: s for epoch, s in lengths_s.items() if closes is None or epoch < closes}
+    spans = {e.epoch: (e.start_t_s, e.end_t_s) for e in reported if e.end_t_s is not None and e.batches}
+    spans = {epoch: span for epoch, span in sorted(spans.items()) if closes is None or epoch < closes}
+    with_mosaic = {epoch: end_s - start_s for epoch, (start_s, end_s) in spans.items()}
     if not with_mosaic:
         return None
     typical_s = median(with_mosaic.values())
-    runs = groupby(sorted(with_mosaic), key=lambda epoch: with_mosaic[epoch] * FASTER_TIMES <= typical_s)
+    runs = groupby(with_mosaic, key=lambda epoch: with_mosaic[epoch] * FASTER_TIMES <= typical_s)
     fast = [list(epochs) for is_fast, epochs in runs if is_fast]
     most = max(fast, key=len, default=[])
     if sum(with_mosaic[epoch] for epoch in most) < LEAST_S:
         return None
-    return FasterEpochs(most[0], most[-1], typical_s / median(with_mosaic[epoch] for epoch in most))
+    times = typical_s / median(with_mosaic[epoch] for epoch in most)
+    before = tuple(span for epoch, span in spans.items() if epoch < most[0] and most[-1] == max(spans))
+    return FasterEpochs(most[0], most[-1], times, tuple(spans[epoch] for epoch in most), before)

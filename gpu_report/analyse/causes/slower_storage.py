@@ -1,8 +1,14 @@
-"""What to do about storage that answers a loader more slowly than before, or that is needed more."""
+"""What to do about storage that answers a loader more slowly than before, or that is needed more, or but at first."""
+
+from collections.abc import Sequence
+
+import pandas as pd
 
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.cpu_users import new_cpu_users
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.timeseries.columns import column_mean
+from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Advice
 from gpu_report.wording import amount
 
@@ -40,6 +46,22 @@ def advice_on_storage(signals: IntervalSignals) -> Advice:
         why = "The page cache no longer holds them; `free -h` shows what it has"
         return Advice(f"{short}: {grew}. {why}", short=short)
     return SLOWER_STORAGE
+
+
+def until_cached(
+    host: pd.DataFrame, waiting: Sequence[Span], later: Sequence[Span], which: str = "later"
+) -> tuple[Advice, ...]:
+    """Return that storage was waited for only until memory held the images, by what was read in `later` spans.
+
+    Empty where they were read from storage as before, or nobody knows: then a faster disk may help.
+    """
+    for name in ("trainer_read_mib_s", "disk_read_mib_s"):
+        then, now = (column_mean(host, name, spans) for spans in (waiting, later))
+        if then is not None and now is not None:
+            short = f"A faster disk helps only until memory holds the images, as it did {which}"
+            why = f"reads fell from {then:.0f} to {now:.0f} MiB/s"
+            return (Advice(f"{short}: {why}", short=short),) if _rose(then, now) else ()
+    return ()
 
 
 def _rose(now_mib_s: float, before_mib_s: float) -> bool:

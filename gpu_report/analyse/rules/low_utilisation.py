@@ -16,6 +16,7 @@ from gpu_report.analyse.causes.data_loading import WAITED_KEY
 from gpu_report.analyse.causes.faster_epochs import faster_epochs
 from gpu_report.analyse.causes.late_first_batches import with_late_first_batches
 from gpu_report.analyse.causes.main_process import OF_A_CALL, launch_bound, of_growth
+from gpu_report.analyse.causes.slower_storage import until_cached
 from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
@@ -116,6 +117,9 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
     severity = _severity(cause, mean_pct, training)
     faster = faster_epochs(training) if CAUSES[cause.name].is_input else None
     by_nature = severity == "info" and cause.name == LAUNCH_BOUND
+    advice = explained.advice
+    if cause.name == "input-storage" and faster is not None and not advice:
+        advice = until_cached(context.run.host, faster.before, faster.spans, f"in {faster.which}")
     return context.finding(
         "starved",
         severity,
@@ -131,7 +135,7 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
             *_of_its_call(context, training, signals, cause),
         ),
         cause=cause,
-        advice=explained.advice,
+        advice=advice,
         epoch=None,
         phase=None,
     )

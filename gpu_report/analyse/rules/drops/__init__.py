@@ -3,12 +3,14 @@
 from gpu_report.analyse.causes import explain, lasting_cause
 from gpu_report.analyse.causes.confidence import POSSIBLE
 from gpu_report.analyse.causes.late_first_batches import with_late_first_batch
+from gpu_report.analyse.causes.slower_storage import until_cached
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import DropPart, drop_parts
 from gpu_report.analyse.rules.drops.cause_at_epoch_end import EpochEndCause, epoch_end_cause
 from gpu_report.analyse.rules.drops.regular import ends_a_training, regular_drops
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.model import Advice, Cause, Evidence, Finding
 from gpu_report.wording import fall_words, length
@@ -39,6 +41,7 @@ def _finding(context: Context, part: DropPart) -> Finding:
     explained = explain(signals, fell=True, expected=expects, kernel_was_read=kernel_was_read, always=always)
     explained = with_late_first_batch(context, drop, explained)
     cause = explained.cause
+    first_reads = of_first_reads(context, signals, cause)
     expected = (
         expects is not None and cause == expects
     ) or cause.name == "startup"  # which comes once, and to every training
@@ -55,8 +58,17 @@ def _finding(context: Context, part: DropPart) -> Finding:
         evidence=(*fall_evidence(context, drop), *_fall_context(context, part, at_end), *explained.evidence),
         cause=cause,
         kernel_events=tuple(signals.kernel),
-        advice=_kernel_advice(context) if cause.name == "unexplained" else explained.advice,
+        advice=_kernel_advice(context) if cause.name == "unexplained" else explained.advice or first_reads,
     )
+
+
+def of_first_reads(context: Context, signals: IntervalSignals, cause: Cause) -> tuple[Advice, ...]:
+    """Return that images of a first epoch came from the disk, where those of later ones came from memory."""
+    if cause.name != "input-storage" or not signals.in_first_epoch:
+        return ()
+    training, span = context.training_at(signals.start_t_s, signals.gpu), (signals.start_t_s, signals.end_t_s)
+    later = [each for each in (training.train_spans if training is not None else ()) if each[0] >= span[1]]
+    return until_cached(context.run.host, [span], later)
 
 
 def _without_epochs(context: Context, drop: Drop) -> Cause | None:

@@ -9,7 +9,7 @@ from gpu_report.analyse.causes import explain, lasting_cause
 from gpu_report.analyse.causes.slower_storage import advice_on_storage
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.drops import fall_evidence
+from gpu_report.analyse.rules.drops import fall_evidence, of_first_reads
 from gpu_report.analyse.rules.drops.at_epoch_end import drop_parts
 from gpu_report.analyse.rules.drops.lasting_falls import made_epochs_longer, to_their_ends
 from gpu_report.analyse.signals.gpu.chance_drops import drops_by_chance
@@ -368,7 +368,7 @@ def _finding(context: Context, fall: Drop, least_confidence: float) -> Finding |
         evidence=(*fall_evidence(context, fall), *explained.evidence),
         cause=explained.cause,
         kernel_events=tuple(signals.kernel),
-        advice=explained.advice or _advice(signals, explained.cause),
+        advice=explained.advice or _advice(context, signals, explained.cause),
     )
 
 
@@ -377,10 +377,10 @@ def _beside(context: Context, fall: Drop) -> Context:
     return context.without([fall.span])
 
 
-def _advice(signals: IntervalSignals, cause: Cause) -> tuple[Advice, ...]:
+def _advice(context: Context, signals: IntervalSignals, cause: Cause) -> tuple[Advice, ...]:
     """Return what to do about storage that kept up before, and in later epochs: a faster disk may not be what it takes.
 
     In the first epoch files come from the disk for the first time.
     """
     slower = cause.name == "input-storage" and not signals.in_first_epoch
-    return (advice_on_storage(signals),) if slower else ()
+    return (advice_on_storage(signals),) if slower else of_first_reads(context, signals, cause)

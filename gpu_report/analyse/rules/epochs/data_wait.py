@@ -6,7 +6,7 @@ from statistics import mean
 
 from gpu_report.analyse.causes import Explanation, explain_waiting
 from gpu_report.analyse.causes.confidence import LIKELY
-from gpu_report.analyse.causes.slower_storage import advice_on_storage
+from gpu_report.analyse.causes.slower_storage import advice_on_storage, until_cached
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch, groups
@@ -98,8 +98,11 @@ def why_waited(
     found = explain_waiting(alike)
     if found is None or found.cause.confidence < least:
         return None
-    of_storage = found.cause.name == "input-storage" and not found.advice
-    return replace(found, advice=(advice_on_storage(alike),)) if of_storage else found
+    if found.cause.name != "input-storage" or found.advice:
+        return found
+    at_first = waiting[-1].span < min(epoch.span for epoch in usual)
+    cached = until_cached(context.run.host, [waited.span], [epoch.span for epoch in usual]) if at_first else ()
+    return replace(found, advice=cached or (advice_on_storage(alike),))
 
 
 def signals_beside(context: Context, epoch: TrainedEpoch, usual: Sequence[TrainedEpoch]) -> IntervalSignals | None:

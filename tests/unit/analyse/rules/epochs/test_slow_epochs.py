@@ -373,6 +373,45 @@ def test_slow_epochs_that_waited_for_storage_say_so():
     assert analyse(trained(lengths, waits, host=host)).verdict.text.count(finding.summary) == 1
 
 
+UNTIL_CACHED = "A faster disk helps only until memory holds the images, as it did"
+
+
+def read_until(number, lengths, later_mib_s):
+    """Return host columns of a disk that is waited for, and read at 200 MiB/s, until an epoch."""
+    host = storage_from(1, lengths, number)
+    return {**host, "trainer_read_mib_s": np.where(host["workers_blocked"] > 0, 200.0, later_mib_s)}
+
+
+@pytest.mark.parametrize(
+    ("later_mib_s", "short"), [(1.0, f"{UNTIL_CACHED} in epochs 3 to 4"), (180.0, None), (np.nan, None)]
+)
+def test_a_faster_disk_is_not_what_later_epochs_that_read_from_memory_need(later_mib_s, short):
+    lengths, waits = [200.0, 200.0, 62.0, 62.0], [140.0, 140.0, 1.0, 1.0]
+    falls = [(10.0, start_of(3, lengths), 30.0)]
+    (finding,) = findings(trained(lengths, waits, busy=falls, host=read_until(3, lengths, later_mib_s)), "starved")
+    assert (finding.cause.name, [each.short for each in finding.advice]) == ("input-storage", [short] if short else [])
+
+
+@pytest.mark.parametrize(("later_mib_s", "advised"), [(1.0, [f"{UNTIL_CACHED} later"]), (180.0, [])])
+def test_a_drop_of_the_first_reads_needs_no_faster_disk(later_mib_s, advised):
+    lengths = [200.0, *[140.0] * 6]
+    host = read_until(2, lengths, later_mib_s)
+    t_s = np.arange(len(host["workers_blocked"]))
+    host = {name: np.where((t_s >= 100) & (t_s < 160), values, values[-1]) for name, values in host.items()}
+    run = trained(lengths, [60.0, *[1.0] * 6], busy=[(100.0, 160.0, 5.0)], host=host)
+    (finding,) = findings(run, "drop")
+    assert (finding.cause.name, [each.short for each in finding.advice]) == ("input-storage", advised)
+
+
+@pytest.mark.parametrize(("later_mib_s", "short"), [(1.0, f"{UNTIL_CACHED} later"), (180.0, None)])
+def test_images_that_are_read_for_the_first_time_are_not_read_again(later_mib_s, short):
+    lengths, waits = [200.0, 200.0, *[60.0] * 8], [140.0, 140.0, *[1.0] * 8]
+    found = findings(trained(lengths, waits, host=read_until(3, lengths, later_mib_s)), "slow-epoch")
+    (finding,) = (each for each in found if each.severity != "info")
+    assert finding.cause.name == "input-storage"
+    assert finding.advice[0].short == (short or "Find what changed for the storage of the images")
+
+
 def test_slow_epochs_that_waited_for_data_are_not_to_be_mended_by_a_clock():
     """A clock that fell with them may account for them as well, but that they waited was measured."""
     waits = [3.0, *[1.0] * 5, *[41.0] * 2, *[1.0] * 7]

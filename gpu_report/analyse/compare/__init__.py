@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse.compare import thresholds as th
-from gpu_report.analyse.compare.calls import MIXED, calls_fingerprint, compare_calls, mixed, too_few_calls
+from gpu_report.analyse.compare.calls import calls_fingerprint, compare_calls, mixed, of_another_kind, too_few_calls
 from gpu_report.analyse.compare.comparability import (
     barring,
     cut_short,
@@ -48,6 +48,8 @@ from gpu_report.model import (
     Obstacle,
 )
 from gpu_report.wording import upper_first
+
+VALIDATES = Obstacle("set-up", "The run only validates models", "trainings are compared, and calls of models")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +138,8 @@ def unfinished(analysis: Analysis) -> str:
     """Return in words that a run cannot be a baseline, for it was cut short or did nothing; empty where it can."""
     if analysis.is_inference:
         return too_few_calls(analysis)
+    if analysis.is_validation:
+        return "It only validates models, and holds no training"
     return cut_short(analysis) or ("" if run_sample(analysis).epochs else "It holds no epoch after the first")
 
 
@@ -148,6 +152,8 @@ def _usable(before: Sequence[_Baseline]) -> list[_Baseline]:
 
 def _obstacles(usable: Sequence[_Baseline], sides: Sequence[SampleValues], run: Analysis) -> list[Obstacle]:
     """Return what speaks against comparing a run with the first of its baselines, or against judging it alone."""
+    if run.is_validation:
+        return [VALIDATES]
     return [
         *(usable[0].obstacles if usable else ()),
         *cut_short_obstacle(run, "The run", alone=not usable),
@@ -156,8 +162,8 @@ def _obstacles(usable: Sequence[_Baseline], sides: Sequence[SampleValues], run: 
 
 
 def _is_mixed(usable: Sequence[_Baseline]) -> bool:
-    """Tell whether there is no baseline but of calls."""
-    return bool(usable) and usable[0].training.analysis.is_inference
+    """Tell whether there is no baseline that trains."""
+    return bool(usable) and not usable[0].training.analysis.is_training
 
 
 def _gated(
@@ -194,8 +200,8 @@ def _special(training: RunSample) -> frozenset[int]:
 
 def _baseline(analysis: Analysis, run: RunSample) -> _Baseline:
     training = run_sample(analysis)
-    if analysis.is_inference:
-        return _Baseline(training, (mixed(analysis, run.analysis),), (Obstacle("set-up", MIXED),))
+    if not analysis.is_training:
+        return _Baseline(training, (mixed(analysis, run.analysis),), (of_another_kind(analysis, run.analysis),))
     unlike = differences(fingerprint(training), fingerprint(run))
     hard = [difference for difference in unlike if difference.kind == "hard"]
     obstacles = [Obstacle("set-up", d.name, f"{d.baseline} in the baseline, {d.run} in the run") for d in hard]

@@ -24,6 +24,7 @@ from gpu_report.analyse.timeseries.intervals import (
     rows_before,
 )
 from gpu_report.analyse.timeseries.thresholds import MEASURED_SHARE
+from gpu_report.analyse.validations import is_validation
 from gpu_report.catalogue import CAUSES, WAITING_FOR_PEER
 from gpu_report.model import Finding, Interval, LedgerRow
 
@@ -130,11 +131,11 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     idle keep their seconds whole. Seconds without a sample go by the driver's own readings of utilisation; unmeasured
     are those without either. A GPU that reports no utilisation has what YOLO's callbacks reported: phases, and of
     training the wait for data. The time of GPUs on which only others worked is no part of it, nor that of one that is
-    cut into MIG devices. A run without a GPU has none.
+    cut into MIG devices, or that was idle beside a validation. A run without a GPU has none.
     """
     if not context.run.gpus:
         return ()
-    not_ours, books = context.gpus_of_others | context.cut_gpus, _Books()
+    not_ours, books = context.gpus_of_others | context.cut_gpus | _beside_validation(context), _Books()
     for series in (series for series in context.series if series.gpu not in not_ours):
         _book_gpu(context, series, findings, low, books)
     listed = {gpu.index for gpu in context.run.gpus} - not_ours
@@ -144,6 +145,12 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     books.add_unmeasured(total_s)
     rows = books.rows(total_s, context.options.price_per_hour)
     return tuple(sorted(rows, key=lambda row: (row.name == "unmeasured", not row.expected, -row.gpu_seconds)))
+
+
+def _beside_validation(context: Context) -> frozenset[int]:
+    """Return the GPUs that did nothing while models were validated, which takes one: a training could have had them."""
+    used = context.activity.used_gpus
+    return frozenset(series.gpu for series in context.series) - used if used and is_validation(context) else frozenset()
 
 
 def _book_gpu(

@@ -22,8 +22,7 @@ from gpu_report.analyse.compare.verdict import fails_without_metric
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Gate, GateResult, Obstacle, calls_needed
 from gpu_report.wording import counted
 
-MIXED: Final = "One run only calls models, and the other one trains"
-KINDS: Final = "inference", "training"
+DOES: Final = {"inference": "only calls models", "validation": "only validates models", "training": "trains"}
 
 
 def compare_calls(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] = ()) -> Comparison:
@@ -35,7 +34,7 @@ def compare_calls(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[
     usable = [each for each in before if not _obstacles([each[1]], samples)] or before[:1]
     kept, of_kept = tuple(each for each, _ in usable), [each for _, each in usable]
     models = matched(of_kept, samples)
-    obstacles = [Obstacle("set-up", MIXED)] if baselines and not before else _obstacles(of_kept, samples)
+    obstacles = [of_another_kind(baselines[0], run)] if baselines and not before else _obstacles(of_kept, samples)
     comparable = models if obstacles or not kept else [each for each in models if not set_up_obstacles(each)]
     metrics = judge_models(comparable)
     metrics = tuple(map(unjudged, metrics)) if obstacles else metrics
@@ -66,9 +65,17 @@ def compare_calls(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[
 
 
 def mixed(baseline: Analysis, run: Analysis) -> Difference:
-    """Return that one run calls models and the other one trains, as a difference of their set-ups."""
-    before, after = (KINDS[not each.is_inference] for each in (baseline, run))
-    return Difference("kind of run", before, after, "hard")
+    """Return that one run calls models and the other one trains, say, as a difference of their set-ups."""
+    return Difference("kind of run", _kind(baseline), _kind(run), "hard")
+
+
+def of_another_kind(baseline: Analysis, run: Analysis) -> Obstacle:
+    """Return the same as what keeps them from being compared."""
+    return Obstacle("set-up", f"The run {DOES[_kind(run)]}, and the baseline {DOES[_kind(baseline)]}")
+
+
+def _kind(analysis: Analysis) -> str:
+    return "inference" if analysis.is_inference else "validation" if analysis.is_validation else "training"
 
 
 def calls_fingerprint(run: Analysis) -> Fingerprint:

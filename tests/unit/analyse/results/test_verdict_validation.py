@@ -7,6 +7,7 @@ from support.calls import make_calls, make_served
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
+from gpu_report.analyse.compare import compare, unfinished
 from gpu_report.model import InsideRun, Phase, RecordedEvent, Validation
 
 PARTS = {"data": 1.0, "preprocess": 1.0, "inference": 4.0, "loss": 0.0, "postprocess": 3.0, "metrics": 1.0}
@@ -64,6 +65,8 @@ def test_another_gpu_is_not_free_beside_a_training_where_nothing_trains():
     assert analysis.is_validation
     assert "unused-gpu" not in {finding.rule for finding in analysis.findings}
     assert "train" not in analysis.verdict.text
+    alone = analyse(validated(validation()))
+    assert analysis.ledger == alone.ledger  # validation takes one GPU: the other one lost nothing
 
 
 @pytest.mark.parametrize("task", ["predict", "export"])
@@ -90,3 +93,17 @@ def test_a_validation_that_failed_says_so_once_and_not_that_nothing_is_to_fix():
     assert text.count("exit code 1") == 1
     assert "Nothing to fix" not in text
     assert "Validated 1,800 images" in text
+
+
+def test_a_validation_is_compared_with_nothing_and_asked_for_no_epochs():
+    run, training = analyse(validated(validation())), analyse(make_run(readings((60.0, 40.0)), rows=[(1, 20), (2, 40)]))
+    calls = analyse(make_served(make_calls(300)))
+    own = "The run only validates models: trainings are compared, and calls of models."
+    assert compare((), run).verdict == own
+    for baseline in (run, training, calls):
+        assert compare((baseline,), run).verdict == f"Not comparable. {own}"
+    for other, does in ((training, "trains"), (calls, "only calls models")):
+        found = compare((run,), other)
+        assert found.outcome == "not measured"
+        assert f"The run {does}, and the baseline only validates models." in found.verdict
+    assert unfinished(run) == "It only validates models, and holds no training"

@@ -9,7 +9,6 @@ from support.made_calls import latencies, model_calls, served, serving
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.compare import compare, fingerprint_of, unfinished
-from gpu_report.analyse.compare.calls import MIXED
 from gpu_report.analyse.compare.fingerprint import slug
 
 
@@ -130,9 +129,13 @@ def test_images_of_another_size_and_another_gpu_are_not_comparable():
 
 def test_a_training_and_calls_are_not_comparable_either_way():
     calls, training = served(latencies(500, 1)), analysed("m-healthy")
-    for pair in ((calls, training), (training, calls)):
+    calling, trains = (
+        "The run only calls models, and the baseline trains",
+        "The run trains, and the baseline only calls",
+    )
+    for pair, unlike in (((calls, training), f"{trains} models"), ((training, calls), calling)):
         found = compare([pair[0]], pair[1])
-        assert found.verdict == f"Not comparable. {MIXED}."
+        assert found.verdict == f"Not comparable. {unlike}."
         assert found.exit_code == 3
         assert [(each.name, each.kind) for each in found.differences] == [("kind of run", "hard")]
 

@@ -129,13 +129,11 @@ def test_images_of_another_size_and_another_gpu_are_not_comparable():
 
 def test_a_training_and_calls_are_not_comparable_either_way():
     calls, training = served(latencies(500, 1)), analysed("m-healthy")
-    calling, trains = (
-        "The run only calls models, and the baseline trains",
-        "The run trains, and the baseline only calls",
-    )
-    for pair, unlike in (((calls, training), f"{trains} models"), ((training, calls), calling)):
-        found = compare([pair[0]], pair[1])
-        assert found.verdict == f"Not comparable. {unlike}."
+    called = calls, "only calls models"
+    trained = training, "trains"
+    for (baseline, before), (run, does) in ((called, trained), (trained, called)):
+        found = compare([baseline], run)
+        assert found.verdict == f"Not comparable. The run {does}, and the baseline {before}."
         assert found.exit_code == 3
         assert [(each.name, each.kind) for each in found.differences] == [("kind of run", "hard")]
 

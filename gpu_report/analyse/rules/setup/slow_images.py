@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse.causes.confidence import STRONG
+from gpu_report.analyse.causes.slower_storage import until_cached
 from gpu_report.analyse.causes.thresholds import LATENCY_WAIT_SHARE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
@@ -70,6 +71,8 @@ def slow_images(context: Context, training: Training) -> SetupIssue | None:
         short = FASTER if mount is not None and mount.device is not None else LOCAL
     hidden = "most steps hide the wait, the first batch and validations do not"
     advice = (Advice(f"{short}: {hidden}", short=short), *_places(context, training))
+    # the first batch and the first validation come from the storage in any case
+    advice = until_cached(context.run.host, spans[:2], spans[2:]) or advice
     return _issue(context, training, waits, ("images", waits.work.reading), advice)
 
 

@@ -590,6 +590,18 @@ def test_images_that_come_slowly_to_what_is_not_hidden_by_steps(mount, do):
     assert analyse(run).verdict.text.startswith(f"{do}: training waited 19 s for images on slow storage.")
 
 
+@pytest.mark.parametrize(("later_mib_s", "advised"), [(1.0, "A faster disk helps only until"), (90.0, "Move the data")])
+def test_images_that_later_validations_read_from_memory_need_no_faster_disk(later_mib_s, advised):
+    read = np.where(np.arange(SECONDS) < 70, 90.0, later_mib_s)
+    run = waited_for_images(FROM_JPEG, settings={"cache": False}, mounts=(ROOT, DISK))
+    run = before_steps(dataclasses.replace(run, host=run.host.assign(trainer_read_mib_s=read)))
+    parts = [("train", 1, 40.0, 60.0), ("validation", 1, 60.0, 65.0), ("train", 2, 65.0, 95.0)]
+    phases = tuple(Phase(*part, "inside") for part in [*parts, ("validation", 2, 95.0, 110.0)])
+    inside = tuple(dataclasses.replace(each, phases=(each.phases[0], *phases)) for each in run.inside)
+    found = npy_finding(dataclasses.replace(run, inside=inside))
+    assert found.advice[0].short.startswith(advised)
+
+
 def test_code_of_the_users_that_reads_images_is_named_where_they_come_slowly():
     """A function in the place of YOLO's `imread` got each image by HTTP (H200, 2026-11-27)."""
     run = before_steps(waited_for_images((READ, *FROM_JPEG), settings={"cache": False}, mounts=(ROOT, DISK)))

@@ -1,11 +1,13 @@
 """What a person can do about a cause that no argument of the training mends: where to look, in a sentence or two."""
 
-from gpu_report.catalogue import CAUSES, GAPS, RULES, row_words
+from gpu_report.catalogue import CAUSES, GAPS, RULES, UNEXPLAINED, row_words
 from gpu_report.model import Analysis, Finding
 from gpu_report.wording import place_words
 
 _STOPPED = "find who paused the training: Ctrl-Z in its terminal, `kill -STOP`, a scheduler that suspends jobs."
 _RECORD = "record the next training with `gpu-report record -- COMMAND`: it shows what YOLO did at every second."
+
+_LESS_OFTEN = "Let it run less often, on fewer images, or after the training."
 
 # What helps against a function of the user's that is called in each step, for each image or after the training, by what
 # the GPU waits for.
@@ -74,7 +76,9 @@ def _of_cause(finding: Finding, cause: str, analysis: Analysis) -> str:
     if most is not None and most.is_most and not most.is_yolo:  # its own lines nobody can change
         time = "the idle time" if analysis.gpus else "that time"
         return f"look at {place_words(most)}: {100 * most.share:.0f} % of {time} was there."
-    if cause == "unexplained":
+    if finding.every_epochs is not None and (cause == UNEXPLAINED or CAUSES[cause].has_line):
+        return f"look at what runs every {finding.every_epochs} epochs. {_LESS_OFTEN}"
+    if cause == UNEXPLAINED:
         return "" if analysis.run.inside else _from_inside(analysis)
     if cause == "memory-pressure":
         return _less_memory(analysis)

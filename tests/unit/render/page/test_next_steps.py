@@ -37,6 +37,7 @@ def test_a_cache_in_memory_is_advised_against_only_where_there_may_be_one(
 
 
 CHEAPER = "cheaper (no loops in Python, no `.item()`), call it less often, or let another process do it."
+PLANNED = "look at what runs every 10 epochs. Let it run less often, on fewer images"
 GAPS = "The largest loss is short idle gaps in training: 23 s, 18 % of all GPU time."
 
 
@@ -67,3 +68,12 @@ def test_the_function_that_the_verdict_names_is_what_to_do_whatever_its_share(an
     assert advice_title(replace(named, findings=(waits,))) == "What to do"
     assert next_step(replace(waits, advice=(model.Advice("profile it"),)), named) == look.removesuffix(".")
     assert "tracking.py" not in next_step(replace(waits, id="drop-2"), named)
+
+
+@pytest.mark.parametrize(
+    ("cause", "begins"),
+    [("unexplained", PLANNED), ("main-process", PLANNED), ("input-storage", "move the data to a faster disk")],
+)
+def test_what_somebody_planned_is_to_run_less_often(analysis: model.Analysis, cause: str, begins: str) -> None:
+    planned = replace(UNEXPLAINED, cause=model.Cause(cause, 0.8, ""), every_epochs=10)
+    assert next_step(planned, analysis).startswith(begins)

@@ -13,6 +13,11 @@ HOPPER_NAMES = ("NVIDIA H", "NVIDIA GH")  # by which recordings before that sett
 # larger models spend more in products, less in what is done for each element (docs/findings.md, other-gpu-work).
 OF_A_MILLION, EXPONENT = 0.052, 0.34
 SM_LEAST_PCT = 10.0  # SM activity: of less, tensor activity is read too coarsely for a ratio
+# For how long (s) tensor cores are active for 10^12 operations of a model's own step: 0.9 to 1.2 ms of YOLO26 s to x,
+# up to 2.1 ms of n, and 2.5 ms of s in TF32 (77 recordings on H100 and H200).
+ACTIVE_S_PER_TFLOP = 0.0025
+GFLOPS_PX = 640  # of the square image that ultralytics counts `gflops` for
+PASSES = 3  # a step's operations, in those of a forward pass: the backward one takes two
 # Of the usual share, in a model of 32 bits without TF32: YOLO26m had 0.04 of it (H200); what is computed besides leaves
 # more.
 NONE_SHARE = 0.15
@@ -98,6 +103,20 @@ def tensor_share(context: Context, training: Training, gpu: int, *, of_any_task:
     if util is None or active is None or tensor is None or active < SM_LEAST_PCT:
         return None
     return TensorShare(util, active, tensor, usual_tensor_share(parameters))
+
+
+def times_its_own_work(context: Context, training: Training, gpu: int) -> float | None:
+    """Return how many times the work of the model's own step tensor cores did at least, None where it is not known.
+
+    A step has the images of a batch, of `gflops` for one of 640 px, forwards and backwards. A GPU that waits does
+    nothing meanwhile, so that utilisation does not matter.
+    """
+    known, signals = tensor_share(context, training, gpu, of_any_task=True), context.signals.of_training(gpu, training)
+    gflops, batch, imgsz = (training.quantity(name) for name in ("gflops", "batch", "imgsz"))
+    if known is None or signals is None or signals.step_s is None or not gflops or not batch or not imgsz:
+        return None
+    tflop = PASSES * gflops / 1000 * batch / training.ranks * (imgsz / GFLOPS_PX) ** 2
+    return known.tensor_pct / 100 * signals.step_s / (tflop * ACTIVE_S_PER_TFLOP)
 
 
 def usual_tensor_share(parameters: float) -> float:

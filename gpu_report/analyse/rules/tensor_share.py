@@ -1,6 +1,6 @@
 """Rule: a GPU whose work is mostly not that of the model's layers, by its tensor cores or by who launches it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
@@ -9,7 +9,13 @@ from gpu_report.analyse.signals.code.stack_habits import OwnFunction
 from gpu_report.analyse.signals.code.stack_notes import FORWARD
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE
-from gpu_report.analyse.tensor_share import nearly_empty, straggler_gpu, tensor_share, without_tensor_cores
+from gpu_report.analyse.tensor_share import (
+    nearly_empty,
+    straggler_gpu,
+    tensor_share,
+    times_its_own_work,
+    without_tensor_cores,
+)
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import length_s
 from gpu_report.model import GPUS, HEALTHY_PCT, Advice, CodeLocation, Finding, Frame
@@ -63,6 +69,31 @@ def _hardly_filled(context: Context, training: Training, gpu: int) -> Finding | 
         ),
         advice=(Advice(f"{first}: {why}. {PROFILE}", short=first, gain_at_most=known.util_pct / 100),),
         where=(CodeLocation.in_main(place, share),) if place else (),
+    )
+
+
+def _another_network(context: Context, training: Training, gpu: int) -> Finding | None:
+    """Report a GPU whose tensor cores do far more than its model's own steps: another network runs, or it again."""
+    known, times = tensor_share(context, training, gpu, of_any_task=True), times_its_own_work(context, training, gpu)
+    if known is None or times is None or times < th.OTHER_NETWORK_TIMES:
+        return None
+    line = context.signals.network_line(gpu, context.signals.steady_of(training))
+    more = f"at least {times:.0f} times what its model's steps need"
+    what = f"Look at the other network that {place_words(line)} runs" if line else "Find which other network runs"
+    short = f"{what} in each step"
+    why = "if it is not to learn, call it under `torch.no_grad()`: then it takes a third"
+    return _finding(
+        context,
+        training,
+        gpu,
+        (f"GPU {gpu} computed {more}", f"{GPUS} computed {more}"),
+        (
+            ("utilisation", known.util_pct, "%"),
+            ("tensor activity", known.tensor_pct, "%"),
+            ("times the tensor work of the model's own steps, at least", times, ""),
+        ),
+        advice=(Advice(f"{short}: {why}", short=short, gain_at_most=known.util_pct / 100 * (1 - 1 / times)),),
+        where=(CodeLocation.in_main(line, 0.0),) if line else (),
     )
 
 
@@ -120,13 +151,36 @@ def _finding(  # noqa: PLR0913 - what is said of two kinds of work
 
 def _summary(training: Training, who: str, extra_pct: float) -> str:
     went = f"about {extra_pct:.0f} % of training time"
-    crowded = _crowded(training)
-    if crowded is not None:
-        counts = f"up to {crowded[1]:,.0f} boxes, {crowded[0]:,.0f} on average"
-        return f"The loss pads each batch to its fullest image ({counts}): probably {went}"
+    loss = _costly_loss(training)
+    if loss is not None:
+        return f"{loss.why}: probably {went}"
     if extra_pct >= th.MOSTLY_PCT:
         return f"{who} busy, but mostly not with the model: {went} went into other kernels"
     return f"{who} busy with more than the model's layers: {went} went into other kernels"
+
+
+@dataclass(frozen=True)
+class _CostlyLoss:
+    """Why a loss computes far more than it needs, and what to do about it."""
+
+    why: str
+    do: str
+
+
+def _costly_loss(training: Training) -> _CostlyLoss | None:
+    """Return what the labels of a training say of its loss: images with too many boxes, or too many classes."""
+    boxes, classes = _crowded(training), training.label_classes
+    if boxes is not None:
+        counts = f"up to {boxes[1]:,.0f} boxes, {boxes[0]:,.0f} on average"
+        do = "Tile the images with most boxes, or thin out their labels"
+        return _CostlyLoss(f"The loss pads each batch to its fullest image ({counts})", do)
+    if classes is None or classes[0] < th.MANY_CLASSES:
+        return None
+    named, labelled = classes
+    if th.UNUSED_CLASSES_TIMES * labelled <= named:
+        do = f"Name only classes with labels in `data.yaml` ({labelled:,} of {named:,})"
+        return _CostlyLoss(f"The loss computes {named:,} classes at each place, of which {labelled:,} have labels", do)
+    return _CostlyLoss(f"The loss computes {named:,} classes at each place", "Train with fewer classes, if they may be")
 
 
 def _crowded(training: Training) -> tuple[float, float] | None:
@@ -141,10 +195,9 @@ def _crowded(training: Training) -> tuple[float, float] | None:
 
 def _advice(training: Training, own: CodeLocation | Frame | None, gain: float) -> tuple[Advice, ...]:
     found: list[Advice] = []
-    if _crowded(training) is not None:
-        tile = "Tile the images with most boxes, or thin out their labels"
-        why = "each image of a batch costs the loss as much as the fullest one"
-        found.append(Advice(f"{tile}: {why}. {PROFILE}", short=tile, gain_at_most=gain))
+    loss = _costly_loss(training)
+    if loss is not None:
+        found.append(Advice(f"{loss.do}. {PROFILE}", short=loss.do, gain_at_most=gain))
     if own or not found:
         first = f"Look at what {place_words(own)} computes on the GPU" if own else "Find what else the GPU computes"
         kinds = "kernels besides those of the model's layers" if own else KINDS
@@ -207,4 +260,4 @@ def _leaves_idle(signals: IntervalSignals, own: OwnFunction, util_pct: float) ->
     return max(line_share, call_share) * (1 - util_pct / 100) >= th.USER_CODE_SHARE
 
 
-KINDS_OF_WORK = (_hardly_filled, _of_gpu, _in_own_function)
+KINDS_OF_WORK = (_hardly_filled, _another_network, _of_gpu, _in_own_function)

@@ -226,6 +226,9 @@ UNNOTED_S = 10.0  # without a note: a process writes every 5 s at least what it 
 # --- the model's part of the GPU's work ---
 
 TENSOR_SHARE_LOW = 0.5  # of the usual: the smallest of 60 trainings without other work had 0.75 of it
+# Times the work of the model's own step: the most of 77 trainings was 1.0, and sizes that vary by half come to 1.1. A
+# teacher ten times as large, without gradients, makes it 4.
+OTHER_NETWORK_TIMES = 2.0
 OWN_CODE_SHARE = 0.003  # of training: what only launches is in its lines for little time, 0.005 of it (H100)
 
 # An image whose boxes the loss pads its batch to: where it has so many times the mean, most of that is padding ...
@@ -233,6 +236,10 @@ CROWDED_TIMES = 10.0
 # ... and so many boxes: with 2,500 a step took 203 instead of 126 ms (YOLO26s, batch of 32, H100), with 200 a twentieth
 # more. The most in COCO are 93.
 CROWDED_BOXES = 200
+# Classes for which a loss is much of a step, since it computes each at each place: 1,203 took 44 % of YOLO26s' (H200).
+# COCO has 80.
+MANY_CLASSES = 300
+UNUSED_CLASSES_TIMES = 2  # so many times as many as have labels: a rare class may not be among 2,000 images
 # Of a function's time (0 to 1), in one call of one line: more may be a wait for the GPU. A hook of three means was in
 # `mean` for 47 % of it (H200).
 IN_ONE_CALL = 0.67

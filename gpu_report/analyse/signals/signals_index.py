@@ -279,6 +279,11 @@ class SignalsIndex:
         lines = (each.copying_line(spans) for each in self._habits_of(gpu))
         return next((line for line in lines if line is not None), None)
 
+    def network_line(self, gpu: int, spans: Sequence[Span]) -> Frame | None:
+        """Return the user's line in which a GPU's main process ran another network for longest, None without."""
+        lines = (each.network_line(spans) for each in self._habits_of(gpu))
+        return next((line for line in lines if line is not None), None)
+
     def longest_line(self, gpu: int, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the line that a GPU's main process was in for longest in some stretches, and its share of them."""
         return max(

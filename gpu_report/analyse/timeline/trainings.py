@@ -166,6 +166,13 @@ class Training:
         known = [each for each in told if isinstance(each, int | float) and each > 0] if isinstance(told, list) else []
         return (known[0], known[1]) if len(known) == 2 else None
 
+    @property
+    def label_classes(self) -> tuple[int, int] | None:
+        """Return how many classes its data set names, and how many have labels, None where it is not known."""
+        told = self.settings.get("label_classes")
+        known = [each for each in map(whole, told) if each] if isinstance(told, list) else []
+        return (known[0], known[1]) if len(known) == 2 else None
+
     def memory_retries(self, span: Span) -> int | None:
         """Return how often rank 0 emptied PyTorch's cache within a span to get GPU memory; None where nobody told."""
         told = self.rank_group.main.memory_retries if self.rank_group else ()

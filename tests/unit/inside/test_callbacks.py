@@ -12,6 +12,7 @@ import time
 import weakref
 from types import SimpleNamespace as Some
 
+import numpy as np
 import pytest
 
 from gpu_report.inside import RUN_FOLDER_VARIABLE
@@ -229,6 +230,18 @@ def test_how_large_the_images_are_and_how_many_boxes_they_have(folder, monkeypat
     trainer.train_loader.dataset = Images(labels=labelled(99))
     monkeypatch.setattr(facts, "rank", lambda: 1)
     assert facts.read(facts.TRAINING, trainer)["image_px"] is None
+
+
+def test_how_many_classes_are_named_and_labelled(folder):
+    trainer = Trainer(folder)
+    trainer.data = {"nc": 1203}
+    full = np.full((3000, 1), 2.0)
+    full[facts.BOXES_ASKED + 1 :] = 7  # of a full image the first boxes count
+    classes = [np.array([[0.0], [5.0]]), np.zeros((0, 1)), full]
+    trainer.train_loader.dataset = Images(labels=[{"cls": each} for each in classes])
+    assert facts.read(facts.TRAINING, trainer)["label_classes"] == [1203, 3]
+    trainer.train_loader.dataset = Images(samples=[("a.jpg", 0)])
+    assert "label_classes" not in facts.read(facts.TRAINING, trainer)
 
 
 def test_which_images_training_scales_down(folder):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from gpu_report.analyse.signals.code.stack_notes import (
     kind_of,
     location_of,
     own_layer,
+    runs_network,
     waits_for_gpu,
 )
 from gpu_report.analyse.signals.host.cpu_in_place import cpu_in_place
@@ -210,9 +211,16 @@ class StackHabits:
 
     def copying_line(self, spans: Sequence[Span]) -> Frame | None:
         """Return the user's line for which tensors were copied for longest in some stretches; None without one."""
+        return self._longest(copies_for, spans)
+
+    def network_line(self, spans: Sequence[Span]) -> Frame | None:
+        """Return the user's line that ran another network for longest in some stretches; None without one."""
+        return self._longest(runs_network, spans)
+
+    def _longest(self, line_of: Callable[[Stack], Frame | None], spans: Sequence[Span]) -> Frame | None:
         by: dict[Frame, float] = {}
         for stack, spent in self._noted(spans):
-            if (line := copies_for(stack)) is not None:
+            if (line := line_of(stack)) is not None:
                 by[line] = by.get(line, 0.0) + spent
         return max(by, key=lambda each: by[each], default=None)
 

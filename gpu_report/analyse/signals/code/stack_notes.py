@@ -235,6 +235,27 @@ def in_forward_pass(stack: Stack) -> bool:
     return any(frame.function == "predict" and MODEL.search(frame.file) for frame in stack)
 
 
+LAYER_CALL = re.compile(
+    r"[\\/]torch[\\/]nn[\\/]modules[\\/]module\.py$"
+)  # every call of a layer or a network passes here
+
+
+@lru_cache(maxsize=8192)
+def runs_network(stack: Stack) -> Frame | None:
+    """Return the user's line, within YOLO, that calls a layer of another network than the one that trains; else None.
+
+    Of several the outermost. What lies within the forward pass of YOLO's model are layers of its own.
+    """
+    for at in range(len(stack) - 1, 0, -1):
+        frame = stack[at]
+        if frame.function == "predict" and MODEL.search(frame.file):
+            return None
+        is_call = LAYER_CALL.search(stack[at - 1].file) is not None
+        if is_call and kind_of(frame) == "own" and any(map(in_yolo, stack[at + 1 :])):
+            return frame._replace(called="")
+    return None
+
+
 BATCH_NORM = re.compile(r"[\\/]torch[\\/]nn[\\/]modules[\\/]batchnorm\.py$")
 EXCHANGES = re.compile(r"[\\/]torch[\\/]nn[\\/]modules[\\/]_functions\.py$")  # what it calls where ranks are several
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MIB = 2**20
 SIZES_ASKED = 20  # images; a network filesystem answers for each within a millisecond or two
+BOXES_ASKED = 100  # of an image whose classes are counted
 LABELS_ASKED = 2_000  # images: 3 ms of 100,000, 30 of a million (all: 26 and 257); what is rarer pads few batches
 
 
@@ -102,6 +103,7 @@ TRAINING: Mapping[str, Reader] = {
     "image_px": lambda t: _longer_side_px(_labels(t.train_loader.dataset)) if rank() == 0 else None,
     "scaled_down": lambda t: _scaled_down(_labels(t.train_loader.dataset), t.args.imgsz) if rank() == 0 else None,
     "image_boxes": lambda t: _mean_and_most_boxes(_labels(t.train_loader.dataset)) if rank() == 0 else None,
+    "label_classes": lambda t: _classes(t.data["nc"], _labels(t.train_loader.dataset)) if rank() == 0 else None,
     "batches": lambda t: len(t.train_loader),
     "val_images": lambda t: len(t.test_loader.dataset),
     "cache": lambda t: getattr(t.train_loader.dataset, "cache", t.args.cache),
@@ -318,6 +320,12 @@ def _mean_and_most_boxes(labels: list[dict[str, Any]]) -> list[float]:
     """Return how many boxes an image has, mean and most, before augmentation."""
     counts = [len(label["bboxes"]) for label in _evenly_spread(labels)]
     return [round(sum(counts) / len(counts), 2), max(counts)]
+
+
+def _classes(named: int, labels: list[dict[str, Any]]) -> list[int]:
+    """Return how many classes a data set names, and how many have labels; of a full image the first boxes count."""
+    firsts = [label["cls"][:BOXES_ASKED].ravel() for label in _evenly_spread(labels)]
+    return [int(named), len(sys.modules["numpy"].unique(sys.modules["numpy"].concatenate(firsts)))]
 
 
 def _evenly_spread(labels: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from support.stacks import TRAINER, process
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict.from_settings import set_up
+from gpu_report.analyse.signals.code.stack_notes import runs_network
 from gpu_report.analyse.tensor_share import usual_tensor_share
 from gpu_report.load import load_run
 from gpu_report.model import Frame, Options
@@ -159,6 +160,26 @@ def test_images_that_are_crowded_beside_the_others_are_named(healthy, boxes, nam
     assert found_in(with_boxes(healthy, boxes)) == []  # full images that cost nothing are none
 
 
+@pytest.mark.parametrize(
+    ("classes", "short", "said"),
+    [
+        ([1203, 4], "Name only classes with labels in `data.yaml` (4 of 1,203)", "of which 4 have labels"),
+        ([1203, 700], "Train with fewer classes, if they may be", "computes 1,203 classes at each place: probably"),
+        ([80, 4], "Find what else the GPU computes", "other kernels"),
+        ([1203], "Find what else the GPU computes", "other kernels"),
+        (["1203", 4], "Find what else the GPU computes", "other kernels"),
+    ],
+)
+def test_many_classes_are_what_the_loss_computes(healthy, classes, short, said):
+    """1,203 classes, of which 4 had labels, took 44 % of the steps of YOLO26s (H200, 2026-11-28)."""
+    settings = {"label_classes": classes}
+    inside = tuple(replace(each, settings={**each.settings, **settings}) for each in healthy.inside)
+    (finding,) = found_in(with_tensor_activity(replace(healthy, inside=inside), 0.35))
+    assert finding.advice[0].short == short
+    assert said in finding.summary
+    assert found_in(replace(healthy, inside=inside)) == []
+
+
 @pytest.mark.parametrize(("factor", "mostly"), [(0.35, True), (0.42, False)])
 def test_most_of_training_time_is_half_of_it(healthy, factor, mostly):
     (finding,) = found_in(with_tensor_activity(healthy, factor))
@@ -245,3 +266,37 @@ def test_a_function_that_keeps_the_main_process_is_told_of_any_busy_gpu(healthy,
     if is_told:
         assert found[0].summary.startswith("GPU 0 was busy, but `hook` (activations.py:22) took 5")
         assert analyse(run).verdict.text.startswith("Look at `hook` (activations.py:22): up to 5")
+
+
+TEACHER = Frame("/home/user/distil/teacher.py", 24, "features", "")
+CALLS = Frame("/usr/lib/python3.12/site-packages/torch/nn/modules/module.py", 1779, "_wrapped_call_impl", "", True)
+CONV = Frame("/usr/lib/python3.12/site-packages/torch/nn/modules/conv.py", 548, "_conv_forward", "conv2d", True)
+PREDICT = Frame("/usr/lib/python3.12/site-packages/ultralytics/nn/tasks.py", 202, "predict", "", True)
+
+
+@pytest.mark.parametrize(
+    ("stack", "line"),
+    [
+        ((CONV, CALLS, TEACHER, CALLS, TRAINER), TEACHER),
+        ((CONV, CALLS, TEACHER._replace(function="forward"), CALLS, TEACHER, CALLS, TRAINER), TEACHER),
+        ((CONV, CALLS, TEACHER, CALLS, PREDICT, TRAINER), None),  # a layer of the model
+        ((CONV, CALLS, PREDICT, TEACHER, CALLS, TRAINER), None),  # an override of the model's own pass
+        ((CONV, CALLS, TEACHER), None),  # no training of YOLO's
+        ((TEACHER, CALLS, TRAINER), None),  # no network
+    ],
+)
+def test_the_line_that_runs_another_network(stack, line):
+    assert runs_network(stack) == line
+
+
+@pytest.mark.parametrize(("gflops", "found"), [(75.0, False), (15.0, True)])
+def test_more_tensor_work_than_the_model_needs_is_another_network(healthy, gflops, found):
+    """YOLO26m with its 75 GFLOPs has about as much as it needs; with a fifth another network runs."""
+    inside = tuple(replace(each, settings={**each.settings, "gflops": gflops}) for each in healthy.inside)
+    findings = found_in(replace(healthy, inside=inside))
+    assert [finding.summary for finding in findings] == [
+        "GPU 0 computed at least 2 times what its model's steps need"
+    ] * found
+    for finding in findings:
+        assert finding.advice[0].short == "Find which other network runs in each step"
+        assert finding.advice[0].gain_at_most == pytest.approx(0.91 * (1 - 1 / 2.1), abs=0.05)

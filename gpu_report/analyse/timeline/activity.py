@@ -2,12 +2,13 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_report.analyse.timeline import thresholds as th
+from gpu_report.analyse.timeline.device_argument import CPU
 from gpu_report.analyse.timeline.process_samples import ProcessSample, process_samples_of
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import (
@@ -54,9 +55,10 @@ def outside(series: GpuSeries, spans: Spans) -> Bools:
 
 def find_activity(run: Run, all_series: Sequence[GpuSeries]) -> Activity:
     """Return when the run worked, from its epochs, its processes or their memory, and utilisation itself."""
-    presence, trained = _presence(run), _trained_on(run)
+    on_cpu, trained = _all_on_cpu(run), _trained_on(run)
+    presence = {} if on_cpu else _presence(run)
     there = set(presence) or (trained if _all_said_where(run, trained) else set())
-    used = _used(all_series, there)
+    used = [] if on_cpu else _used(all_series, there)
     said = {calls.gpu for calls in run.calls} | trained  # however seldom: who used it says so
     used += [series for series in all_series if series.gpu in said - {each.gpu for each in used}]
     idle = _idle_spans(run, used, presence)
@@ -68,12 +70,13 @@ def find_activity(run: Run, all_series: Sequence[GpuSeries]) -> Activity:
         idle = union([*idle, (begin.after_s, start)]) if start > begin.after_s == 0 else idle
         startups += [(start, first)] if first > start else []
     used_gpus = frozenset(series.gpu for series in used)
-    return Activity(tuple(startups), tuple(minus(idle, startups)), used_gpus, _of_others(all_series, there, used_gpus))
+    is_known = on_cpu or bool(used and there)
+    of_others = _busy(series for series in all_series if is_known and series.gpu not in used_gpus | there)
+    return Activity(tuple(startups), tuple(minus(idle, startups)), used_gpus, of_others)
 
 
-def _of_others(all_series: Sequence[GpuSeries], there: Set[int], used: Set[int]) -> frozenset[int]:
-    """Return the GPUs that were busy without the run, where it is known on which it was."""
-    not_ours = [series for series in all_series if series.gpu not in used | there] if used and there else []
+def _busy(not_ours: Iterable[GpuSeries]) -> frozenset[int]:
+    """Return the GPUs, of some that the run was not on, that were busy."""
     return frozenset(each.gpu for each in not_ours if each.mean_util_pct(0.0, np.inf) >= th.UNUSED_PCT)
 
 
@@ -99,6 +102,14 @@ def _trained_on(run: Run) -> set[int]:
 
 def _that_trained(run: Run) -> list[InsideRun]:
     return [each for each in run.inside if any(phase.name == "train" for phase in each.phases)]
+
+
+def _all_on_cpu(run: Run) -> bool:
+    """Tell whether all that trained said that it was on the CPU: a GPU that was busy meanwhile was another's."""
+    ranks = _that_trained(run)
+    return (
+        bool(ranks) and len(ranks) >= len(run.yolo_runs) and all(each.settings.get("device") == CPU for each in ranks)
+    )
 
 
 def _all_said_where(run: Run, trained: Set[int]) -> bool:

@@ -5,6 +5,7 @@ import re
 
 from gpu_report.model import Run
 
+CPU = "cpu"  # the device that ultralytics reports without a GPU
 MIG = "MIG-"
 UUIDS = ("GPU-", MIG)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.activity import Activity
-from gpu_report.analyse.timeline.device_argument import devices_named
+from gpu_report.analyse.timeline.device_argument import CPU, devices_named
 from gpu_report.analyse.timeline.epoch_ends import EpochEnds
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.analyse.timeline.phases import mosaic_closes
@@ -25,7 +25,6 @@ from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, mask_in_any, minus, union
 from gpu_report.model import EpochSummary, JobPart, Phase, Run, SettingLocation, YoloRun
 
-CPU = "cpu"
 BYTES_PER_PIXEL = 3  # of an image that was loaded, in a cache or on its way to the GPU: 8 bits of each colour
 STRIDE_PX = 32  # imgsz is a multiple of it: the coarsest cell of YOLO's models
 

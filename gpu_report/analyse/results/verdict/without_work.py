@@ -67,18 +67,23 @@ def _no_work(context: Context, unseen: float) -> str:
     if longest_s < LEVEL_AT_LEAST_S and (busiest >= LOW_PCT or not is_whole):
         held = f"{counted(readings, 'reading')} in {length(longest_s)}, {busiest:.0f} % at most"
         return f"Too little was recorded to say whether a GPU worked: {held}."
+    none = "The training used no GPU" if context.gpus_of_others else "No GPU worked"
     if not is_whole:
-        return f"No GPU worked in the {length(longest_s)} that were measured."
-    return "The GPU worked only during start-up." if _worked_at_start(context) else _hardly(context)
+        return f"{none} in the {length(longest_s)} that were measured."
+    return (
+        "The GPU worked only during start-up."
+        if _worked_at_start(context)
+        else _hardly(context) or f"{none} during this recording."
+    )
 
 
 def _hardly(context: Context) -> str:
-    """Return how little the GPUs did that were not others' alone: one step that crashed is some work."""
+    """Return how little the GPUs did that were not others' alone, empty for nothing: one step that crashed is some."""
     read = (series for series in context.series if len(series.t_s) and series.gpu not in context.gpus_of_others)
     most_pct = max((float(series.util_pct.max()) for series in read), default=0.0)
     if most_pct >= th.HARDLY_PCT:
         return f"The GPU hardly worked: it was {most_pct:.0f} % busy at most."
-    return "No GPU worked during this recording."
+    return ""
 
 
 def _worked_at_start(context: Context) -> bool:

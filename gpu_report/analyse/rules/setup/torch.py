@@ -6,8 +6,8 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules.setup.check import SetupIssue, host_mean
 from gpu_report.analyse.tensor_share import without_tensor_cores
-from gpu_report.analyse.timeline.device_argument import visible_devices
-from gpu_report.analyse.timeline.trainings import CPU, Training
+from gpu_report.analyse.timeline.device_argument import CPU, visible_devices
+from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.catalogue import ON_CPU_KEY
 from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Advice, Evidence, Severity
 from gpu_report.wording import setting_location_words, upper_first
@@ -72,9 +72,20 @@ def gpu_not_taken(context: Context, training: Training) -> SetupIssue | None:
     place = setting_location_words(training.setting_locations, "no_gpu")
     do = "Run `python -c 'import torch; torch.zeros(1).cuda()'`: the error says why"
     if hidden:
-        do = f"Leave CUDA_VISIBLE_DEVICES as it is{place}" if place else "Unset CUDA_VISIBLE_DEVICES"
+        do = f"Leave CUDA_VISIBLE_DEVICES as it is{place}" if place else _unset(context)
     text = f"The training ran on the CPU, not on {_gpus(context)}{why}"
     return SetupIssue(_severity(training), text, (), _idle(context, training), (_do(do),))
+
+
+def _unset(context: Context) -> str:
+    """Return what to do about a CUDA_VISIBLE_DEVICES that hides all GPUs: who set it, the command or what began it."""
+    named = context.run.recording.cuda_visible_devices
+    is_ours = any(event.kind == "command_started" for event in context.run.events)
+    if is_ours and (named is None or visible_devices(named)):
+        return (
+            "Find what sets CUDA_VISIBLE_DEVICES within the command: its code, a script, or an .env file that it loads"
+        )
+    return "Unset CUDA_VISIBLE_DEVICES"
 
 
 def no_gpu_for_torch(context: Context, training: Training) -> SetupIssue | None:
@@ -226,7 +237,9 @@ def _severity(training: Training) -> Severity:
 
 
 def _gpus(context: Context) -> str:
-    gpus = context.run.gpus
+    """Return the GPUs that the command was given, as far as it is known: all that were recorded."""
+    named = visible_devices(context.run.recording.cuda_visible_devices or "")
+    gpus = [gpu for gpu in context.run.gpus if str(gpu.index) in named] or context.run.gpus
     name = gpus[0].name or "of unknown model"
     return f"GPU {gpus[0].index} ({name})" if len(gpus) == 1 else f"{len(gpus)} GPUs ({name})"
 

@@ -186,6 +186,31 @@ def test_a_gpu_that_the_users_own_code_hides_is_named_with_its_line():
     assert finding.advice[0].short == "Leave CUDA_VISIBLE_DEVICES as it is (environment.py:4)"
 
 
+@pytest.mark.parametrize(
+    ("before", "commanded", "do"),
+    [
+        ("0", True, "Find what sets CUDA_VISIBLE_DEVICES within the command: its code, a script, or an .env file"),
+        (None, True, "Find what sets CUDA_VISIBLE_DEVICES within the command: its code, a script, or an .env file"),
+        ("-1", True, "Unset CUDA_VISIBLE_DEVICES"),
+        (None, False, "Unset CUDA_VISIBLE_DEVICES"),  # a process that was attached to: nobody saw it begin
+    ],
+)
+def test_who_hides_the_gpu_is_known_by_what_the_command_was_given(before, commanded, do):
+    told = {**FITTING, "device": "cpu", "gpus_hidden": True}
+    run = trained(told, args={}, util=0.0, cuda="13.0", cuda_visible_devices=before)
+    began = (RecordedEvent(0.0, "command_started", None, {}),) * commanded
+    (finding,) = odds(dataclasses.replace(run, events=began))
+    assert finding.advice[0].text.startswith(do)
+
+
+def test_a_gpu_that_was_busy_beside_a_training_on_the_cpu_is_anothers():
+    told = {**FITTING, "device": "cpu", "gpus_hidden": True}
+    run = trained(told, args={}, util=90.0, cuda="13.0")
+    found = analyse(run)
+    assert "The training used no GPU" in found.verdict.text
+    assert "hardly worked" not in found.verdict.text
+
+
 # --- size of the images
 
 

@@ -115,6 +115,8 @@ def times_its_own_work(context: Context, training: Training, gpu: int) -> float 
     gflops, batch, imgsz = (training.quantity(name) for name in ("gflops", "batch", "imgsz"))
     if known is None or signals is None or signals.step_s is None or not gflops or not batch or not imgsz:
         return None
+    if training.quantity("compute_capability") != HOPPER:  # nobody reported that it trained there
+        return None
     tflop = PASSES * gflops / 1000 * batch / training.ranks * (imgsz / GFLOPS_PX) ** 2
     return known.tensor_pct / 100 * signals.step_s / (tflop * ACTIVE_S_PER_TFLOP)
 

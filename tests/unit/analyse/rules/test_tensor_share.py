@@ -292,7 +292,10 @@ def test_the_line_that_runs_another_network(stack, line):
 @pytest.mark.parametrize(("gflops", "found"), [(75.0, False), (15.0, True)])
 def test_more_tensor_work_than_the_model_needs_is_another_network(healthy, gflops, found):
     """YOLO26m with its 75 GFLOPs has about as much as it needs; with a fifth another network runs."""
-    inside = tuple(replace(each, settings={**each.settings, "gflops": gflops}) for each in healthy.inside)
+    inside = tuple(
+        replace(each, settings={**each.settings, "gflops": gflops, "compute_capability": 9.0})
+        for each in healthy.inside
+    )
     findings = found_in(replace(healthy, inside=inside))
     assert [finding.summary for finding in findings] == [
         "GPU 0 computed at least 2 times what its model's steps need"

@@ -182,10 +182,14 @@ def _work_kind(stack: Stack) -> WorkKind:
 def idle_stacks(run: Run, used: Sequence[GpuSeries]) -> tuple[IdleStacks, ...]:
     """Return where every process of a run stood while its GPUs were idle, main processes and ranks first.
 
-    `used` are the readings of the GPUs that the run used.
+    `used` are the readings of the GPUs that the run used. Where something trained, a process that only predicts
+    or validates is none of them.
     """
-    mains = [main_idle_stacks(each, *_fed_by(run, each, used)) for each in run.stacks if not each.is_worker]
-    workers = [each for each in run.stacks if each.is_worker]
+    trained = {each.pid for each in run.inside if any(phase.name == "train" for phase in each.phases)}
+    besides = {each.pid for each in run.inside} - trained if trained else set()
+    mine = [each for each in run.stacks if each.pid not in besides and each.parent not in besides]
+    mains = [main_idle_stacks(each, *_fed_by(run, each, used)) for each in mine if not each.is_worker]
+    workers = [each for each in mine if each.is_worker]
     return (*mains, *(each for mine, theirs in _loaders(workers, mains) for each in worker_idle_stacks(mine, theirs)))
 
 

@@ -125,6 +125,16 @@ def test_a_process_that_is_not_on_a_gpu_beside_one_that_is_feeds_none(run):
     assert total_idle(known, [process((0, 8, RESTS), pid=1), process((0, 8, LOGS), pid=2)], 1) == pytest.approx([0, 4])
 
 
+def test_a_process_that_predicts_beside_a_training_is_none_that_fed_it(run):
+    (mine,) = run.inside
+    shows = dataclasses.replace(mine, pid=mine.pid + 1, task="predict", phases=(), epochs=())
+    both = dataclasses.replace(run, inside=(mine, shows))
+    mains = [process((0, 8, LOGS), pid=each.pid) for each in both.inside]
+    assert [each.process.pid for each in idle_stacks(dataclasses.replace(both, stacks=tuple(mains)), [])] == [mine.pid]
+    alone = dataclasses.replace(run, inside=(shows,), stacks=tuple(mains))
+    assert len(idle_stacks(alone, [])) == 2
+
+
 @pytest.mark.parametrize(("parents", "each"), [((1, 2), [4, 0]), ((1, None), [2, 2]), ((7, 7), [2, 2])])
 def test_a_worker_loads_for_the_rank_that_started_it_as_far_as_all_are_known(run, parents, each):
     ranks = [process((0, 4, WAITS), role="rank 0", pid=1), process((0, 4, TRAINS), role="rank 1", pid=2)]

@@ -1,4 +1,5 @@
 import ctypes
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,24 @@ print(kept - before, resident_mb() - before)
     kept_mb, rest_mb = map(float, said.split())
     assert kept_mb > 190
     assert rest_mb < 10
+
+
+def test_render_asks_for_no_large_pages_before_numpy_is_imported(tmp_path):
+    (tmp_path / "samples.csv").write_text("wall_s,gpu,gpu_util_pct\n1795000000,0,50\n1795000001,0,50\n")
+    looked = """
+import os, sys
+class Look:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            print("pages", os.environ.get("NUMPY_MADVISE_HUGEPAGE"))
+sys.meta_path.insert(0, Look())
+from gpu_report.cli import main
+main()
+"""
+    env = {name: value for name, value in os.environ.items() if name != "NUMPY_MADVISE_HUGEPAGE"}
+    command = [sys.executable, "-c", looked, "render", tmp_path / "report.html", tmp_path / "samples.csv"]
+    said = subprocess.run(command, capture_output=True, check=True, env=env, text=True).stdout
+    assert said.splitlines()[0] == "pages 0"
 
 
 @pytest.mark.parametrize("error", [OSError, AttributeError, TypeError])

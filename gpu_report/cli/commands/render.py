@@ -69,6 +69,9 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     OUTPUT is the file to write. Missing parent folders are created. RUN is a run folder or a samples CSV. Default: the
     newest run under ./gpu-runs. Several runs, or a folder of them, are the nodes of one job: they become one report.
     """
+    from gpu_report.release_memory import keep_one_heap
+
+    keep_one_heap()  # before the first thread, and before the model imports numpy
     from gpu_report.model import Options
 
     refuse_twice((output, json_path))
@@ -90,12 +93,10 @@ def _render_run(run: Path | None, output: Path, json_path: Path | None, options:
     """Write the report of one run, and return its verdict."""
     with ProgressLine("starting ...") as progress:
         folder = folder_of(run)
-        from gpu_report.release_memory import give_back_memory, keep_one_heap
-
-        keep_one_heap()  # before the first thread
         from gpu_report.pandas_without_arrow import import_pandas_without_arrow
 
         import_pandas_without_arrow()
+        from gpu_report.release_memory import give_back_memory
         from gpu_report.render import begin_blank_page, begin_packing
         from gpu_report.render.sentence_kinds import verdict_text
 

@@ -5,7 +5,7 @@ from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.steady_state import is_settled
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
-from gpu_report.analyse.timeseries.intervals import as_array
+from gpu_report.analyse.timeseries.intervals import Span, as_array
 from gpu_report.model import HEALTHY_PCT
 from gpu_report.wording import length
 
@@ -24,6 +24,10 @@ def busy_in_training(context: Context, training: Training | None = None, gpu: in
     busy and does nothing: that is no work, but for what it surely did meanwhile (`work_in_waits`).
     """
     trained = training.train_spans if training else context.all_train_spans
+    return context.cached(_busy_within, tuple(trained), gpu)
+
+
+def _busy_within(context: Context, trained: tuple[Span, ...], gpu: int | None) -> Busy:
     spans = as_array(trained)
     weight = busy = 0.0
     for series, usable in zip(context.series, context.usable, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 from gpu_report.analyse.timeline import thresholds as th
 from gpu_report.analyse.timeline.device_argument import CPU
 from gpu_report.analyse.timeline.process_samples import ProcessSample, process_samples_of
-from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries, Percents
 from gpu_report.analyse.timeseries.intervals import (
     ROWS_AT_ONCE,
     Span,
@@ -25,6 +25,7 @@ from gpu_report.median import median_of
 from gpu_report.model import EpochRow, InsideRun, Run
 
 # Who a process on a GPU belongs to (schema.PROCESS_OWNERS): the training, or certainly somebody else.
+REACHED_SHARE = 0.95  # of readings: what a GPU reaches is what so many are at most
 OWN = "trainer"
 FOREIGN = ("other", "not visible")
 
@@ -246,9 +247,16 @@ def first_work(series: GpuSeries, after_s: float) -> float | None:
     util = series.util_pct[series.between(after_s, np.inf)]
     if not len(util) or util.max() < th.UNUSED_PCT:
         return None
-    bar = max(min(th.LOW_PCT, float(np.percentile(util, 95)) / 2, float(util.max()) / 2), th.UNUSED_PCT)
+    bar = max(min(th.LOW_PCT, _reached_pct(util) / 2), th.UNUSED_PCT)
     begun = work_begins(series, after_s, bar)
     return begun if begun is not None else float(series.t_s[series.between(after_s, np.inf)][np.argmax(util >= bar)])
+
+
+def _reached_pct(util: Percents) -> float:
+    """Return what a GPU reaches (%), of what is over twice LOW_PCT only that: to count takes less than a percentile."""
+    enough_pct = 2 * th.LOW_PCT
+    reaches = np.count_nonzero(util >= enough_pct) > (1 - REACHED_SHARE) * len(util) + 1
+    return enough_pct if reaches else float(np.percentile(util, 100 * REACHED_SHARE))
 
 
 def work_begins(series: GpuSeries, after_s: float, bar_pct: float) -> float | None:

@@ -100,9 +100,14 @@ class GpuSeries:
 
     def mean_util_pct(self, start_t_s: float, end_t_s: float) -> float:
         """Return mean utilisation over the measured part of [start, end), NaN where there is none."""
-        part = self.between(start_t_s, end_t_s)
-        weight = self.weight_s[part].sum()
-        return float((self.util_pct[part] * self.weight_s[part]).sum() / weight) if weight else float("nan")
+        rows = self.between(start_t_s, end_t_s)
+        busy = seconds = 0.0
+        for part in parts(rows.stop - rows.start):
+            mine = slice(rows.start + part.start, rows.start + part.stop)
+            weight_s = self.weight_s[mine]
+            seconds += float(weight_s.sum())
+            busy += float((self.util_pct[mine] * weight_s).sum())
+        return busy / seconds if seconds else float("nan")
 
     def mean_util_of_each(self, spans: Spans) -> Floats:
         """Return mean utilisation over the measured part of each of many spans (see `mean_util_pct`)."""

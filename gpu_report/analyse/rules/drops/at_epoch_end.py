@@ -1,5 +1,6 @@
 """What of a drop is its own: without the validations and checkpoints at its edges, and apart from what follows one."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -70,8 +71,8 @@ def _is_of_clock(context: Context, drop: Drop) -> bool:
     It may lie before what others let one expect of it.
     """
     ends = context.epoch_ends
-    touched = next((end for end in ends.all if end.row.row_t_s >= drop.start_t_s), None)
-    if touched is None or touched.from_callbacks:
+    at = bisect_left(ends.all, drop.start_t_s, key=lambda end: end.row.row_t_s)
+    if at == len(ends.all) or (touched := ends.all[at]).from_callbacks:
         return False
     validation, checkpoint = ends.usual_validation(touched), ends.usual_checkpoint(touched)
     slower = slower_by_clock(context, drop.gpu, drop.span)

@@ -132,7 +132,7 @@ def _around_drops(context: Context) -> list[Drop]:
     Where no epochs are known it may be a validation.
     """
     seconds = max(_many_readings_s(context), MEANS_S)
-    falls = _unexplained(context, _falls_of_means(context, _options(context), seconds))
+    falls = _unexplained(context, context.cached(_falls_of_means, _options(context), seconds))
     kept = [fall for fall in falls if _trains(context, fall) and _goes_beyond_drops(context, fall)]
     return [fall for fall in kept if not _ends_with_row(context, fall)]  # looks at all epochs
 
@@ -262,7 +262,7 @@ def _many_readings_s(context: Context) -> float:
 
 def _beside_drops(context: Context, options: Options, seconds: float) -> list[Drop]:
     near = IntervalIndex([*context.drops, *context.between_bursts], lambda drop: drop.span)
-    falls = _falls_of_means(context, options, seconds)
+    falls = context.cached(_falls_of_means, options, seconds)
     beside = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(*fall.span))]
     by_chance = _by_chance(context, beside, options.line_share)
     return [fall for fall in beside if fall not in by_chance]
@@ -305,9 +305,8 @@ def _of_training(series: GpuSeries, seconds: float, *masks: Bools) -> tuple[GpuS
     at = np.flatnonzero(trains)
     if not len(at):
         return means, [usable, trains]
-    every = np.arange(len(trains))
-    before, after = np.searchsorted(at, every, side="right") - 1, np.searchsorted(at, every)
-    around = [means.util_pct[at[np.clip(each, 0, len(at) - 1)]] for each in (before, after)]
+    so_far = np.cumsum(trains)
+    around = [means.util_pct[at[np.clip(each, 0, len(at) - 1)]] for each in (so_far - 1, so_far - trains)]
     return replace(means, util_pct=np.minimum(*around)), [usable, trains]
 
 

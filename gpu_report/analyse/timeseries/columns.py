@@ -11,19 +11,29 @@ from gpu_report.median import median_of
 
 
 class Columns(Mapping[str, Floats]):
-    """Columns by name, each made when it is first asked for: a rule looks at a few of them."""
+    """Columns by name, each made when it is first asked for: a rule looks at a few of them.
 
-    def __init__(self, names: Iterable[str], make: Callable[[str], Floats]) -> None:
-        self._names, self._make = dict.fromkeys(names), make
+    They are not kept where that would fill memory, and each is hardly ever asked for twice.
+    """
+
+    def __init__(self, names: Iterable[str], make: Callable[[str], Floats], *, are_kept: bool = True) -> None:
+        self._names, self._make, self._are_kept = dict.fromkeys(names), make, are_kept
         self._made: dict[str, Floats] = {}
 
     def __getitem__(self, name: str) -> Floats:
         """Return a column; KeyError for one that there is not."""
         if name not in self._names:
             raise KeyError(name)
-        if name not in self._made:
-            self._made[name] = self._make(name)
-        return self._made[name]
+        if name in self._made:
+            return self._made[name]
+        made = self._make(name)
+        if self._are_kept:
+            self._made[name] = made
+        return made
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is such a column, without making it."""
+        return name in self._names
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names."""

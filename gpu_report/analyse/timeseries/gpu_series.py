@@ -24,6 +24,7 @@ from gpu_report.analyse.timeseries.steps import Seconds, Steps, as_steps
 from gpu_report.local_interval import local_intervals_s
 from gpu_report.median import median_of
 from gpu_report.model import Gap, Run
+from gpu_report.ticks_alone import ticks_alone
 
 # A reading stands for the time to the next one, at most this many intervals (and at least HOLD_AT_LEAST_S): a
 # tick may be late without anything being lost.
@@ -288,9 +289,7 @@ def _finest(rows: pd.DataFrame, ring: pd.DataFrame, tick_s: float) -> tuple[Floa
     ring_t, ring_util = _known(ring)
     if len(ring_t) < 2:
         return t, util
-    after = np.clip(np.searchsorted(ring_t, t), 1, len(ring_t) - 1)
-    distance = np.minimum(np.abs(t - ring_t[after - 1]), np.abs(ring_t[after] - t))
-    alone = distance > tick_s / 2
+    alone = ticks_alone(t, ring_t, tick_s)
     if not alone.any():
         return ring_t, ring_util
     both_t, both_util = np.concatenate([ring_t, t[alone]]), np.concatenate([ring_util, util[alone]])

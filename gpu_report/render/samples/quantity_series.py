@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gpu_report.median import median_of
 from gpu_report.model import Run
+from gpu_report.ticks_alone import ticks_alone
 
 Floats = NDArray[np.float64]
 
@@ -68,8 +69,7 @@ def _finest(ticks: QuantitySeries, ring: QuantitySeries) -> QuantitySeries:
     """Return the driver's own readings, with the ticks where it kept none, as the timeline does (js/lines.js)."""
     if not len(ring.t_s):
         return ticks
-    after = np.clip(np.searchsorted(ring.t_s, ticks.t_s), 1, len(ring.t_s) - 1)
-    alone = np.minimum(np.abs(ticks.t_s - ring.t_s[after - 1]), np.abs(ring.t_s[after] - ticks.t_s)) > ticks.tick_s / 2
+    alone = ticks_alone(ticks.t_s, ring.t_s, ticks.tick_s)
     if not alone.any():
         return QuantitySeries(ring.t_s, ring.values, ticks.t_s)
     t_s = np.concatenate([ring.t_s, ticks.t_s[alone]])

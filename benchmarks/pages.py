@@ -85,14 +85,15 @@ def ours(folder: Path, output: Path) -> int:
     import_pandas_without_arrow()
     from gpu_report.analyse import analyse  # noqa: PLC0415 - see the module docstring
     from gpu_report.load import load_run  # noqa: PLC0415 - see the module docstring
-    from gpu_report.render import begin_blank_page, begin_packing, render_html  # noqa: PLC0415 - see the module docstring
+    from gpu_report.render import begin_blank_page, begin_packing, page_texts  # noqa: PLC0415 - see the module docstring
 
     blank = begin_blank_page()
     run = load_run(folder)
     packing = begin_packing(run)
     analysis = analyse(run)
     give_back_memory()
-    output.write_text(render_html(analysis, packing, blank.result()), encoding="utf-8")
+    with output.open("w", encoding="utf-8") as file:
+        file.writelines(page_texts(analysis, packing, blank.result()))
     return len(blank.result().library)
 
 

@@ -101,13 +101,17 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path` atomically, so that nobody ever sees half a file; OSError where it cannot be."""
+def write_text(path: Path, *texts: str) -> None:
+    """Write texts, one behind the other, to `path` atomically, so that nobody ever sees half a file.
+
+    OSError where it cannot be written.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            for at in range(0, len(text), WRITTEN_AT_ONCE):  # a week's page has 60 MB, and would be there once more
-                file.write(text[at : at + WRITTEN_AT_ONCE])
+            for text in texts:
+                for at in range(0, len(text), WRITTEN_AT_ONCE):  # a week's page has 60 MB, and would be there once more
+                    file.write(text[at : at + WRITTEN_AT_ONCE])
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

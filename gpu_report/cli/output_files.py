@@ -64,15 +64,18 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(f"{path} cannot be written: {unwritable(path, error)}")
 
 
-def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all, a link's target in its place; to a device or a pipe as to any other."""
+def write(path: Path, *texts: str) -> None:
+    """Write texts, one behind the other, as a file whole or not at all, a link's target in its place.
+
+    To a device or a pipe they go as to any other.
+    """
     try:
         if _is_special(path):
             with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(text)
+                file.writelines(texts)
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        run_folder.write_text(path.resolve() if path.is_symlink() else path, text)
+        run_folder.write_text(path.resolve() if path.is_symlink() else path, *texts)
     except OSError as error:
         raise _unwritable(path, error) from error
 

@@ -22,9 +22,9 @@ def write_report(
     blank: Future[BlankPage] | None = None,
 ) -> None:
     """Write the page and, where it is asked for, summary.json; parts that were begun earlier are taken as they are."""
-    from gpu_report.render import render_html
+    from gpu_report.render import page_texts
     from gpu_report.render.run.summary_json import render_summary
 
-    write(output, render_html(analysis, packing, blank.result() if blank else None))
+    write(output, *page_texts(analysis, packing, blank.result() if blank else None))
     if json_path is not None:
         write(json_path, render_summary(analysis))

@@ -82,9 +82,8 @@ def _of_each(context: Context, ends: Sequence[EpochEnd]) -> Iterator[_Readings]:
     """Yield what was read in each epoch."""
     spans = [np.array([b.row.start_t_s for b in ends]), np.array([b.end_t_s for b in ends])]
     utils, peaks = {}, {}
-    for series in context.series:  # not those of all GPUs at once: they are large
-        stats = _of_gpu(series, spans)
-        utils[series.gpu], peaks[series.gpu] = stats["gpu_util_pct"].mean, stats["memory_used_mib"].max
+    for series in context.series:
+        utils[series.gpu], peaks[series.gpu] = _util_and_peak(series, spans)
     away_s = {
         gpu: mask_in_any(spans[0], unused_intervals(context.trainings, gpu)) for gpu in context.activity.used_gpus
     }
@@ -98,6 +97,12 @@ def _of_each(context: Context, ends: Sequence[EpochEnd]) -> Iterator[_Readings]:
     by_gpu = zip(*map(_known, utils.values()), strict=True) if utils else ((),) * len(ends)
     for number, (util, memory, used_j, shares) in enumerate(zip(*map(_known, columns), by_gpu, strict=True)):
         yield _Readings(util, memory, used_j, StatsOfInterval(again, number), dict(zip(utils, shares, strict=True)))
+
+
+def _util_and_peak(series: GpuSeries, spans: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """Return mean utilisation (%) and most memory (MiB) of each epoch on one GPU; what they are of is large."""
+    stats = _of_gpu(series, spans)
+    return stats["gpu_util_pct"].mean, stats["memory_used_mib"].max
 
 
 def _joules(context: Context, spans: Sequence[Floats]) -> list[Floats]:
@@ -136,7 +141,7 @@ def _of_gpu(series: GpuSeries, spans: Sequence[Floats]) -> dict[str, StatsByInte
 
     Of an epoch of which less than MEASURED_SHARE was sampled they are not known: the rest may have been otherwise.
     """
-    columns = {name: series.samples[name].to_numpy(dtype=float) for name in PER_EPOCH}
+    columns = {name: series.samples[name].to_numpy() for name in PER_EPOCH}
     row_t_s = series.samples["t_s"].to_numpy(dtype=float)
     of_rows = stats_by_interval(
         row_t_s, columns, series.sample_weight_s, _sampled(row_t_s, series.sample_weight_s, series.tick_s, spans)

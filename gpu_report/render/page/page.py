@@ -30,7 +30,16 @@ class PageParts:
 
 
 def render_html(analysis: Analysis, packing: Packing | None = None, blank: BlankPage | None = None) -> str:
-    """Return the report of a run as one HTML page that works offline and loads nothing.
+    """Return the report of a run as one HTML page that works offline and loads nothing (see `page_texts`)."""
+    return "".join(page_texts(analysis, packing, blank))
+
+
+def page_texts(
+    analysis: Analysis, packing: Packing | None = None, blank: BlankPage | None = None
+) -> tuple[str, str, str]:
+    """Return the report of a run as texts one behind the other, to be written so: as one a week's page takes 120 MB.
+
+    For a sign beyond Latin, of which there are some, all of a text has two bytes a character.
 
     `packing` is that of the run's columns where it was begun before (`begin_packing`), `blank` likewise
     (`begin_blank_page`).
@@ -39,7 +48,7 @@ def render_html(analysis: Analysis, packing: Packing | None = None, blank: Blank
     report = compose(analysis)
     parts, columns = page_parts(analysis, blank, packing)
     before, after = blank.template.render(report=report, page=parts).split(COLUMNS)
-    return "".join((before, columns, after))
+    return before, columns, after
 
 
 def page_parts(analysis: Analysis, blank: BlankPage, packing: Packing | None = None) -> tuple[PageParts, str]:

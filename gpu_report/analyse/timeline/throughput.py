@@ -63,9 +63,13 @@ class Throughput:
 
         In a short training one batch that takes seconds, as an epoch's last one of another size, spoils the mean.
         """
-        cover, ends = interval_cover(spans), np.column_stack([self.t_s[:-1], self.t_s[1:]])
-        batches, seconds = np.diff(self.batches), np.diff(self.trained_s)
-        known = (batches >= STRETCH_BATCHES) & (cover.seconds_in_each(ends) > 0)
+        if not spans:
+            return None
+        first, last = self._points_around((min(start for start, _ in spans), max(end for _, end in spans)))
+        near = slice(first, last + 1)  # of a month's reports, for each of hundreds of drops
+        t_s, batches, seconds = self.t_s[near], np.diff(self.batches[near]), np.diff(self.trained_s[near])
+        touched = interval_cover(spans).seconds_in_each(np.column_stack([t_s[:-1], t_s[1:]])) > 0
+        known = (batches >= STRETCH_BATCHES) & touched
         return float((seconds[known] / batches[known]).min()) if known.any() else None
 
     def odd_batch_s(self, span: Span) -> float:

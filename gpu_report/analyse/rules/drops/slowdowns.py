@@ -18,7 +18,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import CHANCE_READINGS, LOW_READINGS
 from gpu_report.analyse.timeline.trainings import later_starts
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, as_array, intersect, length_s, minus, union
+from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, intersect, length_s, minus, union
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_SIBLINGS
 from gpu_report.catalogue import CAUSES, RULES
@@ -198,7 +198,7 @@ def _is_of_drops(context: Context, fall: Drop, percent: float) -> bool:
 
     Where readings are coarse, means over many of them spread what a drop took.
     """
-    pieces = [drop.span for drop in context.drops if _meet(fall, drop)]
+    pieces = _drops_in(context, fall)
     inside = [length_s(intersect([fall.span], [piece])) for piece in pieces]
     rest = minus([fall.span], union(pieces))
     if not pieces or max(inside) >= PIECES_SHARE * fall.duration_s or not rest:
@@ -230,13 +230,21 @@ def _trains(context: Context, fall: Drop) -> bool:
 def _goes_beyond_drops(context: Context, fall: Drop) -> bool:
     """Tell whether a fall has several drops, and is one without them as well, for longer than they took."""
     series = context.series_of(fall.gpu)
-    pieces = [drop.span for drop in context.drops if _meet(fall, drop)]
+    pieces = _drops_in(context, fall)
     rest = minus([fall.span], union(pieces))
     rest_s = length_s(rest)
     if len(pieces) <= 1 or rest_s < fall.duration_s * (1 - PIECES_SHARE):
         return False
     mean_pct = sum((end - start) * series.mean_util_pct(start, end) for start, end in rest) / rest_s
     return mean_pct < _options(context).line_share * fall.level_pct
+
+
+def _drops_in(context: Context, fall: Drop) -> list[Span]:
+    return [drop.span for drop in context.cached(_drops)(*fall.span) if _meet(fall, drop)]
+
+
+def _drops(context: Context) -> IntervalIndex[Drop]:
+    return IntervalIndex(context.drops, lambda drop: drop.span)
 
 
 def _options(context: Context) -> Options:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.runs import make_run, readings
 
-from gpu_report.analyse.timeline.throughput import Throughput, throughput_by_gpu, throughput_of
+from gpu_report.analyse.timeline.throughput import STRETCH_BATCHES, Throughput, throughput_by_gpu, throughput_of
 from gpu_report.model import Gpu, InsideEpoch, InsideRun, Phase, Progress
 
 EPOCHS = (InsideEpoch(1, 1, 10.0, 30.0, 1000, 100, 0.0, 0.0, 0.0), InsideEpoch(2, 1, 40.0, 60.0, 1000, 100, 0, 0, 0))
@@ -147,6 +147,22 @@ def test_the_pace_of_a_batch_is_that_of_the_fastest_stretch():
     assert throughput.least_batch_s([(16.0, 28.0)]) == pytest.approx(3.1 / 17)
     assert throughput.least_batch_s([(20.0, 28.0)]) == pytest.approx(9.7 / 11)
     assert throughput.least_batch_s([(1.0, 15.0)]) is None  # of one batch
+    assert throughput.least_batch_s([]) is None
+
+
+def test_the_fastest_stretch_is_of_those_that_spans_touch():
+    at_random = np.random.default_rng(2)
+    at, done = np.cumsum(at_random.integers(0, 4, 60)).astype(float), np.cumsum(at_random.integers(0, 40, 60))
+    trained = np.cumsum(at_random.random(60))
+    throughput = Throughput(at, done.astype(float), 32.0 * done, trained, np.zeros(60))
+    for start in range(-5, 130, 3):
+        for spans in ([(start, start + 2.5)], [(start, start + 1.0), (start + 6.0, start + 7.0)]):
+            touched = [
+                (trained[n + 1] - trained[n]) / (done[n + 1] - done[n])
+                for n in range(59)
+                if done[n + 1] - done[n] >= STRETCH_BATCHES and any(max(a, at[n]) < min(b, at[n + 1]) for a, b in spans)
+            ]
+            assert throughput.least_batch_s(spans) == (min(touched) if touched else None)
 
 
 @pytest.mark.parametrize(

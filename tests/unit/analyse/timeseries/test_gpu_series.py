@@ -7,6 +7,7 @@ from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.timeseries.gpu_series import gaps, gpu_series, running_total
+from gpu_report.analyse.timeseries.intervals import ROWS_AT_ONCE
 
 
 def ring_of(util, start=0.0, step=0.2):
@@ -28,6 +29,16 @@ def test_ticks_fill_in_where_the_ring_has_nothing():
     assert series.mean_util_pct(0, 49) == pytest.approx(50)
     assert series.mean_util_pct(51, 100) == pytest.approx(90)
     assert series.weight_s.sum() == pytest.approx(100, abs=1.2)
+
+
+def test_the_mean_of_a_long_stretch_is_that_of_all_its_parts():
+    util = np.random.default_rng(1).integers(0, 101, ROWS_AT_ONCE + 5000).astype(float)
+    (series,) = gpu_series(make_run(readings((90, 14_200)), ring=ring_of(util)))
+    first, last = 777, ROWS_AT_ONCE + 3000
+    mean = np.average(series.util_pct[first:last], weights=series.weight_s[first:last])
+    between = float(series.t_s[first]), float(series.t_s[last])
+    assert series.mean_util_pct(*between) == pytest.approx(mean, rel=1e-12)
+    assert np.isnan(series.mean_util_pct(1e9, 2e9))
 
 
 def test_a_track_holds_the_runs_own_arrays_where_nothing_had_to_be_changed():

@@ -9,10 +9,12 @@ from gpu_report.analyse.inference.gap_kinds import is_stream
 from gpu_report.analyse.signals.code.stack_notes import kind_of, location_of
 from gpu_report.model import Frame, ProcessStacks, Stack
 
-CallKind = Literal["own code", "tracking", "drawing and saving"]
+CallKind = Literal["own code", "tracking", "cutting out boxes", "writing labels", "drawing and saving"]
 FORWARD: Final = "forward"  # of the user's own layers: part of the model
 TRACKERS: Final = re.compile(r"[\\/]ultralytics[\\/]trackers[\\/]")
 RESULTS: Final = re.compile(r"[\\/]ultralytics[\\/](?:engine[\\/](?:predictor|results)|utils[\\/]plotting)\.py$")
+# What ultralytics' predictor calls for an argument of its own (engine/predictor.py, write_results), within what draws.
+OF_ARGUMENTS: Final[Mapping[str, CallKind]] = {"save_crop": "cutting out boxes", "save_txt": "writing labels"}
 SAVES: Final = frozenset(
     {"write_results", "save_predicted_images", "plot", "show", "save", "save_txt", "save_crop", "result", "verbose"}
 )
@@ -26,9 +28,9 @@ def kind_in_call(stack: Stack) -> CallKind | None:
         return "own code"
     if any(TRACKERS.search(frame.file) for frame in inner):
         return "tracking"
-    if any(frame.function in SAVES and RESULTS.search(frame.file) for frame in inner):
-        return "drawing and saving"
-    return None
+    saves = [frame.function for frame in inner if frame.function in SAVES and RESULTS.search(frame.file)]
+    of_argument = next((OF_ARGUMENTS[function] for function in saves if function in OF_ARGUMENTS), None)
+    return of_argument or ("drawing and saving" if saves else None)
 
 
 def lines_in_calls(process: ProcessStacks, seconds: Mapping[int, float]) -> dict[CallKind, dict[Frame, float]]:

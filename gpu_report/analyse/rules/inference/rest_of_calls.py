@@ -36,6 +36,12 @@ ROWS: Mapping[CallKind, _Row] = {
         "tracking",
         "Use `tracker=bytetrack.yaml`, or `gmc_method: none` in the tracker's YAML if the camera does not move",
     ),
+    "cutting out boxes": _Row(
+        "slow-saving", "saving", "cutting out boxes", "Set `save_crop=False`, and cut boxes out in other processes"
+    ),
+    "writing labels": _Row(
+        "slow-saving", "saving", "writing labels", "Set `save_txt=False`, and write results in other processes"
+    ),
     "drawing and saving": _Row(
         "slow-saving", "saving", "drawing and saving", "Draw and save in other processes, or set `save=False`"
     ),

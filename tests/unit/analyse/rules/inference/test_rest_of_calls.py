@@ -19,6 +19,9 @@ HOOK = (Frame("/home/me/serve.py", 7, "keep", called="compress"), TORCH, CONV, S
 LAYER = (Frame("/home/me/layers.py", 7, "forward"), TORCH, STREAM, MAIN)
 GMC = (Frame(YOLO + "trackers/utils/gmc.py", 250, "apply", called="calcOpticalFlowPyrLK"), STREAM, MAIN)
 DRAWS = (Frame(YOLO + "utils/plotting.py", 466, "box_label"), Frame(YOLO + "engine/results.py", 9, "plot"), STREAM)
+CROPS = (Frame(YOLO + "utils/plotting.py", 760, "save_one_box"), Frame(YOLO + "engine/results.py", 806, "save_crop"))
+CROPS = (*CROPS, Frame(YOLO + "engine/predictor.py", 415, "write_results"), STREAM, MAIN)
+LABELS = (Frame(YOLO + "engine/results.py", 771, "save_txt"), STREAM, MAIN)
 CALL = (CONV, STREAM, MAIN)
 AFTER = (Frame("/home/me/serve.py", 20, "draw"), MAIN)
 
@@ -30,6 +33,8 @@ AFTER = (Frame("/home/me/serve.py", 20, "draw"), MAIN)
         (LAYER, None),
         (GMC, "tracking"),
         (DRAWS, "drawing and saving"),
+        (CROPS, "cutting out boxes"),
+        (LABELS, "writing labels"),
         (CALL, None),
         (AFTER, None),
         ((), None),
@@ -61,6 +66,21 @@ def test_what_takes_much_of_the_calls_is_named_with_its_line(stack, rule, functi
     finding = found(stack, CALL)[rule]
     assert finding.where[0].function == function
     assert finding.advice[0].gain_at_most == pytest.approx(0.46, abs=0.02)  # half of calls, a ms between two of them
+
+
+def test_what_an_argument_of_its_own_writes_is_told_apart_from_drawing():
+    run = make_served(calls := make_calls(600))
+    thirds = [
+        (start, end, (CROPS, DRAWS, DRAWS)[at % 3])
+        for at, (start, end) in enumerate(zip(calls.start_s, calls.end_s, strict=True))
+    ]
+    findings = analyse(dataclasses.replace(run, stacks=(process(*thirds, pid=calls.pid),))).findings
+    saves = [(f.advice[0].text, f.advice[0].gain_at_most) for f in findings if f.rule == "slow-saving"]
+    assert {text.partition(",")[0] for text, _ in saves} == {
+        "Set `save_crop=False`",
+        "Draw and save in other processes",
+    }
+    assert sum(gain for _, gain in saves) == pytest.approx(0.92, abs=0.04)
 
 
 def test_what_takes_little_is_no_finding():

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from gpu_report.analyse.signals.code.stack_notes import ENTERS, WAITING_CALLS, kind_of, location_of
@@ -15,11 +16,29 @@ LOADERS: Final = re.compile(r"[\\/]ultralytics[\\/]data[\\/]loaders\.py$")
 PREFETCH: Final = "_prefetch"  # its function that waits for the thread in which a loader makes the next images
 # Functions of C and files that make an image of bytes.
 DECODES: Final = frozenset({"imread", "imdecode", "imdecodemulti", "VideoCapture", "grab", "retrieve", "fromfile"})
-DECODERS: Final = re.compile(r"[\\/](?:PIL|imageio|av|decord|torchcodec)[\\/]|[\\/]torchvision[\\/]io[\\/]")
+DECODERS: Final = re.compile(
+    r"[\\/](?:imageio|av|decord|torchcodec)[\\/]|[\\/]torchvision[\\/]io[\\/]|[\\/]PIL[\\/](?:ImageFile|\w+Plugin)\.py$"
+)
+PIL: Final = re.compile(r"[\\/]PIL[\\/]Image\.py$")  # reads in `open`; all else in it works with what was read
+# Functions of those files, and of ultralytics, in which images are written or drawn.
+WRITES: Final = frozenset({"save", "_save", "imwrite", "mimwrite", "imsave", "append_data", "write", "encode", "mux"})
+DRAWS: Final = re.compile(r"[\\/]ultralytics[\\/](?:engine[\\/]results|utils[\\/]plotting)\.py$")
 # Clients of a network; servers wait in `selectors`, `socketserver` and queues.
 NETWORK: Final = re.compile(
     r"[\\/](?:http[\\/]client|ssl|urllib[\\/]request|ftplib)\.py$|[\\/](?:urllib3|requests|httpx|httpcore|botocore|aiohttp[\\/]client\w*"
     r"|redis|pika|paramiko|grpc[\\/]_channel)(?:[\\/]|\.py$)"
+)
+# Of these what a client does in Python until work comes: an answer to no question.
+AWAITS: Final = frozenset(
+    {"blpop", "brpop", "blmove", "brpoplpush", "xread", "xreadgroup", "listen", "start_consuming", "consume"}
+)
+# Functions of C that read what comes over a socket, those of Python around them, and servers that call these.
+READS: Final = frozenset({"recv", "recv_into", "recvfrom", "recvfrom_into", "recvmsg", "recvmsg_into", "_accept"})
+SOCKETS: Final = re.compile(r"[\\/](?:socket|ssl)\.py$")
+READ_IN_SOCKETS: Final = frozenset({"readinto", "accept", "read", "recv_into"})
+SERVES: Final = re.compile(
+    r"[\\/](?:socketserver|http[\\/]server|xmlrpc[\\/]server|wsgiref[\\/]\w+)\.py$"
+    r"|[\\/](?:werkzeug|gunicorn|waitress|cheroot|uvicorn|hypercorn|daphne|websockets[\\/]\w*[\\/]?server)(?:[\\/]|\.py$)"
 )
 SERVERS: Final = re.compile(
     r"[\\/](?:selectors|socketserver|queue|threading|asyncio[\\/]\w+|concurrent[\\/]futures[\\/]\w+"
@@ -40,19 +59,52 @@ def kind_between_calls(stack: Stack) -> GapKind | None:
     at = next((at for at, frame in enumerate(stack) if is_stream(frame)), None)
     if at is not None and not _loads_images(stack[:at]):
         return "loading the model" if _builds(stack[:at]) else None
-    if not stack:
-        return None
-    if (
-        waits_for_loader(stack)
-        or any(LOADERS.search(frame.file) or DECODERS.search(frame.file) for frame in stack)
-        or _called(stack) in DECODES
-    ):
+    return _kind_outside(stack) if stack else None
+
+
+def _kind_outside(stack: Stack) -> GapKind:
+    """Return what a thread does in a stack that lies in no call."""
+    if waits_for_loader(stack) or is_loader(stack) or _decodes(stack):
         return "decoding"
+    if _waits_for_request(stack):
+        return "waiting for calls"
     if any(NETWORK.search(frame.file) for frame in stack):
         return "network"
     if _called(stack) in WAITS or SERVERS.search(stack[0].file):
         return "waiting for calls"
     return "loading the model" if _builds(stack) else "own code"
+
+
+def _decodes(stack: Stack) -> bool:
+    """Tell whether an image is made of a file, of bytes or of a video in a stack: not one drawn, or written."""
+    inner = _library(stack)
+    if any(DRAWS.search(frame.file) for frame in stack) or any(frame.function in WRITES for frame in inner):
+        return False
+    reads = any(DECODERS.search(each.file) or (each.function == "open" and PIL.search(each.file)) for each in inner)
+    return reads or _called(stack) in DECODES
+
+
+def _waits_for_request(stack: Stack) -> bool:
+    """Tell whether a socket is read in a stack for what nobody in the program asked for.
+
+    Who asked is the code nearest to the user's own: a server's loop asks nobody, a client does. Where there is neither,
+    as with a socket of the user's, what comes may be a request: that it is an answer nobody can say.
+    """
+    if _called(stack) not in READS and not _in_socket(stack[0]):
+        return False
+    inner = _library(stack)
+    serves = any(SERVES.search(frame.file) for frame in inner)
+    clients = [frame for frame in inner if NETWORK.search(frame.file)]
+    return serves or not clients or any(frame.function in AWAITS for frame in clients)
+
+
+def _in_socket(frame: Frame) -> bool:
+    return frame.function in READ_IN_SOCKETS and SOCKETS.search(frame.file) is not None
+
+
+def _library(stack: Stack) -> Stack:
+    """Return the frames of a stack that lie within the user's innermost line."""
+    return tuple(takewhile(lambda frame: kind_of(frame) != "own", stack))
 
 
 def waits_for_thread(stack: Stack) -> bool:

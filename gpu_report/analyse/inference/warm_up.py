@@ -28,10 +28,12 @@ def warm_up_calls(total_ms: Floats) -> int:
     alike before (see `alike`).
     """
     logs = np.log(np.maximum(total_ms[:LOOKED_AT].astype(np.float64), 1e-6))
-    found = 0
+    longest, found = int(max(LONGEST_SHARE * len(logs), LONGEST_AT_LEAST)), 0
     for _ in range(ROUNDS):
         more = _split(logs[found:])
-        if not more or found + more > max(LONGEST_SHARE * len(logs), LONGEST_AT_LEAST):
+        if found + more > longest:  # a drift, beside which the first calls are looked at by themselves
+            more = _split(logs[found : int(longest / LEVELS_SHARE)])
+        if not more or found + more > longest:
             break
         found += more
     return found

@@ -32,7 +32,7 @@ def inference_sentences(context: Context, findings: Sequence[Finding]) -> tuple[
     served = context.cached(served_models)
     lead = _lead(findings)
     return (
-        *(_no_lead(context, served[0]) if lead is None else _led(lead)),
+        *(_no_lead(context, served[0], findings) if lead is None else _led(lead)),
         *_speed(served, is_named=lead is not None and RULES[lead.rule].of_calls),
         *_parts(context, served[0], lead),
         *_at_once(findings),
@@ -156,15 +156,20 @@ def _pause(findings: Sequence[Finding], lead: Finding | None) -> Iterator[Senten
     yield from (Sentence("no call", f"{f.summary}.", (f.id,)) for f in rare)
 
 
-def _no_lead(context: Context, served: ServedModel) -> Iterator[Sentence]:
-    """Yield that nothing was found to fix, or that nobody knows what most of the time went to."""
+def _no_lead(context: Context, served: ServedModel, findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield that nothing was found to fix, or that nobody knows what most of the time went to.
+
+    Where hardly any call came, images a second are what was asked for: how long a call takes is what counts.
+    """
     whole_s = served.end_s - served.start_s
     unknown_s = unknown_gap_s(context, served)
     if unknown_s >= th.HALF * whole_s > 0:
         what = f"Unknown what the program did for {percent(unknown_s / whole_s)} of the time from the first to the last"
         yield Sentence("unknown", f"{what} call of {model_name(served)}: stack samples do not say it.")
     else:
-        yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}.")
+        rare = any(finding.rule == RARE_CALLS for finding in findings)
+        waits = ": it mostly waits for requests, so its latency is what matters" if rare else ""
+        yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}{waits}.")
 
 
 def _money(served: ServedModel) -> Iterator[Sentence]:

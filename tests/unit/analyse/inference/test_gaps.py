@@ -21,6 +21,24 @@ SETUP = Frame(SITE + "ultralytics/engine/predictor.py", 465, "setup_model")
 SLEEP = Frame("/home/me/serve.py", 9, "<module>", called="sleep")
 GET = Frame(SITE + "requests/api.py", 73, "get")
 SELECT = Frame("/usr/lib/python3.11/selectors.py", 415, "select")
+LIB = "/usr/lib/python3.12/"
+READINTO = Frame(LIB + "socket.py", 707, "readinto", called="recv_into")
+ACCEPT = Frame(LIB + "socket.py", 295, "accept", called="_accept")
+HEADERS = Frame(LIB + "http/client.py", 236, "parse_headers")
+BEGIN = Frame(LIB + "http/client.py", 300, "begin")
+REQUEST = Frame(LIB + "http/server.py", 404, "handle_one_request")
+POST = Frame("/home/me/server.py", 30, "do_POST")
+RECV = Frame("/home/me/server.py", 40, "answer", called="recv")
+PARSER = Frame(SITE + "redis/_parsers/socket.py", 54, "_read_from_socket", called="recv")
+BLPOP = Frame(SITE + "redis/commands/core.py", 2700, "blpop")
+HGET = Frame(SITE + "redis/commands/core.py", 4900, "hget")
+UNREADER = Frame(SITE + "gunicorn/http/unreader.py", 64, "chunk", called="recv")
+PLOT = Frame(SITE + "ultralytics/engine/results.py", 549, "plot")
+FROMARRAY = Frame(SITE + "PIL/Image.py", 3462, "fromarray", called="decode")
+OPEN = Frame(SITE + "PIL/Image.py", 3500, "open", called="read")
+LOAD = Frame(SITE + "PIL/ImageFile.py", 300, "load", called="decode")
+SAVE = Frame(SITE + "PIL/ImageFile.py", 500, "_save", called="encode")
+CONVERT = Frame(SITE + "PIL/Image.py", 1000, "convert")
 NO_CALLS = np.empty((0, 2))
 IMREAD = Frame("/home/me/serve.py", 5, "load", called="imread")
 
@@ -38,6 +56,23 @@ IMREAD = Frame("/home/me/serve.py", 5, "load", called="imread")
         ((SETUP, STREAM, MAIN), "loading the model"),
         ((FORWARD, STREAM, MAIN), None),
         ((), None),
+        # a socket is read for a request, by whoever serves, or for an answer, by whoever asked
+        ((READINTO, REQUEST), "waiting for calls"),
+        ((READINTO, HEADERS, REQUEST), "waiting for calls"),
+        ((READINTO, POST, REQUEST), "waiting for calls"),
+        ((READINTO, BEGIN, POST, REQUEST), "network"),
+        ((READINTO, BEGIN, GET, MAIN), "network"),
+        ((ACCEPT, MAIN), "waiting for calls"),
+        ((RECV, MAIN), "waiting for calls"),
+        ((UNREADER,), "waiting for calls"),
+        ((PARSER, HGET, MAIN), "network"),
+        ((PARSER, BLPOP, MAIN), "waiting for calls"),
+        # PIL decodes what it reads; what it draws, converts or writes is work of who asked for that
+        ((OPEN, OWN), "decoding"),
+        ((LOAD, CONVERT, OWN), "decoding"),
+        ((CONVERT, OWN), "own code"),
+        ((FROMARRAY, PLOT, OWN), "own code"),
+        ((SAVE, OWN), "own code"),
     ],
 )
 def test_each_stack_is_of_a_call_or_of_a_kind_of_gap(stack, kind):

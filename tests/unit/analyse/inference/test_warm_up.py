@@ -20,6 +20,7 @@ def noisy(*levels, seed=0):
         ([(15, 300)], 0),
         ([(10, 100), (15, 300)], 0),  # it got slower: that is no warm-up
         ([(30, 150), (15, 150)], 0),  # nor is a change half-way
+        ([(9000, 1), (30, 150), (15, 150)], 1),  # beside it the first call is one all the same
         ([(15, 3)], 0),
         ([], 0),
     ],

@@ -191,6 +191,21 @@ def test_a_service_that_sleeps_is_not_under_utilised():
     assert set(found) == {"rare-calls"}
     assert found["rare-calls"].severity == "info"
     assert analyse(run).low_intervals == ()
+    waits = "it mostly waits for requests, so its latency is what matters. A call "
+    assert f"Nothing to fix was found in the calls of yolo26n.pt: {waits}" in analyse(run).verdict.text
+
+
+def test_a_handler_that_waits_for_the_next_request_is_no_cause():
+    calls = make_calls(60, gap_ms=500.0)
+    lib = "/usr/lib/python3.12/"
+    keep_alive = (
+        Frame(f"{lib}socket.py", 707, "readinto", called="recv_into"),
+        Frame(f"{lib}http/server.py", 404, "handle_one_request"),
+        Frame(f"{lib}socketserver.py", 761, "__init__"),
+    )
+    assert set(findings(noted(make_served(calls, util_pct=1.0), calls, keep_alive))) == {"rare-calls"}
+    asked = (keep_alive[0], Frame(f"{lib}http/client.py", 300, "begin"), MAIN)
+    assert "slow-between-calls" in findings(noted(make_served(calls, util_pct=1.0), calls, asked))
 
 
 def test_a_launch_bound_gpu_gets_the_batch_that_its_inference_time_allows():

@@ -287,6 +287,9 @@ GROWN_MIB = 256.0  # of a GPU, over all calls: an allocator's own steps are of 2
 GROWN_SHARE = 0.1  # ... and of what was used before
 GROWN_HOST_MIB = 512.0  # of the host, where other programs take and give back as well
 FULL_SOON_S = 86_400.0  # until memory is full: a service runs for days, and will end by it
+# Calls: a container with a limit (a queue of frames, `lru_cache`, which keeps 128) holds tens to hundreds of results.
+LIMITED_CALLS = 500
+FULL_TIMES_SEEN = 4.0  # of the time in which memory grew: to foretell more of it is a guess, where calls are so few
 GROWTH_FIT = 0.9  # of the variance that the rise explains
 # Of the rise, in the last third of the calls: half of a steady rise; an allocator has settled by then.
 GROWTH_GOES_ON = 0.15

@@ -51,7 +51,7 @@ def leading(findings: Sequence[Finding]) -> frozenset[str]:
 
 def _lead(findings: Sequence[Finding]) -> Finding | None:
     """Return the finding to act on first: growing memory, what distorts all else, else the fix that wins most."""
-    grown = [finding for finding in findings if finding.rule in MEMORY_GROWS]
+    grown = [finding for finding in findings if finding.rule in MEMORY_GROWS and finding.severity != "info"]
     of_calls_only = [f for f in findings if RULES[f.rule].of_calls and f.severity != "info" and f.advice]
     distorts = [finding for rule in BEFORE_ALL_ELSE for finding in of_calls_only if finding.rule == rule]
     hints = [f for f in findings if f.rule == RARE_CALLS and f.advice]
@@ -168,7 +168,7 @@ def _no_lead(context: Context, served: ServedModel, findings: Sequence[Finding])
         yield Sentence("unknown", f"{what} call of {model_name(served)}: stack samples do not say it.")
     else:
         rare = any(finding.rule == RARE_CALLS for finding in findings)
-        waits = ": it mostly waits for requests, so its latency is what matters" if rare else ""
+        waits = ": it mostly waits for the next request or image, so its latency is what matters" if rare else ""
         yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}{waits}.")
 
 

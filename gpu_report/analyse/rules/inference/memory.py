@@ -19,6 +19,7 @@ POINTS = 60  # medians of memory over all calls: enough for a line, few enough f
 FEWEST = 12  # readings: of fewer no line can be told from a step
 ON_GPU = "Find what keeps tensors of each call (a list of results, a callback), or take them off the GPU: `.cpu()`"
 ON_HOST = "Keep no list of results: `stream=True` returns them one by one, and each is freed when you are done with it"
+LONGER = f"Record {th.LIMITED_CALLS:,} calls or more: a leak goes on, and a buffer with a limit is full by then"
 WHY = "memory rises with the calls and is not given back"
 
 
@@ -87,24 +88,43 @@ def _rise(t_s: Floats, mib: Floats, mine: list[ServedModel]) -> _Rise | None:
 
 
 def _finding(context: Context, rise: _Rise, left_mib: float | None, gpu: int | None) -> Finding:
-    seconds, calls = rise.end_s - rise.start_s, sum(each.latency.calls for each in rise.models)
+    calls = sum(each.latency.calls for each in rise.models)
     what = "The host's memory" if gpu is None else f"GPU {gpu}'s memory"
-    each_mib, per_s = rise.rise_mib / calls, rise.rise_mib / seconds
-    full_s = None if left_mib is None else max(left_mib, 0.0) / per_s
-    full = "" if full_s is None else f": full {length(full_s)} after the last call"
-    fix = ON_HOST if gpu is None else ON_GPU
+    full_s = None if left_mib is None else max(left_mib, 0.0) * (rise.end_s - rise.start_s) / rise.rise_mib
+    unsure = _may_be_bounded(rise, calls, full_s)
+    fix = LONGER if unsure else ON_HOST if gpu is None else ON_GPU
+    soon = full_s is not None and full_s < th.FULL_SOON_S
     return context.finding(
         "host-memory-growth" if gpu is None else "memory-growth",
-        "critical" if full_s is not None and full_s < th.FULL_SOON_S else "warning",
+        "info" if unsure else "critical" if soon else "warning",
         (rise.start_s, rise.end_s),
-        f"{what} grew by {memory_words(1000 * each_mib)} every 1,000 calls{full}",
+        f"{what} grew by {_growth(rise, calls, full_s, unsure=unsure)}",
         gpu=gpu,
         evidence=evidence(
             ("memory before", gib(rise.before_mib), "GiB"),
             ("growth in all", gib(rise.rise_mib), "GiB"),
-            ("growth per call", each_mib, "MiB"),
+            ("growth per call", rise.rise_mib / calls, "MiB"),
             ("calls", calls, ""),
+            ("full after the last call, if it goes on", full_s, "s"),
         ),
         cause=Cause("memory-growth", LIKELY, WHY),
         advice=(Advice(fix, short=fix),),
     )
+
+
+def _may_be_bounded(rise: _Rise, calls: int, full_s: float | None) -> bool:
+    """Tell whether what grew may be a container with a limit, such as `deque(maxlen=100)`, that has not filled.
+
+    Nobody sees a limit that was not reached. After many calls it should have been; and where memory is full soon, by
+    what was seen, it hardly comes before that.
+    """
+    seen_s = rise.end_s - rise.start_s
+    return calls < th.LIMITED_CALLS and (full_s is None or full_s > th.FULL_TIMES_SEEN * seen_s)
+
+
+def _growth(rise: _Rise, calls: int, full_s: float | None, *, unsure: bool) -> str:
+    """Return by how much memory grew, and what comes of it."""
+    if unsure:
+        return f"{memory_words(rise.rise_mib)} over {calls:,} calls: a leak, or a buffer that is not full yet"
+    full = "" if full_s is None else f": if it goes on, full {length(full_s)} after the last call"
+    return f"{memory_words(1000 * rise.rise_mib / calls)} every 1,000 calls{full}"

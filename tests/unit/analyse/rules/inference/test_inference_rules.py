@@ -191,7 +191,7 @@ def test_a_service_that_sleeps_is_not_under_utilised():
     assert set(found) == {"rare-calls"}
     assert found["rare-calls"].severity == "info"
     assert analyse(run).low_intervals == ()
-    waits = "it mostly waits for requests, so its latency is what matters. A call "
+    waits = "it mostly waits for the next request or image, so its latency is what matters. A call "
     assert f"Nothing to fix was found in the calls of yolo26n.pt: {waits}" in analyse(run).verdict.text
 
 
@@ -342,7 +342,21 @@ def grown(calls, mib):
 def test_memory_that_grows_with_the_calls_says_when_the_card_is_full():
     found = findings(grown(make_calls(3000), lambda t_s: 40 * t_s))["memory-growth"]
     assert (found.cause.name, found.severity) == ("memory-growth", "critical")  # 140 GiB are full in an hour
-    assert "every 1,000 calls: full" in found.summary
+    assert "every 1,000 calls: if it goes on, full" in found.summary
+
+
+def test_a_buffer_that_may_not_be_full_yet_is_a_note_and_leads_no_verdict():
+    few = grown(make_calls(200, gap_ms=100.0), lambda t_s: 100 * t_s)
+    found = findings(few)["memory-growth"]
+    assert found.severity == "info"
+    assert "over 200 calls: a leak, or a buffer that is not full yet" in found.summary
+    assert found.advice[0].short.startswith("Record 500 calls or more")
+    assert not analyse(few).verdict.text.startswith(("Find what keeps", "Record"))
+
+
+def test_memory_that_is_full_soon_is_a_leak_after_few_calls_too():
+    found = findings(grown(make_calls(200, gap_ms=100.0), lambda t_s: 1500 * t_s))["memory-growth"]
+    assert found.severity == "critical"
 
 
 @pytest.mark.parametrize(

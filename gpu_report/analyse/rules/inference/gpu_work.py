@@ -71,7 +71,11 @@ def _small(context: Context, series: GpuSeries, mine: list[ServedModel]) -> list
                 ("models called side by side", len(mine) if len(mine) > 1 else None, ""),
             ),
             cause=Cause("small-calls", SUPPORTED, "the GPU idles while inference goes on, and nobody else used it"),
-            advice=(*_batch(context, first, MS * own_s / calls), *_faster_launch(context, mine)),
+            advice=(
+                *_batch(context, first, MS * own_s / calls),
+                *_gathered(context, mine, MS * own_s / calls),
+                *_faster_launch(context, mine),
+            ),
         )
     ]
 
@@ -121,6 +125,32 @@ def _batch(context: Context, served: ServedModel, own_ms: float) -> tuple[Advice
     short = f"Pass lists of {larger} images{more} where latency allows: {wins}"
     text = short if source else f"{short}. For a folder or a video: `batch={larger}`"
     return (Advice(text, gain_estimate=gain, short=short),)
+
+
+def _gathered(context: Context, mine: list[ServedModel], own_ms: float) -> tuple[Advice, ...]:
+    """Return what one call with the images of all threads would make of it, where threads call one model.
+
+    Threads launch by turns, so that a call takes its share of the time of all. One launch is then for all images; what
+    is not launching stays as long for each, and so does the GPU's work.
+    """
+    first = mine[0]
+    at_once = context.cached(calls_at_once, first.calls.pid, first)
+    parts, by_one = first.parts, first.calls.settings.get("source") in ONE_BY_ONE
+    if len(mine) > 1 or at_once < th.CALLS_AT_ONCE or by_one or mostly_new_shapes(first):
+        return ()
+    if first.gpu_ms is None or parts.inference_ms is None or parts.total_ms <= 0:
+        return ()
+    together, each_ms = round(at_once), MS * active_s(first) / first.latency.calls
+    launch_ms = each_ms * max(parts.inference_ms - own_ms, 0.0) / parts.total_ms
+    grown_ms = together * (each_ms - launch_ms) + max(launch_ms, together * first.gpu_ms)
+    gain = 1 - grown_ms / (together * each_ms)
+    if gain < th.CALLS_LOST_SHARE:
+        return ()
+    then = rate(first.images / active_s(first) / (1 - gain))
+    images = together * max(round(first.batch), 1)
+    what = f"Gather the images of the threads in one call (lists of {images})"
+    text = f"{what}: from {speed_now(first)} to about {then}"
+    return (Advice(text, gain_estimate=gain, short=text),)
 
 
 def _faster_launch(context: Context, mine: list[ServedModel]) -> tuple[Advice, ...]:

@@ -228,6 +228,31 @@ def test_more_images_a_call_are_offered_as_the_source_allows(source, argument, b
     assert "TensorRT" in advice[-1].text
 
 
+def in_threads(at_once, *, parts_ms=(1.0, 10.0, 1.0), **settings):
+    """Return calls of which as many go on at once, as of threads that launch by turns."""
+    long = tuple(at_once * each for each in parts_ms)
+    gap_ms = sum(parts_ms) - sum(long) - 1.0  # a new call begins when one of the others ends
+    calls = make_calls(1500, parts_ms=long, gap_ms=gap_ms, noise=0.0, **settings)
+    return dataclasses.replace(calls, gap_ms=np.maximum(calls.gap_ms, 0.0))
+
+
+def test_threads_that_call_one_model_may_gather_their_images_in_one_call():
+    """8 calls in turn take 96 ms; together they launch once (10 ms, and the GPU 8 x 2) and do the rest 8 times (2 ms)."""
+    batch, processes = findings(make_served(in_threads(8), util_pct=17.0))["small-calls"].advice
+    assert batch.short.startswith(
+        "Gather the images of the threads in one call (lists of 8): from 83 images/s to about 2"
+    )
+    assert batch.gain_estimate == pytest.approx(1 - 33 / 96, abs=0.04)
+    assert processes.short.startswith("Give each thread a process of its own")
+
+
+@pytest.mark.parametrize("calls", [in_threads(8, source="stream"), in_threads(8, parts_ms=(5.0, 3.0, 5.0))])
+def test_threads_gather_no_camera_streams_nor_what_wins_little(calls):
+    found = findings(make_served(calls, util_pct=5.0)).get("small-calls")
+    assert found is not None
+    assert not any("Gather" in each.text for each in found.advice)
+
+
 @pytest.mark.parametrize("util_pct", [60.0, 75.0])
 def test_a_gpu_that_works_in_inference_is_not_launch_bound(util_pct):
     assert "small-calls" not in findings(make_served(make_calls(1500), util_pct=util_pct))

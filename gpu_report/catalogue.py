@@ -212,6 +212,7 @@ _RULES = (
         takes_time=True,
     ),
     RuleRow("slow-start", "slow-start", "Slow start-up", "Slow start-up"),
+    RuleRow("between-validations", "between-validations", "Time between validations", "Time between validations"),
     RuleRow("slow-exit", "slow-exit", "Slow end of the command", "Slow end of the command"),
     RuleRow("long-epoch-ends", "long-epoch-ends", "Long validation and saving", "Long validation and saving"),
     RuleRow(
@@ -367,6 +368,7 @@ _CAUSES = (
     CauseRow("enlarged-images", "Images enlarged (imgsz)", coloured=False),
     CauseRow("new-shapes", "Kernels chosen anew for a new shape", coloured=False),
     CauseRow("small-calls", "Calls too small for the GPU (launch-bound)"),
+    CauseRow("between-validations", "Work between validations", coloured=False),
     CauseRow("own-code", "Your code between calls", has_line=True),
     CauseRow("decoding", "Reading and decoding images", has_line=True),
     CauseRow("network", "Waiting for the network", has_line=True),

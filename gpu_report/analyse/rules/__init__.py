@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
+from gpu_report.analyse.rules.between_validations import between_validations
 from gpu_report.analyse.rules.drops import drops
 from gpu_report.analyse.rules.drops.slow_epoch_ends import slow_epoch_ends
 from gpu_report.analyse.rules.drops.slowdowns import slowdowns, without_parts
@@ -52,6 +53,7 @@ RULES: tuple[Rule, ...] = (
     stalled_epoch_ends,
     slow_starts,
     slow_exits,
+    between_validations,
     starved_gpus,
     user_code,
     other_gpu_work,

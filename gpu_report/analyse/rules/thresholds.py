@@ -71,6 +71,14 @@ SCAN_WAITS_PCT = 50.0
 SLOW_EXIT_S = 7.5  # of the end of a command: 1.3 to 3.7 s of 70 trainings that had nothing more to do (H100, H200)
 SLOW_EXIT_LINE_SHARE = 0.1  # of the time after the training: a line of less is passing by
 
+# --- between validations ---
+
+BETWEEN_SHARE, BETWEEN_S = (
+    0.2,
+    2.0,
+)  # of the time of validations and what lies between: a fifth is worth a fix (as calls)
+BETWEEN_NOTED = 0.5  # of the time between, in stack samples: less, and what most of it went to is a guess
+
 # --- low utilisation ---
 
 WAITING_SHARE = 0.1  # of the steady state: less is not what holds it back

@@ -6,6 +6,7 @@ from math import isfinite
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.lead import LOOK
+from gpu_report.analyse.timeseries.intervals import length_s, minus
 from gpu_report.analyse.validations import validations
 from gpu_report.model import VALIDATION_PARTS, Advice, Sentence, Validation, ValidationPart
 from gpu_report.wording import VALIDATION_PART_WORDS, amount, counted, length, upper_first
@@ -67,12 +68,17 @@ def _parts(found: Sequence[Validation]) -> Iterator[Sentence]:
 
 
 def _around(context: Context, found: Sequence[Validation]) -> Iterator[Sentence]:
-    """Yield what of the run was start-up, where that took long beside the validations."""
-    startup_s = sum(phase.duration_s for phase in context.phases if phase.name == "startup")
+    """Yield what of the run was start-up, or lay between validations, where that was long beside them."""
+    starts = [phase.span for phase in context.phases if phase.name == "startup"]
+    validated = [(each.start_t_s, each.end_t_s) for each in found]
+    between_s = length_s(minus([(validated[0][0], validated[-1][1])], [*starts, *validated]))
     whole_s = context.run.duration_s
-    if startup_s >= th.STARTUP_SAID * whole_s > 0:
-        took = f"Start-up took {length(startup_s)} of {length(whole_s)}, validating {length(_whole_s(found))}"
-        yield Sentence("start", f"{took}.")
+    startup, between = (seconds >= th.STARTUP_SAID * whole_s > 0 for seconds in (length_s(starts), between_s))
+    what = f"Start-up took {length(length_s(starts))}" if startup else f"Validating took {length(_whole_s(found))}"
+    rest = f", validating {length(_whole_s(found))}" if startup else ""
+    gaps = f"{',' if startup else ''} and {length(between_s)} lay between validations" if between else ""
+    if startup or between:
+        yield Sentence("start", f"{what} of {length(whole_s)}{rest}{gaps}.")
 
 
 def _gpus(context: Context, found: Sequence[Validation]) -> Iterator[Sentence]:

@@ -237,7 +237,7 @@ def in_threads(at_once, *, parts_ms=(1.0, 10.0, 1.0), **settings):
 
 
 def test_threads_that_call_one_model_may_gather_their_images_in_one_call():
-    """8 calls in turn take 96 ms; together they launch once (10 ms, and the GPU 8 x 2) and do the rest 8 times (2 ms)."""
+    """8 calls in turn take 96 ms. Together they launch once (the GPU takes 8 x 2 ms), and the rest 8 times (2 ms)."""
     batch, processes = findings(make_served(in_threads(8), util_pct=17.0))["small-calls"].advice
     assert batch.short.startswith(
         "Gather the images of the threads in one call (lists of 8): from 83 images/s to about 2"

@@ -19,6 +19,7 @@ DECODES: Final = frozenset({"imread", "imdecode", "imdecodemulti", "VideoCapture
 DECODERS: Final = re.compile(
     r"[\\/](?:imageio|av|decord|torchcodec)[\\/]|[\\/]torchvision[\\/]io[\\/]|[\\/]PIL[\\/](?:ImageFile|\w+Plugin)\.py$"
 )
+IN_PIL: Final = re.compile(r"[\\/]PIL[\\/]")
 PIL: Final = re.compile(r"[\\/]PIL[\\/]Image\.py$")  # reads in `open`; all else in it works with what was read
 # Functions of those files, and of ultralytics, in which images are written or drawn.
 WRITES: Final = frozenset({"save", "_save", "imwrite", "mimwrite", "imsave", "append_data", "write", "encode", "mux"})
@@ -30,7 +31,8 @@ NETWORK: Final = re.compile(
 )
 # Of these what a client does in Python until work comes: an answer to no question.
 AWAITS: Final = frozenset(
-    {"blpop", "brpop", "blmove", "brpoplpush", "xread", "xreadgroup", "listen", "start_consuming", "consume"}
+    {"blpop", "brpop", "blmove", "brpoplpush", "xread", "xreadgroup", "listen", "get_message"}
+    | {"start_consuming", "consume", "process_data_events"}
 )
 # Functions of C that read what comes over a socket, those of Python around them, and servers that call these.
 READS: Final = frozenset({"recv", "recv_into", "recvfrom", "recvfrom_into", "recvmsg", "recvmsg_into", "_accept"})
@@ -46,7 +48,8 @@ SERVERS: Final = re.compile(
 )
 # Functions of C that wait: for another thread, as a lock or a `SimpleQueue` does, or for anything.
 FOR_THREADS: Final = frozenset({"acquire", "wait", "get", ENTERS})
-WAITS: Final = WAITING_CALLS | FOR_THREADS
+LOOPS: Final = frozenset({"run_until_complete", "run_forever", "zmq_poll"})  # an event loop in C; in Python it selects
+WAITS: Final = WAITING_CALLS | FOR_THREADS | LOOPS
 LOADS_MODEL: Final = re.compile(
     r"[\\/]ultralytics[\\/](?:nn[\\/](?:tasks|autobackend|backends[\\/]\w+)|engine[\\/](?:model|predictor))\.py$"
 )
@@ -84,18 +87,23 @@ def _decodes(stack: Stack) -> bool:
     return reads or _called(stack) in DECODES
 
 
+def draws_by_pil(stack: Stack) -> bool:
+    """Tell whether ultralytics draws by PIL in a stack, as it does where a class has a name that is not ASCII."""
+    return any(DRAWS.search(frame.file) for frame in stack) and any(IN_PIL.search(frame.file) for frame in stack)
+
+
 def _waits_for_request(stack: Stack) -> bool:
-    """Tell whether a socket is read in a stack for what nobody in the program asked for.
+    """Tell whether a stack waits for work, or reads of a socket what nobody in the program asked for.
 
     Who asked is the code nearest to the user's own: a server's loop asks nobody, a client does. Where there is neither,
     as with a socket of the user's, what comes may be a request: that it is an answer nobody can say.
     """
-    if _called(stack) not in READS and not _in_socket(stack[0]):
-        return False
     inner = _library(stack)
-    serves = any(SERVES.search(frame.file) for frame in inner)
     clients = [frame for frame in inner if NETWORK.search(frame.file)]
-    return serves or not clients or any(frame.function in AWAITS for frame in clients)
+    if any(frame.function in AWAITS for frame in clients):
+        return True
+    reads = _called(stack) in READS or _in_socket(stack[0])
+    return reads and (not clients or any(SERVES.search(frame.file) for frame in inner))
 
 
 def _in_socket(frame: Frame) -> bool:

@@ -1,6 +1,6 @@
 """What a process did between its calls, by the stacks of the thread that makes them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from gpu_report.analyse.context import Context
@@ -94,16 +94,21 @@ def asks_for_images(stacks: IdleStacks, span: Span) -> CodeLocation | None:
     return most and CodeLocation.in_main(most, lines[most] / sum(lines.values()))
 
 
-def in_numbers_share(stacks: IdleStacks, span: Span, place: CodeLocation) -> float:
-    """Return for which share of a function's time between calls it made numbers of tensors, one a call (0 to 1)."""
-    of_numbers = whole = 0.0
+def share_within(stacks: IdleStacks, span: Span, place: CodeLocation, does: Callable[[Stack], bool]) -> float:
+    """Return for which share of a function's time between calls its stacks did something (0 to 1)."""
+    doing = whole = 0.0
     for number, spent in stacks.seconds_by_stack([span]).items():
         stack = stacks.process.stacks.get(number, ())
         line = line_between_calls(stack)
         if line is not None and (line.file, line.function) == (place.file, place.function):
             whole += spent
-            of_numbers += spent if stack[0].called in NUMBERS else 0.0
-    return of_numbers / whole if whole else 0.0
+            doing += spent if does(stack) else 0.0
+    return doing / whole if whole else 0.0
+
+
+def makes_number(stack: Stack) -> bool:
+    """Tell whether a stack makes a number of a tensor, one a call."""
+    return stack[0].called in NUMBERS
 
 
 def lines_within(stacks: IdleStacks, span: Span, function: str) -> tuple[CodeLocation, ...]:

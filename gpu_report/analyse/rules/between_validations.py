@@ -69,7 +69,7 @@ def _gaps(context: Context) -> Iterator[Gap]:
         for (_, before), (run, phase) in pairwise(validated):
             data = str(run.settings.get("data", ""))
             span = before.end_t_s, max(phase.start_t_s, before.end_t_s)
-            yield Gap(span, pid, data, bool(data) and data in seen, phase.end_t_s - before.end_t_s)
+            yield Gap(span, pid, data, bool(data) and data in seen, span[1] - span[0] + phase.duration_s)
             seen.add(data)
 
 

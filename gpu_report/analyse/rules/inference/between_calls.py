@@ -1,6 +1,6 @@
 """Rules: what the caller does between two calls, while the GPU has nothing to do."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
 import numpy as np
@@ -11,7 +11,8 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.even_waits import even_wait_ms
 from gpu_report.analyse.inference.gap_growth import growth_of
-from gpu_report.analyse.inference.gaps import asks_for_images, in_numbers_share, noted_thread
+from gpu_report.analyse.inference.gap_kinds import draws_by_pil
+from gpu_report.analyse.inference.gaps import asks_for_images, makes_number, noted_thread, share_within
 from gpu_report.analyse.inference.locks import Queue, queue_of
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
@@ -29,7 +30,7 @@ from gpu_report.analyse.rules.inference.words import (
     speed_now,
 )
 from gpu_report.analyse.signals.code.stack_notes import THREAD
-from gpu_report.model import Advice, Cause, CodeLocation, Finding, GapPart, ServedModel
+from gpu_report.model import Advice, Cause, CodeLocation, Finding, GapPart, ServedModel, Stack
 from gpu_report.wording import counted, place_words, where_it_is
 
 LOADING = "model-loading"
@@ -43,6 +44,11 @@ GAPS = {
 COPY_ONCE = Advice(
     "Copy results to the CPU once, before a loop over them: `result.boxes.data.tolist()`, or `.cpu()`",
     short="Copy results to the CPU once, before a loop over them",
+)
+BY_OPENCV = Advice(
+    "Give classes names in ASCII: ultralytics draws all others by PIL, which is slower than OpenCV. Or make the image "
+    "smaller before `plot`",
+    short="Give classes names in ASCII: ultralytics draws all others by PIL, which is slower",
 )
 # What another thread does, which calls wait for.
 OF_OTHERS = {"own code": "your code", "decoding": "images to be decoded", "network": "the network"}
@@ -94,16 +100,32 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
         ),
         cause=Cause(cause, SUPPORTED, f"by stack samples: {percent(share)} {OF_CALLS}"),
         where=tuple(each for each in (part.where, asks, queue and queue.where) if each is not None),
-        advice=(*_unlocked(served, queue), *_ways(served, part, copies=copies)),
+        advice=(
+            *_unlocked(served, queue),
+            *_ways(served, part, copies=copies),
+            *_drawn(context, served, part),
+        ),
     )
 
 
 def _copies_numbers(context: Context, served: ServedModel, part: GapPart) -> bool:
     """Tell whether the function that a part went to makes numbers of what is on the GPU for most of its time."""
+    on_gpu = served.calls.gpu is not None
+    return on_gpu and _share(context, served, part, makes_number) >= th.NUMBERS_SHARE
+
+
+def _share(context: Context, served: ServedModel, part: GapPart, does: Callable[[Stack], bool]) -> float:
+    """Return for which share of its time (0 to 1) the user's function that a part went to did something."""
     notes, span = noted_thread(context, served.calls.pid), (served.start_s, served.end_s)
-    if notes is None or part.where is None or part.kind != "own code" or served.calls.gpu is None:
-        return False
-    return in_numbers_share(notes, span, part.where) >= th.NUMBERS_SHARE
+    if notes is None or part.where is None or part.kind != "own code":
+        return 0.0
+    return share_within(notes, span, part.where, does)
+
+
+def _drawn(context: Context, served: ServedModel, part: GapPart) -> Iterator[Advice]:
+    """Yield what makes ultralytics draw by OpenCV, where it draws by PIL for much of a function's time."""
+    if _share(context, served, part, draws_by_pil) >= th.DRAWN_SHARE:
+        yield BY_OPENCV
 
 
 def _asks(context: Context, served: ServedModel, part: GapPart) -> CodeLocation | None:

@@ -39,6 +39,7 @@ OPEN = Frame(SITE + "PIL/Image.py", 3500, "open", called="read")
 LOAD = Frame(SITE + "PIL/ImageFile.py", 300, "load", called="decode")
 SAVE = Frame(SITE + "PIL/ImageFile.py", 500, "_save", called="encode")
 CONVERT = Frame(SITE + "PIL/Image.py", 1000, "convert")
+LOOP = Frame(SITE + "uvicorn/_compat.py", 60, "asyncio_run", called="run_until_complete")  # uvloop's
 NO_CALLS = np.empty((0, 2))
 IMREAD = Frame("/home/me/serve.py", 5, "load", called="imread")
 
@@ -67,6 +68,8 @@ IMREAD = Frame("/home/me/serve.py", 5, "load", called="imread")
         ((UNREADER,), "waiting for calls"),
         ((PARSER, HGET, MAIN), "network"),
         ((PARSER, BLPOP, MAIN), "waiting for calls"),
+        ((SELECT, BLPOP, MAIN), "waiting for calls"),
+        ((LOOP, MAIN), "waiting for calls"),
         # PIL decodes what it reads; what it draws, converts or writes is work of who asked for that
         ((OPEN, OWN), "decoding"),
         ((LOAD, CONVERT, OWN), "decoding"),

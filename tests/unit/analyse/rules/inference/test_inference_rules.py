@@ -195,6 +195,17 @@ def test_a_service_that_sleeps_is_not_under_utilised():
     assert f"Nothing to fix was found in the calls of yolo26n.pt: {waits}" in analyse(run).verdict.text
 
 
+@pytest.mark.parametrize(("inner", "by_pil"), [("PIL/ImageDraw.py", True), ("ultralytics/utils/plotting.py", False)])
+def test_drawing_by_pil_is_said_with_what_makes_it(inner, by_pil):
+    calls = make_calls(600, gap_ms=30.0)
+    site = "/venv/lib/python3.11/site-packages/"
+    plots = Frame(f"{site}ultralytics/utils/plotting.py", 462, "box_label"), Frame("/home/me/serve.py", 14, "show")
+    run = noted(make_served(calls, util_pct=20.0), calls, (Frame(site + inner, 636, "text"), *plots, MAIN))
+    found = findings(run)["slow-between-calls"]
+    assert found.advice[0].short.startswith("Look at `show` (serve.py:14): without it ")
+    assert any("names in ASCII" in each.text for each in found.advice) == by_pil
+
+
 def test_a_handler_that_waits_for_the_next_request_is_no_cause():
     calls = make_calls(60, gap_ms=500.0)
     lib = "/usr/lib/python3.12/"

@@ -1,6 +1,7 @@
 """Rule: what a program that validates does between validations: it checks the data again, or runs code of its own."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import NamedTuple, TypeVar
 
@@ -17,11 +18,15 @@ from gpu_report.wording import amount, place_words, where_it_is
 
 Key = TypeVar("Key")
 CAUSE = "between-validations"
-LISTS = (
-    "Give each list of images a folder of its own, with its labels: lists of one folder share one `labels.cache`, "
-    "and each overwrites that of the others"
+LISTS = Advice(
+    "Give each list of images a folder of its own, with its labels. Lists of one folder share one `labels.cache`: each "
+    "check overwrites that of another list",
+    short="Give each list of images a folder of its own",
 )
-KEEP = "Let YOLO keep its `labels.cache` beside the labels (may it write there?): it checked the same data again"
+KEEP = Advice(
+    "Let YOLO keep its `labels.cache` beside the labels: it checked the same data again. Look whether it may write there",
+    short="Let YOLO keep its `labels.cache` beside the labels",
+)
 
 
 class Gap(NamedTuple):
@@ -166,8 +171,8 @@ def _ways(context: Context, gaps: Sequence[Gap], again: Sequence[Gap], did: Did)
         checked_s, whole_s = _checked_s(context, again), sum(gap.whole_s for gap in again)
         each, then = (amount(seconds / len(again), "s") for seconds in (whole_s, whole_s - checked_s))
         what = LISTS if len({gap.data for gap in gaps}) > 1 else KEEP
-        short = f"{what.partition(',')[0]}: {each} a validation become {then}"
-        yield Advice(what, gain_at_most=checked_s / whole_s, short=short)
+        short = f"{what.short}: {each} a validation become {then}"
+        yield replace(what, gain_at_most=checked_s / whole_s, short=short)
     elif did.work is not None:
         yield did.work.advice
     elif not did.lines[0].is_yolo:

@@ -24,7 +24,8 @@ LISTS = Advice(
     short="Give each list of images a folder of its own",
 )
 KEEP = Advice(
-    "Let YOLO keep its `labels.cache` beside the labels: it checked the same data again. Look whether it may write there",
+    "Let YOLO keep its `labels.cache` beside the labels: it checked the same data again. Look whether it may write "
+    "there",
     short="Let YOLO keep its `labels.cache` beside the labels",
 )
 

@@ -19,6 +19,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import (
     OF_CALLS,
     active_s,
+    is_rare,
     model_name,
     model_px,
     ms,
@@ -30,11 +31,11 @@ from gpu_report.analyse.rules.inference.words import (
     speed_now,
 )
 from gpu_report.analyse.signals.code.stack_notes import THREAD
-from gpu_report.model import Advice, Cause, CodeLocation, Finding, GapPart, ServedModel, Stack
+from gpu_report.model import Advice, Cause, CodeLocation, Finding, GapPart, ServedModel, Severity, Stack
 from gpu_report.wording import counted, place_words, where_it_is
 
 LOADING = "model-loading"
-AT_MOST = "{now} become {then} at most"
+BECOMES = "{now} become {then} {limit}"
 # What a caller does: its cause, and in words.
 GAPS = {
     "own code": ("own-code", "your code"),
@@ -88,7 +89,7 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
         summary += ", which copies numbers from the GPU one by one"
     return context.finding(
         "slow-between-calls",
-        severity(share, part.seconds),
+        _severity(served, part),
         (served.start_s, served.end_s),
         summary + _grown(served, part) + _queued(queue),
         gpu=served.calls.gpu,
@@ -106,6 +107,12 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
             *_drawn(context, served, part),
         ),
     )
+
+
+def _severity(served: ServedModel, part: GapPart) -> Severity:
+    """Return how bad a part is: a note, where a service that mostly waits gets its images by it."""
+    brings_requests = is_rare(served) and part.kind != "own code"
+    return "info" if brings_requests else severity(part.seconds / active_s(served), part.seconds)
 
 
 def _copies_numbers(context: Context, served: ServedModel, part: GapPart) -> bool:
@@ -164,7 +171,8 @@ def _unlocked(served: ServedModel, queue: Queue | None) -> Iterator[Advice]:
     """Yield that threads need to take turns in calls alone: all else they can do side by side."""
     if queue is not None:
         text = f"Hold the lock of {place_words(queue.where)} for the call alone"
-        yield _advice(served, text, served.gap_s)
+        called_s = served.in_calls_share * (served.end_s - served.start_s)
+        yield _advice(served, text, max(active_s(served) - called_s, 0.0))
 
 
 def _ways(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[Advice]:
@@ -175,7 +183,7 @@ def _ways(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[Advic
         yield from _smaller(served, part)
     if part.waited_for:
         yield _advice(served, MORE_THREADS[part.kind].format(what=_named(part)), part.seconds)
-    elif part.kind in BESIDE:
+    elif part.kind in BESIDE and not is_rare(served):
         yield _advice(served, BESIDE[part.kind], part.seconds)
 
 
@@ -191,7 +199,7 @@ def _looked_at(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[
         yield COPY_ONCE
     hidden_s = min(spent, active_s(served) - spent)
     by_threads = part.where is not None and part.where.process == THREAD
-    if not by_threads and hidden_s >= th.PART_SHARE * active_s(served):
+    if not by_threads and not is_rare(served) and hidden_s >= th.PART_SHARE * active_s(served):
         text = f"Or run {_named(part)} in another thread or process while the model works"
         yield _advice(served, text, hidden_s, "{then} images/s at most")
 
@@ -204,11 +212,17 @@ def _smaller(served: ServedModel, part: GapPart) -> Iterator[Advice]:
         yield _advice(served, text, part.seconds)
 
 
-def _advice(served: ServedModel, what: str, saved_s: float, becomes: str = AT_MOST) -> Advice:
-    """Return an advice with how many images a second calls make without some seconds between them."""
+def _advice(served: ServedModel, what: str, saved_s: float, becomes: str = BECOMES) -> Advice:
+    """Return an advice with how many images a second calls make without some seconds between them.
+
+    Of a service that mostly waits it is how long a call takes, with what comes before it.
+    """
     active = active_s(served)
-    then = rate(served.images / (active - saved_s))
-    text = f"{what}: {becomes.format(now=speed_now(served), then=then)}"
+    now, then, limit = speed_now(served), rate(served.images / (active - saved_s)), "at most"
+    if is_rare(served):
+        each_ms, then_ms = (MS * seconds / served.latency.calls for seconds in (active, active - saved_s))
+        now, then, limit = f"{ms(each_ms)} a call, with what comes before it,", ms(then_ms), "at least"
+    text = f"{what}: {becomes.format(now=now, then=then, limit=limit)}"
     return Advice(text, gain_at_most=saved_s / active, short=text)
 
 
@@ -256,15 +270,11 @@ def _reloaded(context: Context, served: ServedModel, made: int, calls: int) -> F
 
 def rare_calls(context: Context) -> list[Finding]:
     """Note each model that waited for calls most of the time: that its GPU was idle then is no fault."""
-    found = []
-    for served in context.cached(judged_models):
-        length_s = served.end_s - served.start_s
-        if length_s > 0 and active_s(served) < th.RARE_CALLS_SHARE * length_s:
-            found.append(_rare(context, served, 1 - active_s(served) / length_s))
-    return found
+    return [_rare(context, served) for served in context.cached(judged_models) if is_rare(served)]
 
 
-def _rare(context: Context, served: ServedModel, share: float) -> Finding:
+def _rare(context: Context, served: ServedModel) -> Finding:
+    share = 1 - active_s(served) / (served.end_s - served.start_s)
     waits = next(part for part in served.gap_parts if part.kind == "waiting for calls")
     gaps_s = served.calls.gap_ms[served.calls.gap_ms > served.latency.worst_ms] / MS
     when = f"from the first to the last ({model_name(served)})"
@@ -293,5 +303,5 @@ def _shorter_window(served: ServedModel) -> tuple[Advice, ...]:
     if not now or not then:
         return ()
     what = "If images are collected before each call, wait shorter, or for fewer of them"
-    text = f"{what}: {AT_MOST.format(now=f'{rate(now)} images/s', then=rate(then))}"
+    text = f"{what}: {BECOMES.format(now=f'{rate(now)} images/s', then=rate(then), limit='at most')}"
     return (Advice(text, gain_at_most=1 - now / then, short=text),)

@@ -70,6 +70,12 @@ def active_s(served: ServedModel) -> float:
     return max(served.end_s - served.start_s - waits, 0.0)
 
 
+def is_rare(served: ServedModel) -> bool:
+    """Tell whether a model waited for calls most of the time: then their latency is what matters."""
+    length_s = served.end_s - served.start_s
+    return length_s > 0 and active_s(served) < th.RARE_CALLS_SHARE * length_s
+
+
 def passed_s(served: ServedModel, part_ms: float) -> float:
     """Return the seconds that passed in a part of calls, of which several may go on at once."""
     called_s = served.in_calls_share * (served.end_s - served.start_s)

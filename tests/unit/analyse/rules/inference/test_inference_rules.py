@@ -206,6 +206,26 @@ def test_drawing_by_pil_is_said_with_what_makes_it(inner, by_pil):
     assert any("names in ASCII" in each.text for each in found.advice) == by_pil
 
 
+IMDECODE = (Frame("/home/me/serve.py", 31, "do_POST", called="imdecode"), MAIN)
+
+
+@pytest.mark.parametrize(("stack", "severity"), [(OWN, "warning"), (IMDECODE, "info")])
+def test_what_a_service_that_mostly_waits_does_before_a_call_is_said_as_latency(stack, severity):
+    """Of each 2 s between calls it works for 300 ms; images a second are as many as were asked for."""
+    calls = make_calls(60, gap_ms=2000.0, noise=0.0)
+    pairs = list(zip(calls.end_s, calls.start_s[1:], strict=False))
+    stays = [(start, end, CALL) for start, end in zip(calls.start_s, calls.end_s, strict=True)]
+    stays += [(end, after - 0.3, SELECT) for end, after in pairs] + [(after - 0.3, after, stack) for _, after in pairs]
+    run = dataclasses.replace(make_served(calls, util_pct=1.0), stacks=(process(*sorted(stays), pid=calls.pid),))
+    found = findings(run)["slow-between-calls"]
+    assert found.severity == severity
+    words = " ".join(each.short for each in found.advice)
+    assert "images/s" not in words
+    if severity == "warning":
+        assert "without it 308 ms a call, with what comes before it, become about 13 ms" in words
+    assert analyse(run).verdict.text.startswith("Nothing to fix") == (severity == "info")
+
+
 def test_a_handler_that_waits_for_the_next_request_is_no_cause():
     calls = make_calls(60, gap_ms=500.0)
     lib = "/usr/lib/python3.12/"

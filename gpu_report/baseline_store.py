@@ -132,7 +132,7 @@ def one_run(path: Path) -> Path:
 
 
 def _is_run(path: Path) -> bool:
-    return (path / schema.SAMPLES_CSV).is_file()
+    return any((path / name).is_file() for name in (schema.SAMPLES_CSV, schema.RUN_JSON))  # one may be lost
 
 
 def _of_place(place: Path) -> list[AcceptedBaseline]:

@@ -42,7 +42,7 @@ from gpu_report.local_interval import local_intervals_s
 from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Recording, Run
 from gpu_report.ordinary_file import LARGEST_JSON, refuse_special, refuse_way_out
 from gpu_report.release_memory import give_back_memory
-from gpu_report.run_folder import finite, has_callbacks, parse_events, read_lines
+from gpu_report.run_folder import finite, has_callbacks, parse_events, read_lines, stamp
 from gpu_report.wording import first_few
 
 Events = Sequence[Mapping[str, Any]]
@@ -83,7 +83,7 @@ def load_run(path: Path) -> Run:
     ahead = BackgroundReads(folder) if folder else None
     info, info_problems = load_info(folder) if folder else ({}, ())
     try:
-        samples = no_samples(path) if _had_no_gpu(path, info) else load_samples(samples_path)
+        samples = _without_gpu(path, info) or load_samples(samples_path)
     except InputError as error:
         if ahead:
             ahead.cancel()
@@ -97,12 +97,27 @@ def load_run(path: Path) -> Run:
     return dataclasses.replace(run, problems=first_few(problems))
 
 
-def _had_no_gpu(path: Path, info: Mapping[str, Any]) -> bool:
-    """Tell whether this is a recording without a GPU, in which YOLO's callbacks reported something."""
-    if info.get("gpus") != [] or not has_callbacks(path):
-        return False
+def _without_gpu(path: Path, info: Mapping[str, Any]) -> Samples | None:
+    """Return the clock of a recording without a GPU in which YOLO's callbacks reported something, None of any other.
+
+    Where run.json does not list the GPUs, an event says that none could be read.
+    """
+    if info.get("gpus", []) != [] or not has_callbacks(path):
+        return None
     head, is_longer = read_lines(path / schema.SAMPLES_CSV, LONGEST_HEADER)
-    return not is_longer and head.count(b"\n") <= 1
+    if is_longer or head.count(b"\n") > 1:
+        return None
+    events = _events(path, SHORT)[0]
+    if "gpus" not in info and all(event["kind"] != "nvml_unavailable" for event in events):
+        return None
+    return no_samples(path, [*((event["wall_s"], event["mono_s"]) for event in events), *_ends(info)])
+
+
+def _ends(info: Mapping[str, Any]) -> list[tuple[float, float | None]]:
+    """Return when the recording began and ended (wall_s, mono_s), as far as run.json has it."""
+    ends = [end for name in ("start", "end") if isinstance(end := info.get(name), Mapping)]
+    stamps = [(stamp(end.get("wall_s")), stamp(end.get("mono_s"))) for end in ends]
+    return [(wall_s, mono_s) for wall_s, mono_s in stamps if wall_s is not None]
 
 
 def _events(folder: Path | None, limits: Limits, samples: Samples | None = None) -> tuple[Events, list[str]]:
@@ -202,14 +217,14 @@ def _readings(source: _Source, told: _LoadProblems) -> Run:
     ring = told.of(load_ring(folder / schema.RING_CSV, clock, source.ahead))
     host = told.of(load_host(folder / schema.HOST_CSV, clock, source.ahead))
     processes = told.of(load_processes(folder / schema.PROCESSES_CSV, clock, source.limits))
-    devices = gpus(info, read.frame)
+    devices, recorded = gpus(info, read.frame), recording(info, read.looks, goes_on=is_recorded(str(folder)))
     yolo_runs, rows, of_epochs = load_epochs(folder / schema.YOLO_DIR, info, events, clock, read.frame, source.limits)
     told += of_epochs
     return Run(
         path=str(source.path),
         start_wall_s=clock.start_wall_s,
-        duration_s=_duration([read.ticks, host, ring], info, clock),
-        recording=recording(info, read.ticks, goes_on=is_recorded(str(folder))),
+        duration_s=_duration([read.ticks, host, ring], info, clock, recorded.interval_s or 0.0),
+        recording=recorded,
         gpus=devices,
         samples=read.frame,
         ring=ring,
@@ -260,6 +275,8 @@ def _notes(info: Mapping[str, Any]) -> tuple[str, ...]:
 def _holes(samples: Samples, recorded: Recording) -> tuple[str, ...]:
     """Return how long no tick was written between the first and the last: rows that were cut out leave nothing else."""
     ticks_s = samples.ticks_s
+    if samples.ticks_name is None:
+        return ()
     steps_s, interval_s = np.diff(ticks_s), np.asarray(recorded.interval_s or 1.0)
     if not recorded.is_ours:
         interval_s = local_intervals_s(ticks_s, float(interval_s))
@@ -276,7 +293,7 @@ def _holes(samples: Samples, recorded: Recording) -> tuple[str, ...]:
 def _ends_early(samples: Samples, duration_s: float, interval_s: float | None) -> tuple[str, ...]:
     """Return that the samples end before the recording did: nothing else tells a file that was cut between two rows."""
     missing_s = duration_s - float(samples.ticks["t_s"].max())
-    if missing_s <= MISSED_INTERVALS * (interval_s or 1.0):
+    if samples.ticks_name is None or missing_s <= MISSED_INTERVALS * (interval_s or 1.0):
         return ()
     return (f"{samples.ticks_name} ends {missing_s:.0f} s before the recording did: what follows is missing, not zero",)
 
@@ -304,7 +321,7 @@ def _explained(error: InputError, events: Events) -> InputError:
     return InputError(f"{error} (the recorder said: {reasons[-1]})") if reasons else error
 
 
-def _duration(tables: Sequence[pd.DataFrame], info: Mapping[str, Any], clock: RunClock) -> float:
+def _duration(tables: Sequence[pd.DataFrame], info: Mapping[str, Any], clock: RunClock, interval_s: float) -> float:
     """Return the end marker's time; without one, the last sample and the interval it stands for.
 
     Where another of the tables goes on for longer than ticks come late, the recording did, too: the ticks, which are
@@ -318,7 +335,6 @@ def _duration(tables: Sequence[pd.DataFrame], info: Mapping[str, Any], clock: Ru
         stopped_s = clock.t(wall_s, finite(end.get("mono_s")))
         if stopped_s < last + ABSURD_DISTANCE_S:
             return max(stopped_s, last)
-    interval_s = recording(info, ticks).interval_s or 0.0
     later = [t_s for table in others if len(table) and (t_s := float(table["t_s"].max())) < last + ABSURD_DISTANCE_S]
     is_cut = max(later, default=last) > last + MISSED_INTERVALS * (interval_s or 1.0)
     return (max(later) if is_cut else last) + interval_s

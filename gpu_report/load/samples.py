@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -70,14 +70,20 @@ class Samples:
     """The samples table (see model.Run), the clock it defines, and what could not be read.
 
     `ticks` has a row (t_s, gpu) for each time the recorder looked, of the file `ticks_name`: `frame` itself, or
-    host.csv where no GPU was recorded.
+    host.csv where no GPU was recorded. Where that has no row either, `ticks_name` is None, and only the first and the
+    last of other stamps are known.
     """
 
     frame: pd.DataFrame
     clock: RunClock
     problems: tuple[str, ...]
     ticks: pd.DataFrame
-    ticks_name: str
+    ticks_name: str | None
+
+    @property
+    def looks(self) -> pd.DataFrame:
+        """Return the rows that tell at which interval the recorder looked, none where that is not known."""
+        return self.frame if self.ticks_name is None else self.ticks
 
     @cached_property
     def ticks_s(self) -> npt.NDArray[np.float64]:
@@ -99,15 +105,33 @@ def load_samples(path: Path) -> Samples:
     return Samples(tidy, clock, tuple(problems), tidy, path.name)
 
 
-def no_samples(folder: Path) -> Samples:
-    """Return an empty table on the clock of host.csv, of a recording without a GPU; InputError where that has none."""
-    path, problems = folder / schema.HOST_CSV, list[str]()
-    columns = read_csv(path, [WALL, MONO]).numbers
+def no_samples(folder: Path, stamps: Sequence[tuple[float, float | None]]) -> Samples:
+    """Return an empty table on the clock of host.csv, of a recording without a GPU.
+
+    Where host.csv has no row, the clock is that of `stamps` (wall_s, mono_s) of what else was written; InputError
+    without any.
+    """
+    path = folder / schema.HOST_CSV
+    try:
+        return _on_clock_of(read_csv(path, [WALL, MONO]).numbers, path, path.name)
+    except InputError:
+        if not stamps:
+            raise
+    of_events = dict(zip((WALL, MONO), np.array(stamps, dtype=float).T, strict=True))
+    found = _on_clock_of(of_events, path, None)
+    ticks = found.ticks.iloc[[0, -1]].drop_duplicates()
+    missing = f"{path.name} {'has no row' if path.exists() else 'is missing'}: CPU and host memory are not known"
+    return replace(found, ticks=ticks, problems=(*found.problems, missing))
+
+
+def _on_clock_of(columns: Columns, path: Path, ticks_name: str | None) -> Samples:
+    """Return an empty table on the clock of these stamps; InputError where not one is valid."""
+    problems = list[str]()
     clock = _clocked(columns, path, problems)
     ticks = _tidy(columns | {"gpu": np.zeros(len(columns["t_s"]))}, path.name, [], by_gpu=True)  # load_host notes it
     if not len(ticks):
         raise InputError(f"{path} has not one valid row")
-    return Samples(_empty(QUANTITIES), clock, tuple(problems), ticks, path.name)
+    return Samples(_empty(QUANTITIES), clock, tuple(problems), ticks, ticks_name)
 
 
 def _empty(quantities: Sequence[str]) -> pd.DataFrame:

@@ -53,12 +53,52 @@ def _copy(to: Path) -> Path:
     return Path(shutil.copytree(TRACKED, to / "run"))
 
 
-@pytest.mark.parametrize("gone", [schema.INSIDE_DIR, schema.HOST_CSV])
-def test_without_callbacks_or_a_clock_it_is_no_run(tmp_path, gone):
+def test_without_callbacks_it_is_no_run(tmp_path):
     folder = _copy(tmp_path)
-    path = folder / gone
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.rmtree(folder / schema.INSIDE_DIR)
     with pytest.raises(InputError):
+        load_run(folder)
+
+
+def _cut(path: Path, size: int) -> None:
+    path.write_bytes(path.read_bytes()[:size])
+
+
+@pytest.mark.parametrize("size", [0, 100, 850])
+@pytest.mark.parametrize("cut", [schema.HOST_CSV, schema.RUN_JSON])
+def test_a_file_that_was_cut_is_said_to_be_and_the_calls_are_there(tmp_path, cut, size):
+    folder = _copy(tmp_path)
+    _cut(folder / cut, size)
+    run = load_run(folder)
+    assert len(run.calls[0].start_s) == 120
+    assert run.duration_s == pytest.approx(load_run(TRACKED).duration_s, abs=1.5)
+    assert any(cut in problem for problem in run.problems)
+
+
+def test_without_a_row_of_the_host_its_clock_is_that_of_events_and_of_run_json(tmp_path, analysis):
+    folder = _copy(tmp_path)
+    (folder / schema.HOST_CSV).unlink()
+    run = load_run(folder)
+    assert run.problems == ("host.csv is missing: CPU and host memory are not known",)
+    assert run.duration_s == pytest.approx(analysis.run.duration_s, abs=0.1)
+    (folder / schema.EVENTS_JSONL).unlink()
+    assert load_run(folder).duration_s == pytest.approx(analysis.run.duration_s, abs=0.1)
+    assert analyse(run).coverage == 0
+    assert analyse(run).verdict.text == analysis.verdict.text
+
+
+def test_without_run_json_and_any_row_the_run_lasts_as_long_as_its_events(tmp_path, analysis):
+    folder = _copy(tmp_path)
+    for name in (schema.RUN_JSON, schema.HOST_CSV):
+        _cut(folder / name, 0)
+    assert load_run(folder).duration_s == pytest.approx(analysis.run.duration_s, abs=0.1)
+
+
+def test_neither_run_json_nor_an_event_says_that_there_was_no_gpu(tmp_path):
+    folder = _copy(tmp_path)
+    (folder / schema.RUN_JSON).unlink()
+    (folder / schema.EVENTS_JSONL).unlink()
+    with pytest.raises(InputError, match="not one valid row"):
         load_run(folder)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpu_report.baseline_store import FACTS, BaselineSet, digest_of, runs_in
+from gpu_report.baseline_store import FACTS, BaselineSet, digest_of, one_run, runs_in
 from gpu_report.errors import InputError, NotComparableError, UsageError
 
 
@@ -117,6 +117,13 @@ def test_a_key_without_baselines_names_those_there_are(tmp_path):
     BaselineSet(tmp_path / "shelf", "feature/x").accept(make_run(tmp_path / "run"), "set-up", {})
     with pytest.raises(NotComparableError, match="has none of key main, and has feature/x"):
         BaselineSet(tmp_path / "shelf", "main").accepted()
+
+
+def test_a_run_that_lost_its_samples_is_still_known_by_its_run_json(tmp_path):
+    run = make_run(tmp_path / "run")
+    (run / "run.json").write_text("{}")
+    (run / "samples.csv").unlink()
+    assert runs_in(run) == [one_run(run)] == [run]
 
 
 def test_a_folder_of_runs_is_several_runs(tmp_path):

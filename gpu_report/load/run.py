@@ -22,6 +22,7 @@ from gpu_report.load.other_programs import load_other_programs
 from gpu_report.load.problems import lines_left_out, too_large, too_many
 from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.run_json import gpus, load_info, recording, whole_index
+from gpu_report.load.csv_file import Floats
 from gpu_report.load.samples import (
     BackgroundReads,
     Samples,
@@ -203,7 +204,7 @@ def _assemble(source: _Source) -> Run:
     run = _with_processes(source, _readings(source, told), told)
     problems = (
         *_notes(source.info),
-        *_holes(source.read, run.recording),
+        *_holes(source.read, run.recording, _begun_again_s(run.events)),
         *_ends_early(source.read, run.duration_s, run.recording.interval_s),
         *told,
         *_many_faults(run.kernel),
@@ -272,8 +273,17 @@ def _notes(info: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(text[:LONGEST_NOTE].removesuffix(".") for text in texts[:MOST_NOTES] if text)
 
 
-def _holes(samples: Samples, recorded: Recording) -> tuple[str, ...]:
-    """Return how long no tick was written between the first and the last: rows that were cut out leave nothing else."""
+def _begun_again_s(events: Sequence[RecordedEvent]) -> list[float]:
+    """Return when recorders began that found a recording in the folder."""
+    begun = [event for event in events if event.kind == "recording_started"]
+    return [event.t_s for event in begun if event.fields.get("segment") != 1]
+
+
+def _holes(samples: Samples, recorded: Recording, begun_again_s: Sequence[float]) -> tuple[str, ...]:
+    """Return how long no tick was written between the first and the last: rows that were cut out leave nothing else.
+
+    Before one of `begun_again_s` no recorder ran: the folder was used again.
+    """
     ticks_s = samples.ticks_s
     if samples.ticks_name is None:
         return ()
@@ -281,13 +291,21 @@ def _holes(samples: Samples, recorded: Recording) -> tuple[str, ...]:
     if not recorded.is_ours:
         interval_s = local_intervals_s(ticks_s, float(interval_s))
     holes_s = np.where(steps_s > MISSED_INTERVALS * interval_s, steps_s - interval_s, 0.0)
+    is_pause = np.isin(np.arange(1, len(ticks_s)), np.searchsorted(ticks_s, begun_again_s))
+    pauses, lost = (_longest(np.where(rows, holes_s, 0.0), ticks_s) for rows in (is_pause, ~is_pause))
+    times = "twice" if len(begun_again_s) == 1 else f"{len(begun_again_s) + 1:,} times"
+    between = f"this folder was recorded into {times}: no recorder ran {pauses}"
+    missing = f"{samples.ticks_name} has no rows {lost}: what happened then is missing, not zero"
+    return tuple(said for said, holes in ((between, pauses), (missing, lost)) if holes)
+
+
+def _longest(holes_s: Floats, ticks_s: Floats) -> str:
+    """Return in words how long the holes after some ticks are, empty where there is none."""
     if not holes_s.any():
-        return ()
+        return ""
     longest, count = int(holes_s.argmax()), int((holes_s > 0).sum())
     where = f"for {holes_s[longest]:.0f} s after {ticks_s[longest]:.0f} s"
-    if count > 1:
-        where = f"for {holes_s.sum():.0f} s in {count:,} holes, the longest {where}"
-    return (f"{samples.ticks_name} has no rows {where}: what happened then is missing, not zero",)
+    return f"for {holes_s.sum():.0f} s in {count:,} gaps, the longest {where}" if count > 1 else where
 
 
 def _ends_early(samples: Samples, duration_s: float, interval_s: float | None) -> tuple[str, ...]:

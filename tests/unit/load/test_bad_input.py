@@ -75,13 +75,34 @@ def test_samples_that_end_before_the_recording_did_are_told(load):
     ("kept", "says"),
     [
         (STEADY[:10] + STEADY[18:], "has no rows for 8 s after 9 s"),
-        (STEADY[:5] + STEADY[11:15] + STEADY[25:], "has no rows for 16 s in 2 holes, the longest for 10 s after 14 s"),
+        (STEADY[:5] + STEADY[11:15] + STEADY[25:], "has no rows for 16 s in 2 gaps, the longest for 10 s after 14 s"),
         (STEADY[:10] + STEADY[13:], ""),  # a busy host missed three ticks
     ],
 )
 def test_holes_in_the_samples_are_told(load, kept, says):
     (*problem,) = [problem for problem in load(lines(*kept)).problems if "samples.csv" in problem]
     assert problem == ([f"samples.csv {says}: what happened then is missing, not zero"] if says else [])
+
+
+def started(*starts):
+    began = [{"wall_s": START + t, "mono_s": 100 + t, "kind": "recording_started"} for t in starts]
+    return "".join(json.dumps({**each, "segment": number}) + "\n" for number, each in enumerate(began, 1))
+
+
+@pytest.mark.parametrize(
+    ("kept", "starts", "says"),
+    [
+        (STEADY[:5] + STEADY[25:], (-1, 24), ["twice: no recorder ran for 20 s after 4 s"]),
+        (STEADY[:5] + STEADY[11:15] + STEADY[25:], (0.5, 10, 24), ["3 times: no recorder ran for 16 s in 2 gaps"]),
+        (STEADY[:5] + STEADY[11:15] + STEADY[25:], (0, 24), ["twice: no recorder ran for 10 s", "for 6 s after 4 s"]),
+    ],
+)
+def test_a_folder_that_was_used_again_has_no_rows_between_and_says_why(load, kept, starts, says):
+    problems = load(lines(*kept), events_jsonl=started(*starts)).problems
+    told = [problem for problem in problems if "json" not in problem]
+    assert len(told) == len(says)
+    assert all(words in problem for words, problem in zip(says, told, strict=True))
+    assert [problem.startswith("this folder was recorded into") for problem in told] == [True, False][: len(told)]
 
 
 def test_without_an_end_marker_the_recording_lasts_as_long_as_any_of_its_files(load):

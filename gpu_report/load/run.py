@@ -12,6 +12,7 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.inside.on_path.gpu_report_inside.profiler.requests import is_recorded
+from gpu_report.load.csv_file import Floats
 from gpu_report.load.dumps import load_dumps
 from gpu_report.load.installed import with_installed
 from gpu_report.load.job import load_job
@@ -22,7 +23,6 @@ from gpu_report.load.other_programs import load_other_programs
 from gpu_report.load.problems import lines_left_out, too_large, too_many
 from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.run_json import gpus, load_info, recording, whole_index
-from gpu_report.load.csv_file import Floats
 from gpu_report.load.samples import (
     BackgroundReads,
     Samples,

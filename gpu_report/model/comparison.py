@@ -186,7 +186,8 @@ class Gate:
 class GateResult:
     """What came of a gate, in one sentence. `unsure` says that it passed only because a change is within the noise.
 
-    `why` says in few words what kept it from being measured, or from deciding on what was measured.
+    `why` says in few words what kept it from being measured, or from deciding on what was measured. `of_ending` says
+    that it counted nothing but how the run was cut short.
     """
 
     gate: Gate
@@ -195,6 +196,7 @@ class GateResult:
     value: float | None = None
     unsure: bool = False
     why: str = ""
+    of_ending: bool = False
 
     @property
     def fails_without_metric(self) -> bool:

@@ -156,7 +156,7 @@ def _obstacles(usable: Sequence[_Baseline], sides: Sequence[SampleValues], run: 
         return [VALIDATES]
     return [
         *(usable[0].obstacles if usable else ()),
-        *cut_short_obstacle(run, "The run", alone=not usable),
+        *cut_short_obstacle(run, "The run"),
         *([] if _is_mixed(usable) else _too_little(sides, usable)),
     ]
 
@@ -180,9 +180,9 @@ def _gated(
         found = without_changes(gates, run.training.analysis, barred)
     else:
         found = results(gates, baselines, run, findings if baselines else None, cores)
-    cut_short = [each for each in obstacles if each not in barred]
-    of_run = cut_short_obstacle(run.training.analysis, "The run", alone=not baselines)
-    return of_part(found, in_short(cut_short), alone=bool(of_run)) if cut_short else found
+    of_parts = [each for each in obstacles if each not in barred]
+    is_whole = not cut_short(run.training.analysis)
+    return of_part(found, in_short(of_parts), alone=not is_whole) if of_parts else found
 
 
 def _lines(sides: Sequence[SampleValues], cores: HostSlowdown | None, time: MetricComparison | None) -> LineComparison:

@@ -25,13 +25,9 @@ def matched_epochs(trainings: Sequence[RunSample]) -> Chosen:
     return chosen, (*_apart(trainings), *notes, *more)
 
 
-def cut_short_obstacle(analysis: Analysis, which: str, *, alone: bool = False) -> list[Obstacle]:
-    """Return that a run, the baseline or the compared one (`which`), was cut short; nothing where it was not.
-
-    What somebody stopped by Ctrl-C is judged by what it did, where it is compared with nothing (`alone`).
-    """
-    by_hand = analysis.ending is not None and analysis.ending.name == "interrupted"
-    short = "" if alone and by_hand else cut_short(analysis)
+def cut_short_obstacle(analysis: Analysis, which: str) -> list[Obstacle]:
+    """Return that a run, the baseline or the compared one (`which`), was cut short; nothing where it was not."""
+    short = cut_short(analysis)
     return [Obstacle("cut short", f"{which} was cut short", lower_first(short))] if short else []
 
 

@@ -14,12 +14,13 @@ from gpu_report.wording import lower_first
 class Count:
     """A figure of a run, None where it was not measured; `what` says what it is, or why there is none.
 
-    `which` names what was counted.
+    `which` names what was counted. `of_ending`: it was nothing but how the run was cut short, which the verdict says.
     """
 
     value: float | None
     what: str
     which: str = ""
+    of_ending: bool = False
 
 
 def count(metric: str, statistic: str, run: Analysis, changes: Sequence[FindingChange] | None) -> Count:
@@ -54,11 +55,12 @@ def _named(change: FindingChange) -> str:
 
 def _findings(findings: Sequence[Finding], statistic: str) -> Count:
     by_id = {finding.id: finding for finding in findings}
-    is_told = len(by_id) != 1 or findings[0].rule == "run-ended"  # the verdict says how a run was cut short
+    of_ending = {finding.rule for finding in findings} == {"run-ended"}
+    is_told = len(by_id) != 1 or of_ending
     kinds = [f"{rule_words(finding.rule)} [{id_}]" for id_, finding in by_id.items()]
     named = ", ".join(kinds) if is_told else f"{findings[0].summary.rstrip('.')} [{findings[0].id}]"
     what = "critical findings" if statistic == "critical" else "warnings and critical findings"
-    return Count(float(len(findings)), what, named)
+    return Count(float(len(findings)), what, named, of_ending)
 
 
 def _new(changes: Sequence[FindingChange] | None) -> Count:

@@ -161,7 +161,8 @@ def count_result(gate: Gate, run: Analysis, findings: Sequence[FindingChange] | 
     unit = "%" if gate.metric == "coverage" else ""
     which = f" ({found.which})" if found.which else ""
     text = f"{found.what}: {amount(found.value, unit)}{which}, limit: {_limit(gate, unit)}"
-    return GateResult(gate, "failed" if _breaks(found.value, gate) else "passed", text, found.value)
+    outcome: Outcome = "failed" if _breaks(found.value, gate) else "passed"
+    return GateResult(gate, outcome, text, found.value, of_ending=found.of_ending)
 
 
 def bound_result(gate: Gate, compared: MetricComparison, missing: str) -> GateResult:

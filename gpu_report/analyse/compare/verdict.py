@@ -71,10 +71,11 @@ def verdict_of(
     With obstacles it says in place of that why it is unknown.
     """
     barred = barring(obstacles)
-    cut_short = "".join(f"{each.text}. " for each in obstacles if each not in barred)
-    failed = fails_without_metric(gates, "" if cut_short else "Failed: ")
+    cut_short = [f"{each.text}." for each in obstacles if each not in barred]
+    untold = [result for result in gates if not (cut_short and result.of_ending)]
+    failed = fails_without_metric(untold, "" if cut_short else "Failed: ")
     became = _barred(barred, metrics, reasons, baselines) if barred else _of_metrics(metrics, reasons, baselines)
-    return f"{cut_short}{failed} {became}".strip()
+    return " ".join(filter(None, (*cut_short, failed, became)))
 
 
 def _barred(barred: Sequence[Obstacle], metrics: Sequence[MetricComparison], reasons: Reasons, baselines: int) -> str:

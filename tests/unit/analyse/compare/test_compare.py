@@ -548,6 +548,26 @@ def test_of_a_run_cut_short_what_failed_has_failed_and_what_passed_might_not_hav
     assert (same.outcome, same.judgement) == ("not measured", None)
 
 
+def test_a_run_that_was_stopped_by_hand_does_not_pass_alone_either():
+    by_hand = Ending("interrupted", 545.0, 6, 50, failure="Stopped by Ctrl-C in epoch 6 of 50", names_epoch=True)
+    gates = parse_gates(["findings.critical:0"], ["util:40%"])
+    found = compare([], replace(analysed(HEALTHY), ending=by_hand), gates)
+    assert (found.outcome, found.gates[0].why) == ("not measured", "the run was cut short")
+    assert found.verdict.startswith("The run was cut short: stopped by Ctrl-C in epoch 6 of 50. Training per epoch ")
+
+
+@pytest.mark.parametrize("baselines", [(), ("s-healthy",)])
+def test_a_crash_is_said_once_where_its_end_is_all_that_failed(baselines):
+    gates = parse_gates(["findings.critical:0"], ["findings.warning:0"])
+    found = compare([analysed(name) for name in baselines], analysed("s-killed"), gates)
+    assert found.outcome == "failed"
+    assert "findings" not in found.verdict
+    assert "Training cut short" in found.gates[0].summary
+    beside = replace(found.run.findings[0], rule="xid", id="xid-1", severity="critical")
+    two = replace(analysed("s-killed"), findings=(*found.run.findings, beside))
+    assert " Critical findings: 2 (" in compare([], two, gates).verdict
+
+
 def test_a_baseline_cut_short_leaves_open_only_what_needs_it():
     gates = parse_gates(["epoch_time:+5%", "xid.fatal:0"], [])
     found = compare([killed(analysed(HEALTHY))], slower(analysed(HEALTHY), 1.001), gates)

@@ -563,7 +563,7 @@ def test_a_crash_is_said_once_where_its_end_is_all_that_failed(baselines):
     assert found.outcome == "failed"
     assert "findings" not in found.verdict
     assert "Training cut short" in found.gates[0].summary
-    beside = replace(found.run.findings[0], rule="xid", id="xid-1", severity="critical")
+    beside = replace(found.run.findings[0], rule="drop", id="drop-1", severity="critical")
     two = replace(analysed("s-killed"), findings=(*found.run.findings, beside))
     assert " Critical findings: 2 (" in compare([], two, gates).verdict
 

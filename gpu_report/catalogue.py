@@ -281,7 +281,7 @@ _CAUSES = (
     CauseRow(
         GAPS,
         "Short idle gaps in training",
-        without_training="Partly idle (below 100 % busy)",
+        without_training="Short idle gaps",
         of_findings=False,
     ),
     CauseRow("unmeasured", "Not measured", of_findings=False),

@@ -5,9 +5,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import gpu_report
 from gpu_report.analyse.signals.gpu.clock_throttling import LOWER_CLOCK, POWER_CAP, THERMAL
-from gpu_report.catalogue import CAUSES, RULES, SLOW_RANK, UNEXPLAINED, WAITING_FOR_PEER
+from gpu_report.catalogue import CAUSES, RULES, SLOW_RANK, UNEXPLAINED, WAITING_FOR_PEER, row_words
 
 ROOT = Path(gpu_report.__file__).parent
 STYLES = (ROOT.parent / "templates" / "report.css").read_text("utf-8")
@@ -141,3 +143,10 @@ def test_each_row_has_words_for_people():
         assert row.name
         assert row.name[0].isupper()
     assert all(rule.title and rule.anchor for rule in RULES.values())
+
+
+@pytest.mark.parametrize("name", [name for name, cause in CAUSES.items() if cause.without_training])
+def test_a_row_has_one_name_with_a_training_and_without(name):
+    with_training, alone = row_words(name), row_words(name, is_training=False)
+    assert alone != with_training
+    assert with_training.startswith(alone) or alone.startswith(with_training)

@@ -275,7 +275,8 @@ def _of_trainings(epochs: Sequence[EpochSummary], runs: Sequence[int], shown: Ca
     mine = ([e for e in epochs if e.run == run and not e.partial] for run in runs[:TRAININGS_SHOWN])
     typical = [(median(e.duration_s for e in each[1:] or each), " each" * (len(each) > 1)) for each in mine if each]
     named = [f"training {number}: {shown(seconds)}{each}" for number, (seconds, each) in enumerate(typical, 1)]
-    return named if len(runs) <= TRAININGS_SHOWN else []
+    how = " (medians, without the first)" if any(each for _, each in typical) else ""
+    return [*named[:-1], f"{named[-1]}{how}"] if named and len(runs) <= TRAININGS_SHOWN else []
 
 
 def finding_title(finding: Finding) -> str:

@@ -218,7 +218,7 @@ def _step(each: Advice) -> tuple[str, str]:
 
 def _served_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
     """Return how fast models answered after warming up, a row for each."""
-    header = ("", "calls", "images/s", "median", "p95", "p99", "worst", "longest part")
+    header = ("", "calls", "images/s", "median", "p95", "p99", "worst", "longest part, mean")
     return "Inference, by model", header, [_served_row(each) for each in analysis.served[:SHOWN_MODELS]]
 
 

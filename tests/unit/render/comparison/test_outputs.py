@@ -159,6 +159,8 @@ def test_the_json_of_calls_names_the_model_the_cause_and_how_many_calls_there_ar
     assert made["run"]["calls"] == 1110
     p95 = [each for each in made["metrics"] if (each["metric"], each["statistic"]) == ("latency", "p95")]
     assert (p95[0]["model"], p95[0]["basis"], p95[0]["label"]) == ("yolo26n", "calls", "p95 latency (yolo26n)")
+    labels = {each["label"] for each in made["metrics"]}
+    assert {f"{part}, mean (yolo26n)" for part in ("Pre-processing", "Inference", "Post-processing")} <= labels
     assert p95[1]["interval"] is None or None in p95[1]["interval"].values()
 
 

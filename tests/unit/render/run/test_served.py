@@ -46,6 +46,8 @@ def test_terminal_and_markdown_have_a_table_of_models(analysis: Analysis) -> Non
     row = next(line for line in text.splitlines() if line.startswith("yolo26n.pt"))
     assert row.split()[:2] == ["yolo26n.pt", "1,997"]
     assert "14.0 ms" in row
+    (head,) = [line for line in text.splitlines() if " images/s " in line]
+    assert head.split("  ")[-1].strip() == "longest part, mean"  # beside the median
     assert row.endswith("inference 10.2 ms (69 %)")
     assert "2,600 calls" in text
     assert "epoch" not in text

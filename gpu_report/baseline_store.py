@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,15 @@ def runs_in(path: Path, but: Path | None = None) -> list[Path]:
     if not found:
         raise InputError(f"{path} holds no run: name a run folder, a samples CSV, or a folder of runs")
     return found
+
+
+def refuse_missing(paths: Sequence[Path]) -> None:
+    """Raise InputError that names all paths which do not exist."""
+    gone = [str(path) for path in paths if not path.exists()]
+    if len(gone) > 1:
+        raise InputError(f"{', '.join(gone[:-1])} and {gone[-1]} do not exist: name run folders or samples CSVs")
+    if gone:
+        raise InputError(f"{gone[0]} does not exist: name a run folder or a samples CSV")
 
 
 def one_run(path: Path) -> Path:

@@ -77,6 +77,14 @@ def test_what_is_not_there_is_exit_4(run_warm):
     assert "nowhere does not exist" in one_line(done.stderr)
 
 
+def test_all_that_is_not_there_is_named(run_warm):
+    done = run_warm("compare", "a", "b")
+    assert done.returncode == 4
+    assert one_line(done.stderr) == "gpu-report: a and b do not exist: name run folders or samples CSVs"
+    assert "a does not exist" in one_line(run_warm("compare", "a").stderr)
+    assert "a, b and c do not exist" in one_line(run_warm("render", "x.html", "a", "b", "c").stderr)
+
+
 @pytest.mark.parametrize("command", [["compare", ALIKE / "run-1"], ["check"]])
 def test_a_folder_of_runs_is_no_run_and_that_is_said(run_warm, tmp_path, command):
     done = run_warm(*command, ALIKE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpu_report import schema
-from gpu_report.baseline_store import one_run
+from gpu_report.baseline_store import one_run, refuse_missing
 from gpu_report.cli.common import say
 from gpu_report.errors import InputError
 from gpu_report.run_folder import read_json
@@ -33,8 +33,8 @@ def nodes_of(runs: Sequence[Path]) -> list[Path]:
     They are named one by one, or by a folder that they lie in, of which the launchers' variables say that they are
     nodes; one may be all that is left. InputError for a path that does not exist, and for a folder of nodes and others.
     """
-    if len(runs) > 1 and (gone := next((path for path in runs if not path.exists()), None)):
-        raise InputError(f"{gone} does not exist: name a run folder or a samples CSV")
+    if len(runs) > 1:
+        refuse_missing(runs)
     folders: dict[Path, Path] = {}
     inside = [_nodes_in(path) for path in runs]
     for path, nodes in zip(runs, inside, strict=True):

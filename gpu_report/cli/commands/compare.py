@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from gpu_report import run_folder
-from gpu_report.baseline_store import BaselineSet, runs_in
+from gpu_report.baseline_store import BaselineSet, refuse_missing, runs_in
 from gpu_report.cli.baseline_choice import baselines_in_set, newest_run_for, others, readable
 from gpu_report.cli.common import NamedPath, analysed, options_of_analysis
 from gpu_report.cli.gate_options import gates_asked_for, options_of_gates
@@ -70,6 +70,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     """
     refuse_twice((*paths.values(), html_path))
     gates = gates_asked_for(fail_on, warn_on, config, baseline=True)
+    refuse_missing([path for path in (baseline, run) if path is not None])
 
     def analyse(path: Path | None) -> Analysis:
         with ProgressLine("starting ...") as progress:

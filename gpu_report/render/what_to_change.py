@@ -40,8 +40,14 @@ def further_steps(findings: Iterable[Finding], analysis: Analysis) -> dict[str, 
 
 
 def _has_title(advice: Advice, analysis: Analysis) -> bool:
-    """Tell whether advice is short enough to be listed: an argument, or one with a title; of calls always the title."""
-    return bool(advice.short) if analysis.is_inference else bool(advice.typed or advice.short)
+    """Tell whether advice is short enough to be listed: an argument, or one with a title; of calls always the title.
+
+    None of calls where the verdict says that nothing is to fix.
+    """
+    if analysis.is_inference:
+        said = analysis.verdict.sentences[:1]
+        return bool(advice.short) and not any(each.kind == "nothing" and not each.findings for each in said)
+    return bool(advice.typed or advice.short)
 
 
 def changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice]:

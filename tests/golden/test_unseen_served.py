@@ -13,12 +13,13 @@ from conftest import REPOSITORY
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 from gpu_report.render.run.terminal import render_text
+from gpu_report.render.what_to_change import listed_changes
 
 ARCHIVE = REPOSITORY / "tests" / "data" / "unseen_h200_served.tar.xz"
 BEGINS = {
     "apiary": "Look at `write` (diary.py:15): without it 19 images/s become about",
     "archive": "Shrink the images once (now up to 6,000 px, `imgsz=640`)",
-    "beacon": "Nothing to fix",
+    "beacon": "Nothing to fix was found in the calls",
     "census": "Nothing to fix was found in the validations. Validated 1,800 images in 11.1 s (163 images/s)",
     "glacier": "If images are collected before each call, wait shorter, or for fewer of them",
     "metro": "Hold the lock of `run` (platform.py:19) for the call alone",
@@ -41,6 +42,11 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", sorted(BEGINS))
 def test_what_was_wrong_comes_first(folder, name):
     assert analyse(load_run(folder / name)).verdict.text.startswith(BEGINS[name])
+
+
+@pytest.mark.parametrize("name", ["beacon", "terrace"])
+def test_where_hardly_any_call_came_nothing_is_to_change(folder, name):
+    assert not listed_changes(analyse(load_run(folder / name)))
 
 
 def becomes(analysis):

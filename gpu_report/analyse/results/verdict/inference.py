@@ -10,7 +10,7 @@ from gpu_report.analyse.rules.inference.contention import parts_are_its_own
 from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate
 from gpu_report.catalogue import MEMORY_GROWS, RULES
 from gpu_report.model import Advice, Finding, Sentence, ServedModel, calls_needed
-from gpu_report.wording import counted, money_words, place_words, upper_first
+from gpu_report.wording import counted, lower_first, money_words, place_words, upper_first
 
 FIX, LOOK = "fix", "look"
 RARE_CALLS = "rare-calls"
@@ -157,7 +157,7 @@ def _pause(findings: Sequence[Finding], lead: Finding | None) -> Iterator[Senten
 
 
 def _no_lead(context: Context, served: ServedModel, findings: Sequence[Finding]) -> Iterator[Sentence]:
-    """Yield that nothing was found to fix, or that nobody knows what most of the time went to.
+    """Yield that nothing was found to fix, and what may be worth a try; or that most of the time is unknown.
 
     Where hardly any call came, images a second are what was asked for: how long a call takes is what counts.
     """
@@ -166,10 +166,20 @@ def _no_lead(context: Context, served: ServedModel, findings: Sequence[Finding])
     if unknown_s >= th.HALF * whole_s > 0:
         what = f"Unknown what the program did for {percent(unknown_s / whole_s)} of the time from the first to the last"
         yield Sentence("unknown", f"{what} call of {model_name(served)}: stack samples do not say it.")
+    elif (note := _to_try(findings)) is not None:
+        text = f"Nothing is wrong in the calls of {model_name(served)}. To try: {lower_first(note.advice[0].short)}."
+        yield Sentence("nothing", text, (note.id,), note.cause.name if note.cause else "")
     else:
         rare = any(finding.rule == RARE_CALLS for finding in findings)
         waits = ": it mostly waits for the next request or image, so its latency is what matters" if rare else ""
         yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}{waits}.")
+
+
+def _to_try(findings: Sequence[Finding]) -> Finding | None:
+    """Return the note on calls whose advice may win most; None where hardly any call came, for nothing is won then."""
+    notes = [f for f in findings if RULES[f.rule].of_calls and f.advice and f.advice[0].short]
+    rare = any(finding.rule == RARE_CALLS for finding in findings)
+    return None if rare else max(notes, key=_gain, default=None)
 
 
 def _money(served: ServedModel) -> Iterator[Sentence]:

@@ -24,8 +24,8 @@ from gpu_report.wording import counted
 AFFINITY = "affinity"  # of lines that set something
 PINNED = "it, or what starts it, sets its affinity (`os.sched_setaffinity`, `taskset`, `numactl`)"
 UNSEEN = "another program, or other work of yours"
-PROCESSES = "Several processes fill a GPU that one cannot; measure whether all of them together make more images/s"
-THREADS = "Threads of one process take turns in Python; measure whether a process for each of them makes more images/s"
+PROCESSES = "Measure whether all processes together make more images/s: several fill a GPU that one cannot"
+THREADS = "Measure whether a process for each thread makes more images/s: threads of one process take turns in Python"
 
 
 def few_cores(context: Context) -> list[Finding]:

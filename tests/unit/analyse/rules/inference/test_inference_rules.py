@@ -11,6 +11,7 @@ from support.stacks import process
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.model import Frame
+from gpu_report.render.what_to_change import listed_changes
 
 MAIN = Frame("/home/me/serve.py", 12, "<module>")
 OWN = (Frame("/home/me/serve.py", 7, "prepare"), MAIN)
@@ -356,6 +357,16 @@ def test_pytorch_on_the_cpu_of_a_machine_without_a_gpu_is_told_to_export():
     for other in ({"format": "onnx"}, {"compile": True}):
         exported = make_calls(600, gap_ms=1.0, gpu=None, **{"device": "cpu", "format": "pt", **other})
         assert "pytorch-on-cpu" not in findings(dataclasses.replace(make_served(exported), gpus=()))
+
+
+def test_a_note_worth_a_try_is_said_with_it_and_not_below_nothing_to_fix():
+    brief = make_calls(120, gap_ms=1.0, gpu=None, device="cpu", format="pt")
+    found = analyse(dataclasses.replace(make_served(brief), gpus=()))
+    assert [finding.severity for finding in found.findings] == ["info"]
+    export = "Export the model for the CPU: OpenVINO or ONNX"
+    assert found.verdict.sentences[0].text.endswith(f" To try: {export[0].lower()}{export[1:]}.")
+    assert found.verdict.text.startswith("Nothing is wrong in the calls of ")
+    assert [each.short for each in listed_changes(found)] == [export]
 
 
 @pytest.mark.parametrize(("gpus", "rule"), [((), "pytorch-on-cpu"), (None, "cpu-inference")])

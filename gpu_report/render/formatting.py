@@ -292,9 +292,9 @@ def epochs_in_words(epochs: Sequence[EpochSummary]) -> str:
     return counted(whole, "epoch") + (f" in {number(trainings)} trainings" if trainings > 1 else "")
 
 
-def training_words(epochs: Sequence[EpochSummary]) -> str:
-    """Return which training the ending is of: the last one of several."""
-    trainings = len({epoch.run for epoch in epochs})
+def training_words(analysis: Analysis) -> str:
+    """Return which training the ending is of: the last one of several, also where none completed an epoch."""
+    trainings = max(len({epoch.run for epoch in analysis.epochs}), len(analysis.run.yolo_runs))
     return "The training" if trainings <= 1 else f"The last of {number(trainings)} trainings"
 
 

@@ -7,6 +7,7 @@ from conftest import REPOSITORY
 from support.line_faults import analysed, names_line, said
 
 from gpu_report.catalogue import CAUSES, RULES
+from gpu_report.render.run.terminal import render_text
 
 PLAYED, H200, H100, PAIR = "line_faults", "line_faults_h200", "line_faults_h100", "line_faults_h100_pair"
 ARCHIVES = (PLAYED, H200, H100, PAIR)
@@ -62,6 +63,20 @@ def test_what_the_ends_of_epochs_take_is_said_first(folders, name):
     (finding,) = [f for f in analysis.findings if f.rule == "long-epoch-ends"]
     assert finding.cause.name == truth["cause"]
     assert analysis.verdict.sentences[0].text.startswith(LONG_ENDS[name])
+
+
+def test_a_gpu_that_a_training_held_and_hardly_used_is_its_own(folders):
+    """It crashed in its first batch, and was started anew twice: nothing of that is unmeasured, or another process."""
+    found = analysed(folders / PAIR / "crash-loop")
+    assert {gpu.gpu.index for gpu in found.gpus if not gpu.of_others} == {0}
+    rows = {row.name: row.share for row in found.ledger}
+    assert rows["startup"] > 0.5
+    assert rows["unmeasured"] < 0.05
+    assert "The GPU hardly worked: it was 14 % busy at most." in found.verdict.text
+    assert "another process" not in found.verdict.text
+    text = " ".join(render_text(found).split())
+    assert "The last of 3 trainings still ran when the recording ended, in epoch 1 of 100." in text
+    assert text.count("yolo/results.csv has no complete row") == 1
 
 
 @pytest.mark.parametrize("name", ["slow-sampler", "manager-dict"])

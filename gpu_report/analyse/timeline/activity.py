@@ -84,7 +84,7 @@ def _busy(not_ours: Iterable[GpuSeries]) -> frozenset[int]:
 def _used(all_series: Sequence[GpuSeries], there: Set[int]) -> list[GpuSeries]:
     """Return the GPUs that the run worked on: where it was (`there`), if that is known, and busy more than once.
 
-    Where no GPU was ever busy for long, those that did anything at all. One that does not report utilisation was used
+    Where no GPU was ever busy for long, those that did anything at all, else those that it was on. One that does not report utilisation was used
     where the run has processes on it, or where nothing says that it has none.
     """
     present = [series for series in all_series if not there or series.gpu in there]
@@ -92,7 +92,8 @@ def _used(all_series: Sequence[GpuSeries], there: Set[int]) -> list[GpuSeries]:
     if not candidates:
         return [series for series in present if len(series.samples)]
     worked = [series for series in candidates if work_begins(series, 0.0, th.LOW_PCT) is not None]
-    return worked or [series for series in candidates if series.mean_util_pct(0.0, np.inf) >= th.UNUSED_PCT]
+    barely = [series for series in candidates if series.mean_util_pct(0.0, np.inf) >= th.UNUSED_PCT]
+    return worked or barely or [series for series in candidates if series.gpu in there]
 
 
 def _trained_on(run: Run) -> set[int]:

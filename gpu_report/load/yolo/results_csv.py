@@ -139,7 +139,7 @@ def load_epochs(  # noqa: PLR0913, PLR0917 - what is known of the recording, and
         saved = _saved(placed, _saves(seen.get("checkpoint", []), clock), run.checkpoint_s)
         placed = [replace(row, saved_t_s=t_s) for row, t_s in zip(placed, saved, strict=True)]
         rows += with_logged(placed, logged)
-    return tuple(runs), tuple(rows), tuple(problems)
+    return tuple(runs), tuple(rows), tuple(dict.fromkeys(problems))  # of several trainings once
 
 
 def _with_file_times(run: YoloRun, said: Mapping[str, Any], rows: Sequence[EpochRow], clock: RunClock) -> YoloRun:

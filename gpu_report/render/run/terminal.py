@@ -350,7 +350,8 @@ def _finding_row(analysis: Analysis, finding: Finding) -> tuple[str, ...]:
 
 def _training_lines(analysis: Analysis) -> list[str]:
     """Return how the training ended, and what its epochs were like."""
-    return [*_ending(analysis), *_epochs(analysis), *(f"Epochs: {y.note}." for y in analysis.run.yolo_runs if y.note)]
+    notes = dict.fromkeys(each.note for each in analysis.run.yolo_runs if each.note not in {"", *analysis.run.problems})
+    return [*_ending(analysis), *_epochs(analysis), *(f"Epochs: {note}." for note in notes)]
 
 
 def _recording_lines(analysis: Analysis) -> list[str]:
@@ -376,7 +377,7 @@ def _ending(analysis: Analysis) -> list[str]:
         return []
     shows_last = bool(ending.last_minute) and ending.name not in AS_PLANNED
     last = f" Just before: {numbers(ending.last_minute)}." if shows_last else ""
-    subject = training_words(analysis.epochs) if analysis.is_training else "The run"
+    subject = training_words(analysis) if analysis.is_training else "The run"
     return [f"{sentence(ending_words(ending, subject))}{last}".replace(TIED, " ")]
 
 

@@ -84,8 +84,8 @@ def _busy(not_ours: Iterable[GpuSeries]) -> frozenset[int]:
 def _used(all_series: Sequence[GpuSeries], there: Set[int]) -> list[GpuSeries]:
     """Return the GPUs that the run worked on: where it was (`there`), if that is known, and busy more than once.
 
-    Where no GPU was ever busy for long, those that did anything at all, else those that it was on. One that does not report utilisation was used
-    where the run has processes on it, or where nothing says that it has none.
+    Where no GPU was ever busy for long, those that did anything at all, else those that it was on. One that does not
+    report utilisation was used where the run has processes on it, or where nothing says that it has none.
     """
     present = [series for series in all_series if not there or series.gpu in there]
     candidates = [series for series in present if len(series.t_s)]

@@ -92,7 +92,7 @@ def cores(context: Context, training: Training) -> SetupIssue | None:
             ("training time with a process waiting for a CPU core", waited, "%"),
         ),
         (Advice(MORE_CORES), *((change,) if can_change else ())),
-        Cause("input-cpu", LIKELY, f"its processes used all {_cores(usable)} that they may use"),
+        Cause("cpu-limit", LIKELY, f"its processes used all {_cores(usable)} that they may use"),
     )
 
 

@@ -468,7 +468,7 @@ BUSY = {"main_cpu_pct": 60.0, "workers_cpu_pct": 300.0, "cgroup_cpu_pressure_pct
 def test_workers_at_the_limit_of_a_quota_that_ultralytics_does_not_see():
     (finding,) = odds(trained({"workers": 8}, args={"workers": 8}, host=BUSY, **QUOTA))
     assert finding.summary == "8 data-loader workers shared 4 cores (of 16 in the machine) and needed more"
-    assert (finding.severity, finding.cause.name) == ("warning", "input-cpu")
+    assert (finding.severity, finding.cause.name) == ("warning", "cpu-limit")
     assert [(a.argument, a.from_value, a.to_value) for a in finding.advice][1] == ("workers", "8", "4")
 
 

@@ -126,6 +126,8 @@ def test_a_tracer_is_switched_off_and_not_made_cheaper(folder):
     assert [each.text for each in listed_changes(analysis) if not each.resume] == [off]
     steps = [next_step(each, analysis) or [advice.text for advice in each.advice] for each in analysis.findings]
     assert steps[:2] == [[off], [off]]
+    whys = [each.cause.explanation for each in analysis.findings[:2]]  # one reason, of its function and of the whole
+    assert whys == ["a debugger or a coverage tool followed each line of Python"] * 2
 
 
 def test_of_a_function_in_which_the_gpu_works_the_page_has_one_share_that_is_idle(folder):

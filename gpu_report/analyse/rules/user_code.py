@@ -9,7 +9,7 @@ from gpu_report.analyse.causes.candidate import is_in_unusual_place
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.causes.garbage import against_garbage, is_own_call, took_words
 from gpu_report.analyse.causes.main_process import OF_A_CALL, in_call, launches_too_much, of_growth
-from gpu_report.analyse.causes.slow_modes import FOLLOWS, switch_off
+from gpu_report.analyse.causes.slow_modes import FOLLOWS, SLOW_MODES, switch_off
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -22,7 +22,7 @@ from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
 from gpu_report.catalogue import GARBAGE_KEY, SEEN_IDLE_KEY, USER_CODE_IDLE_KEY, USER_CODE_KEY
-from gpu_report.model import GPUS, HEALTHY_PCT, Advice, Cause, CodeLocation, Evidence, Finding, Frame
+from gpu_report.model import GPUS, HEALTHY_PCT, Cause, CodeLocation, Evidence, Finding, Frame
 from gpu_report.wording import brief_seconds, where_it_is
 
 CORE = "% of a core"
@@ -132,7 +132,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     lost = Evidence("training time for which the GPU waits because of it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
     took = f"{100 * own.of_all:.0f} % of training time"
     waits = ("besides, it waited there for the GPU's work", 100 * own.waited or None, "%")
-    core = ("CPU of the main process there", code.cpu_pct, CORE)
+    core, mode = ("CPU of the main process there", code.cpu_pct, CORE), _mode_of(training, code.at)
     numbers = evidence(lost, *_seen_idle(training, own), waits, core)
     return context.finding(
         "user-code",
@@ -144,8 +144,8 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         epoch=None,
         phase=None,
         evidence=(taken, *numbers, *of_growth(growth)),
-        cause=explained.cause,
-        advice=_against_its_mode(training, code.at) or explained.advice,
+        cause=explained.cause if mode is None else replace(explained.cause, explanation=SLOW_MODES[mode].what),
+        advice=explained.advice if mode is None else (switch_off(mode, training.setting_locations),),
         where=(code.at,),
     )
 
@@ -157,10 +157,10 @@ def _seen_idle(training: Training, own: _Own) -> tuple[Evidence, ...]:
     return (Evidence("training time in it with the GPU idle", 100 * own.seen_idle, "%", key=SEEN_IDLE_KEY),)
 
 
-def _against_its_mode(training: Training, at: CodeLocation) -> tuple[Advice, ...]:
-    """Return to switch off what has Python call a function of the user's at each line or call; nothing for another."""
-    mine = [each.name for each in training.setting_locations if each.name in FOLLOWS and each.file == at.file]
-    return tuple(switch_off(name, training.setting_locations) for name in mine[:1])
+def _mode_of(training: Training, at: CodeLocation) -> str | None:
+    """Return the slow mode that has Python call a function of the user's at each line or call; None for another."""
+    mine = (each.name for each in training.setting_locations if each.name in FOLLOWS and each.file == at.file)
+    return next(mine, None)
 
 
 def _grown_words(growth: CallGrowth | None) -> str:

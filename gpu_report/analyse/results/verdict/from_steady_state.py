@@ -126,10 +126,10 @@ def user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
 
 
 def _while_busy(finding: Finding, share_pct: float) -> str:
-    """Return that the GPU worked for most of a function's time, which may stay as it is; empty where it did not."""
+    """Return for how little of a function's time the GPU was idle, where it worked for most of it; else empty."""
     idle_pct = finding.number(SEEN_IDLE_KEY)
     is_busy = idle_pct is not None and idle_pct < th.SEEN_IDLE_SHARE * share_pct
-    return f", but the GPU was idle for only {idle_pct:.0f} %" if is_busy else ""
+    return f", {idle_pct:.0f} % with the GPU idle" if is_busy else ""
 
 
 def growing(context: Context, findings: Sequence[Finding], epochs: int) -> Iterator[Lead]:

@@ -189,7 +189,7 @@ def utc(wall_s: float) -> str:
 def how_it_ended(recording: Recording, training: Ending | None = None) -> str:
     """Return how a recording came to its end, empty where that says nothing; its training may have been stopped."""
     if recording.ended_by is None:
-        killed = "no end marker: the recorder was killed, or the machine went down"
+        killed = "no end marker: the recorder was killed, its disk was full, or the machine went down"
         return "still being recorded" if recording.goes_on else killed
     if training is not None and training.name == "interrupted" and _is_of_ctrl_c(recording):
         return "the command was stopped by Ctrl-C"

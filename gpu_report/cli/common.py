@@ -49,7 +49,10 @@ class FiniteRange(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number; wrong use for what is none, or lies outside."""
-        number: float = click.FLOAT.convert(value, param, ctx)
+        try:
+            number = float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number.", param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a number in range.", param, ctx)
         if not _is_within(self, number):
@@ -74,7 +77,10 @@ class CountRange(click.IntRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number; wrong use for what is none, or lies outside."""
-        number: int = click.INT.convert(value, param, ctx)
+        try:
+            number = int(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a whole number.", param, ctx)
         if not _is_within(self, number):
             self.fail(f"{value} is out of range: {_limits(self)}.", param, ctx)
         return number

@@ -44,7 +44,7 @@ from gpu_report.model import Gpu, KernelEvent, KernelLog, RecordedEvent, Recordi
 from gpu_report.ordinary_file import LARGEST_JSON, refuse_special, refuse_way_out
 from gpu_report.release_memory import give_back_memory
 from gpu_report.run_folder import finite, has_callbacks, parse_events, read_lines, stamp
-from gpu_report.wording import first_few
+from gpu_report.wording import first_few, length
 
 Events = Sequence[Mapping[str, Any]]
 T = TypeVar("T")
@@ -304,8 +304,8 @@ def _longest(holes_s: Floats, ticks_s: Floats) -> str:
     if not holes_s.any():
         return ""
     longest, count = int(holes_s.argmax()), int((holes_s > 0).sum())
-    where = f"for {holes_s[longest]:.0f} s after {ticks_s[longest]:.0f} s"
-    return f"for {holes_s.sum():.0f} s in {count:,} gaps, the longest {where}" if count > 1 else where
+    where = f"for {length(holes_s[longest])} after {length(ticks_s[longest])}"
+    return f"for {length(holes_s.sum())} in {count:,} gaps, the longest {where}" if count > 1 else where
 
 
 def _ends_early(samples: Samples, duration_s: float, interval_s: float | None) -> tuple[str, ...]:
@@ -313,7 +313,9 @@ def _ends_early(samples: Samples, duration_s: float, interval_s: float | None) -
     missing_s = duration_s - float(samples.ticks["t_s"].max())
     if samples.ticks_name is None or missing_s <= MISSED_INTERVALS * (interval_s or 1.0):
         return ()
-    return (f"{samples.ticks_name} ends {missing_s:.0f} s before the recording did: what follows is missing, not zero",)
+    return (
+        f"{samples.ticks_name} ends {length(missing_s)} before the recording did: what follows is missing, not zero",
+    )
 
 
 def _outside(processes: pd.DataFrame, events: Events, clock: RunClock) -> Outside:

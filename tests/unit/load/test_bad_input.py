@@ -344,7 +344,7 @@ def test_what_was_read_ahead_is_placed_by_the_clock_of_its_boot(load):
     assert run.ring["t_s"].tolist() == [2, 1003]
     assert run.host["t_s"].tolist() == [4, 1004]
     (hole,) = [problem for problem in run.problems if ".csv" in problem]
-    assert hole.startswith("samples.csv has no rows for 970 s after 29 s")  # between the boots, and nothing else
+    assert hole.startswith("samples.csv has no rows for 16 min 10 s after 29 s")  # between the boots, and nothing else
 
 
 def test_files_that_are_not_there_are_no_problem_and_a_folder_in_their_place_is_said(load, tmp_path):

@@ -310,12 +310,13 @@ def _advice(training: Training, parts: _Parts) -> Iterator[Advice]:
     gain = parts.share * (1 - 1 / times)
     shorter = tuple(_shorter(training.args, times))
     typed = " ".join(f"{each.argument}={each.to_value}" for each in shorter)
+    often = "twice" if times == 2 else f"{times} times"
     less = " and ".join(parts.named(["validates"], ["saves"]))
     yield Advice(
-        f"List the training images {times} times in `data.yaml` (`train: [images/train, images/train, ...]`) and set "
+        f"List the training images {often} in `data.yaml` (`train: [images/train, images/train, ...]`) and set "
         f"`{typed}`. The training then takes about as many steps, and {less} less often",
         gain_estimate=gain,
-        short=f"Make each epoch {times} times as long",
+        short=f"Make each epoch {often} as long",
         also=shorter,
         images_times=times,
     )

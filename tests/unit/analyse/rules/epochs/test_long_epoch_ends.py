@@ -68,6 +68,12 @@ def test_how_much_of_an_epoch_its_end_takes(parts, share, leads):
     assert ("Make each epoch" in analyse(run).verdict.sentences[0].text) == leads
 
 
+def test_two_times_are_twice():
+    (advice,) = ends(trained(1.0, 1.2, 0.8, args=ARGS | {"epochs": 12}))[0].advice
+    assert (advice.short, advice.images_times) == ("Make each epoch twice as long", 2)
+    assert advice.text.startswith("List the training images twice in `data.yaml`")
+
+
 def test_a_third_of_the_time_leads_where_that_is_minutes():
     text = analyse(trained(20.0, 12.0)).verdict.text  # 384 s, of which longer epochs win a third
     assert text.startswith("Make each epoch 10 times as long: about 1.5\u00d7 faster. Validation takes 38 %")

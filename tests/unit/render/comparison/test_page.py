@@ -193,3 +193,13 @@ def test_runs_have_the_names_of_their_own_reports():
     title = compose_comparison(compare([named], named, GATES)).title
     assert "train2" not in title
     assert title.endswith("compared with the one of 2026-11-21 10:49:53 UTC")
+
+
+def test_a_run_without_utilisation_has_its_phases_and_no_empty_axis():
+    """As a training on the CPU: an axis up to 100 % without a line looks like a GPU that did nothing."""
+    bare = replace(analysed("n-fed"), gpus=())
+    page = render_comparison_html(compare([bare], bare, GATES))
+    assert page.count('<svg class="lane-phases"') == 2
+    assert '<svg class="lane"' not in page
+    assert "<span>100 %</span>" not in page
+    assert '<p class="epoch-axis" aria-hidden="true"><span>Baseline</span></p>' in page

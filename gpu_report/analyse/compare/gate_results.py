@@ -220,7 +220,13 @@ def _unsure(compared: MetricComparison, passed: GateResult) -> GateResult:
 
 
 def _too_little(compared: MetricComparison, time: MetricComparison) -> str:
-    """Return in words that a wait changed by next to nothing, which of next to nothing may be a large share."""
+    """Return in words that a time changed by next to nothing, which of next to nothing may be a large share.
+
+    Of a validation that is what counts as no change in the table, too.
+    """
+    least_s = METRICS[compared.metric].least if compared.unit == "s" else 0.0
+    if compared.change is not None and abs(compared.change) < least_s:
+        return f"less than {amount(least_s, 's')} is too short to matter"
     whole = {DATA_WAIT: time.baseline, WAIT_SHARE: 100.0}.get(compared.metric)
     least = None if whole is None else th.GATED_WAIT_PP / 100 * whole
     if compared.change is None or least is None or abs(compared.change) >= least:

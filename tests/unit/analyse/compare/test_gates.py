@@ -183,6 +183,28 @@ def test_a_share_of_a_wait_of_milliseconds_is_no_wait(after_ms, gate, expected):
     assert ("too short to matter" in found.gates[0].summary) == (expected == "passed")
 
 
+def validating(seconds):
+    """Return a run whose epochs validate for so long each."""
+    run = with_times(analysed(HEALTHY), [4.0 + 0.001 * at for at in range(len(seconds))])
+    pairs = zip(run.epochs, (seconds[0], *seconds), strict=True)
+    return replace(run, epochs=tuple(replace(epoch, validation_s=each) for epoch, each in pairs))
+
+
+@pytest.mark.parametrize(
+    ("after_s", "gate", "expected"),
+    [
+        (0.06, "validation_time:+25%", "passed"),  # as the table has it: the same
+        (0.06, "validation_time:+10ms", "failed"),  # who asks for milliseconds gets them
+        (0.40, "validation_time:+25%", "failed"),
+    ],
+)
+def test_a_share_of_a_validation_of_milliseconds_is_no_change(after_s, gate, expected):
+    pair = [validating([base, base + 0.0001] * 5) for base in (0.04, after_s)]
+    found = compare(pair[:1], pair[1], parse_gates([gate], ()))
+    assert found.outcome == expected
+    assert ("less than 0.20 s is too short to matter" in found.gates[0].summary) == (expected == "passed")
+
+
 @pytest.mark.parametrize("level", ["fail", "warn"])
 def test_a_certain_change_that_baselines_differ_by_as_well_is_undecided(level):
     several = [slower(analysed(HEALTHY), factor) for factor in (0.9, 1.0, 1.1)]

@@ -62,6 +62,9 @@ LIMITED_BY = {
     "unknown": "",
 }
 SHOWN_FINDINGS = 20
+NOT_PLACED = frozenset(
+    {"none", "no-epoch"}
+)  # epochs of a training without a place in the recording, which a note of the run says
 SHOWN_OUTLIERS = 5
 SHOWN_LINES = 5  # of code
 SHOWN_MODELS = 10
@@ -350,7 +353,8 @@ def _finding_row(analysis: Analysis, finding: Finding) -> tuple[str, ...]:
 
 def _training_lines(analysis: Analysis) -> list[str]:
     """Return how the training ended, and what its epochs were like."""
-    notes = dict.fromkeys(each.note for each in analysis.run.yolo_runs if each.note not in {"", *analysis.run.problems})
+    placed = (each for each in analysis.run.yolo_runs if each.anchor not in NOT_PLACED)
+    notes = dict.fromkeys(each.note for each in placed if each.note)
     return [*_ending(analysis), *_epochs(analysis), *(f"Epochs: {note}." for note in notes)]
 
 

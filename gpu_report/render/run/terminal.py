@@ -62,9 +62,7 @@ LIMITED_BY = {
     "unknown": "",
 }
 SHOWN_FINDINGS = 20
-NOT_PLACED = frozenset(
-    {"none", "no-epoch"}
-)  # epochs of a training without a place in the recording, which a note of the run says
+NOT_PLACED = frozenset({"none", "no-epoch"})  # of epochs: a note of the run says so
 SHOWN_OUTLIERS = 5
 SHOWN_LINES = 5  # of code
 SHOWN_MODELS = 10

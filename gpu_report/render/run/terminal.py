@@ -278,7 +278,7 @@ def _code_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
     rows: Rows = [
         (
             f"{role_words(line.process)}: {line_words(line)}" if several else line_words(line),
-            duration(line.ranked_s(by_idle=by_idle)).replace(TIED, " "),
+            _seconds(line.ranked_s(by_idle=by_idle)),
             phase_words(line.phase) if line.phase else "",
         )
         for line in analysis.code_lines[:SHOWN_LINES]

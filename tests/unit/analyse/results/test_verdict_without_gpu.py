@@ -1,6 +1,8 @@
 """What is said of a training on the CPU: which function of the user's took its time, and how many cores it used."""
 
 import dataclasses
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,6 +122,8 @@ def test_lines_of_code_are_listed_by_all_their_time():
     lines = {line.function: line.seconds for line in analysis.code_lines}
     assert lines["log_images"] == pytest.approx(0.25 * OVER_S, rel=0.05)
     assert "Lines of code with the most time" in render_text(analysis, colour=False)
+    whole = replace(analysis, code_lines=tuple(replace(line, seconds=1.0) for line in analysis.code_lines))
+    assert re.search(r"log_images \(.*\)  1\.0 s ", render_text(whole))  # as the others of its column
     page = render_html(analysis)
     assert "Where the time went, by line of code" in page
     assert 'value="idle_gpu_s"' not in page

@@ -123,8 +123,8 @@ def shown_ratio(longer_s: float, shorter_s: float) -> float:
 
 
 def brief_seconds(seconds: float | None) -> str:
-    """Return a time for a sentence, with two digits at least: 2.9 s, 12.2 s, 0.37 s, 19 ms."""
-    if seconds is None or not 1.0 <= abs(seconds) < 9.95:
+    """Return a time for a sentence, where a hundredth of a second is no news: 2.9 s, 12.2 s, 19 ms."""
+    if seconds is None or not MILLISECONDS_UNDER < abs(seconds) < 9.95:
         return amount(seconds, "s")
     return f"{seconds:.1f} s"
 

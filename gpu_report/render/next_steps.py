@@ -94,11 +94,15 @@ def _less_memory(analysis: Analysis) -> str:
 
 def _anothers(finding: Finding) -> str:
     """Return what to do about a fault that the kernel named of another program, empty where it named none."""
-    event = next((near.event for near in finding.kernel_events if near.event.of_another), None)
-    if finding.rule != "kernel" or event is None:
+    if not is_anothers(finding):
         return ""
-    who = event.who("the process")
+    who = next(near.event.who("the process") for near in finding.kernel_events if near.event.of_another)
     return f"this training continued and needs nothing. If {who} is yours, its own output says more."
+
+
+def is_anothers(finding: Finding) -> bool:
+    """Tell whether a finding is a fault that the kernel named of another program: the training needs nothing."""
+    return finding.rule == "kernel" and any(near.event.of_another for near in finding.kernel_events)
 
 
 def gaps_step(analysis: Analysis) -> str:

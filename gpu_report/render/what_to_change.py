@@ -6,7 +6,7 @@ from functools import partial
 from gpu_report.catalogue import RULES, UNEXPLAINED
 from gpu_report.model import UNSURE, Advice, Analysis, Finding, Sentence
 from gpu_report.render.formatting import finding_title, sentence
-from gpu_report.render.next_steps import next_step, own_step
+from gpu_report.render.next_steps import is_anothers, next_step, own_step
 
 SAYS_WHAT = frozenset({"fix", "look", "prevent", "all nodes"})  # kinds of sentences that say what to do
 
@@ -14,8 +14,8 @@ SAYS_WHAT = frozenset({"fix", "look", "prevent", "all nodes"})  # kinds of sente
 def listed_changes(analysis: Analysis) -> list[Advice]:
     """Return what to change in short: what the verdict says, an end's advice, and what is an argument or has a title.
 
-    After it, where to look into warnings that have no advice. How to read the kernel log is left out: it has a line
-    of its own.
+    After it, where to look into warnings that have no advice, but for another program's fault: of that nothing is to
+    change. How to read the kernel log is left out: it has a line of its own.
     """
     unexpected = [finding for finding in analysis.findings if not finding.expected]
     listed = {each for finding in unexpected if RULES[finding.rule].ending for each in finding.advice}
@@ -23,7 +23,7 @@ def listed_changes(analysis: Analysis) -> list[Advice]:
     every = [each for each in changes(unexpected, analysis) if not each.reads_kernel_log]
     mine = [each for each in every if each in listed or _has_title(each, analysis)]
     told = _with_told_step(unexpected, analysis)
-    steps = further_steps(unexpected, analysis).items()
+    steps = further_steps([each for each in unexpected if not is_anothers(each)], analysis).items()
     looks = [Advice(f"{finding_title(of[0][1])}: {step}") for step, of in steps if told.isdisjoint(f.id for _, f in of)]
     return sorted([*mine, *looks], key=lambda each: bool(each.resume))
 

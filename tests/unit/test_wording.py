@@ -149,11 +149,3 @@ def test_a_length_has_no_part_that_is_nothing():
         "4 h",
     ]
     assert [amount(seconds, "s") for seconds in (420.4, 14_400.0)] == ["7 min", "4 h"]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(0.018, "18 ms"), (0.366, "0.37 s"), (0.49, "0.49 s"), (1.04, "1.0 s"), (3.92, "3.9 s"), (12.16, "12.2 s")],
-)
-def test_a_time_in_a_sentence_has_two_digits_so_that_a_third_more_is_seen(seconds, said):
-    assert brief_seconds(seconds) == said

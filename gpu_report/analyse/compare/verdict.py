@@ -192,7 +192,9 @@ def _values(time: MetricComparison) -> str:
 
 def _from_to(time: MetricComparison) -> str:
     several = f" (median of {counted(len(time.each), 'baseline')})" if time.each else ""
-    return f"{brief_seconds(time.baseline)}{several} \u2192 {brief_seconds(time.run)}"
+    is_short = all(each is not None and each < 1 for each in (time.baseline, time.run))  # tenths are too coarse then
+    before, after = (amount(each, "s") if is_short else brief_seconds(each) for each in (time.baseline, time.run))
+    return f"{before}{several} \u2192 {after}"
 
 
 def _differ(time: MetricComparison, *, slower: bool) -> str:

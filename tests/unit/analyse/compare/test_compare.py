@@ -568,6 +568,11 @@ def test_a_crash_is_said_once_where_its_end_is_all_that_failed(baselines):
     assert " Critical findings: 2 (" in compare([], two, gates).verdict
 
 
+def test_epochs_under_a_second_have_two_digits_so_that_a_third_more_is_seen():
+    before, after = (with_times(analysed(HEALTHY), [base + 0.001 * at for at in range(10)]) for base in (0.366, 0.486))
+    assert "0.37 s \u2192 0.49 s (32 % slower)" in compare([before], after).verdict
+
+
 def test_a_baseline_cut_short_leaves_open_only_what_needs_it():
     gates = parse_gates(["epoch_time:+5%", "xid.fatal:0"], [])
     found = compare([killed(analysed(HEALTHY))], slower(analysed(HEALTHY), 1.001), gates)

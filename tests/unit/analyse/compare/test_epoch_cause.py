@@ -60,7 +60,7 @@ def test_it_is_said_with_what_shows_it():
     assert because(None, slower=True) == "."
     waits = EpochCause("data loading", 0.3, 5.1, 0.9)
     assert because(waits, slower=True) == (
-        ", because data loading got slower. Waiting for data: 0.30 s \u2192 5.1 s an epoch."
+        ", because data loading got slower. Waiting for data: 0.3 s \u2192 5.1 s an epoch."
     )
     line = EpochCause("line of code", 1.0, 9.0, 0.8, LINE)
     assert because(line, slower=True).startswith(", because log_images (callbacks.py:41 \u2192 57) got slower. ")

@@ -10,6 +10,7 @@ from gpu_report.analyse.signals.host.kernel_event_owner import NOT_OURS, mark_fo
 from gpu_report.analyse.signals.host.kernel_events import kernel_events_near
 from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, Phase
 from gpu_report.render.next_steps import next_step
+from gpu_report.render.what_to_change import listed_changes
 
 KILL = KernelEvent(60.0, "oom", "critical", "Killed", "killed python3 (pid 99)", "Free it.", None, None, 99, "python3")
 XID = KernelEvent(60.0, "xid", "warning", "NVRM: Xid 31", "a bad address", "Restart it.", 0, 31, 99, "python3")
@@ -73,6 +74,7 @@ def test_its_finding_says_that_nothing_is_to_be_done():
     (finding,) = (finding for finding in analysis.findings if finding.rule == "kernel")
     assert (finding.severity, finding.advice) == ("warning", ())
     assert next_step(finding, analysis).startswith("this training continued and needs nothing. If python3 (pid 99)")
+    assert listed_changes(analysis) == []  # nothing is to change
     assert analysis.run.kernel.events[0].action == ""
     (own,) = (f for f in analyse(run_with(XID)).findings if f.rule == "kernel")
     assert (own.advice[0].text, next_step(own, analysis)) == ("Restart it.", "")

@@ -334,7 +334,7 @@ def _taken(column: Floats, order: Rows | slice, dtype: npt.DTypeLike | None = No
     dtype = np.dtype(dtype or (np.float32 if column.dtype == np.uint8 else column.dtype))
     if column.strides == (0,) and len(column):
         count = len(column) if isinstance(order, slice) else len(order)
-        return np.broadcast_to(column[0].astype(dtype), count)
+        return np.broadcast_to(column[0].astype(dtype), count) if count else np.empty(0, dtype=dtype)
     if isinstance(order, slice):
         return column.astype(dtype, copy=False)
     # a part at a time, for numpy wants numbers of 64 bits; with "clip" it does not look whether each row is there

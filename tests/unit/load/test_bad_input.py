@@ -329,6 +329,13 @@ def test_ring_rows_of_one_moment_are_one_reading(load):
     assert ring.fillna(-1).to_numpy().tolist() == [[1, 0, 40, 300], [2, 0, 50, -1], [1, 1, 60, -1]]
 
 
+@pytest.mark.filterwarnings("error")
+def test_ring_rows_that_are_all_impossible_alike_are_left_out_without_a_word_of_numpy(load):
+    run = load(lines(*STEADY), ring_csv=RING + "1e+300,1e+300,1e+300,40,\n" * 100)
+    assert len(run.ring) == 0
+    assert "ring.csv: 100 rows have no usable time stamp or GPU and are left out" in run.problems
+
+
 def test_what_the_driver_kept_from_before_the_recording_holds_at_its_start(load):
     before = [f"{START - 0.6},99.4,0,10,", f"{START - 0.4},99.6,0,20,", f"{START + 0.2},100.2,0,40,"]
     ring = load(lines(*STEADY), ring_csv=RING + "\n".join([*before, ""])).ring

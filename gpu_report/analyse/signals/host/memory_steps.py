@@ -62,9 +62,9 @@ def _rises(run: Run, series: GpuSeries) -> Iterator[_Rise]:
     last = 0
     for rise in (np.flatnonzero(np.diff(mib) >= th.CONTEXT_MIB) + 1).tolist():
         before = slice(max(int(np.searchsorted(t_s, t_s[rise] - base_s)), last), rise)
-        base_mib = float(np.median(mib[before])) if rise > last else np.inf
-        if rise < last or t_s[rise] - t_s[before.start] < base_s / 2:
+        if before.start >= rise or t_s[rise] - t_s[before.start] < base_s / 2:  # of a gap nobody knows its level
             continue
+        base_mib = float(np.median(mib[before]))
         fall = _first_at_most(mib, rise, base_mib + th.SAME_MEMORY_MIB)
         if fall == rise:  # it rose from below the level that it had, to no more than that
             continue

@@ -58,6 +58,13 @@ def test_memory_that_comes_back_to_its_level_after_a_moment_is_none():
     assert stays(run) == []
 
 
+@pytest.mark.filterwarnings("error")
+def test_memory_that_rose_in_a_gap_of_the_readings_has_no_level_before_it():
+    run = log()
+    gap = run.samples["t_s"].between(60.0, 119.0)
+    assert stays(dataclasses.replace(run, samples=run.samples[~gap].reset_index(drop=True))) == []
+
+
 @pytest.mark.parametrize(("rows", "found"), [([(1, 180), (2, 290)], 1), ([(1, 180)], 0), ([(1, 110), (2, 290)], 1)])
 def test_what_ends_with_an_epoch_is_another_process_where_other_epochs_end_without(rows, found):
     run = log(util=(80, 82, 80), watts=(400, 400, 400))

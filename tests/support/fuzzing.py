@@ -283,9 +283,9 @@ def implausible(summary: dict[str, Any]) -> str | None:
         return f"percent outside 0 to 100: {min(percents, default=0)} to {max(percents, default=0)}"
     if not 0 <= run["duration_s"] <= LONGEST_RUN_S:
         return f"a run of {run['duration_s']} s"
-    seconds = sum(row["gpu_seconds"] for row in ledger)
-    if not math.isclose(seconds, run["duration_s"] * max(len(gpus), 1), rel_tol=1e-4, abs_tol=0.1):
-        return f"a ledger of {seconds} GPU seconds of {run['duration_s']} s on {len(gpus)} GPUs"
+    seconds, counted = sum(row["gpu_seconds"] for row in ledger), sum(gpu["allocated"] for gpu in gpus)  # not others'
+    if not math.isclose(seconds, run["duration_s"] * max(counted, 1), rel_tol=1e-4, abs_tol=0.1):
+        return f"a ledger of {seconds} GPU seconds of {run['duration_s']} s on {counted} GPUs"
     spans = [(finding["start_s"], finding["end_s"]) for finding in summary["findings"]]
     return next((f"a finding from {a} to {b} s" for a, b in spans if not a <= b), None)
 

@@ -169,7 +169,7 @@ def fit_epoch_ends(
 
 def _leave_no_training(epochs_s: Floats, validations: Floats) -> bool:
     """Tell whether validations take more of an epoch than any training leaves them: training itself reads like one."""
-    known = np.isfinite(validations)
+    known = np.isfinite(validations) & (epochs_s > 0)  # two rows of one moment are broken
     shares = (epochs_s - validations)[known] / epochs_s[known]
     return int(known.sum()) >= FEWEST_ALIKE and float(np.median(shares)) < TRAIN_AT_LEAST
 

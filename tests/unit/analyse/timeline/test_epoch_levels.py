@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpu_report.analyse.timeline.epoch_end_fit import CLEARER, _lengths
+from gpu_report.analyse.timeline.epoch_end_fit import CLEARER, _leave_no_training, _lengths
 from gpu_report.analyse.timeline.epoch_levels import Signal, find_levels
 
 EPOCHS = 20
@@ -93,3 +93,11 @@ def test_readings_further_apart_than_a_third_of_an_epoch_do_not_see_it():
     signal = Signal.of(0, np.arange(0.0, 100.0, 5.0), np.zeros(20))
     assert signal.sees(15.0)
     assert not signal.sees(14.0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_epoch_of_no_length_says_nothing_of_how_much_the_others_train():
+    """Two rows of one moment, in a broken results.csv."""
+    lengths = np.array([10.0] * 6 + [0.0] * 7)
+    assert _leave_no_training(lengths, np.array([9.9] * 6 + [0.5] * 7))
+    assert not _leave_no_training(lengths, np.array([5.0] * 6 + [0.5] * 7))

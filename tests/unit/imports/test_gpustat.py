@@ -171,4 +171,4 @@ def test_a_hole_in_a_log_is_still_one(imported, written):
     log = written("\n".join(["timestamp, index, utilization.gpu [%]", *rows]) + "\n", "smi.csv")
     analysis = analyse(load_run(imported(log).folder))
     assert [gap.end_t_s - gap.start_t_s for gap in analysis.gaps] == [pytest.approx(60)]
-    assert any("no rows for 60 s" in problem for problem in analysis.run.problems)
+    assert any("no rows for 1 min after" in problem for problem in analysis.run.problems)

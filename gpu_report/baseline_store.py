@@ -114,7 +114,7 @@ def runs_in(path: Path, but: Path | None = None) -> list[Path]:
     left_out = None if but is None else but.resolve()
     found = sorted(each for each in path.glob("*") if _is_run(each) and each.resolve() != left_out)
     if not found:
-        raise InputError(f"{path} holds no run: name a run folder, a samples CSV, or a folder of runs")
+        raise _no_run(path, "a run folder, a samples CSV, or a folder of runs")
     return found
 
 
@@ -135,9 +135,16 @@ def one_run(path: Path) -> Path:
     if found:
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""
         raise InputError(f"{path} is a folder of runs ({', '.join(found[:3])}{more}): name one of them")
+    raise _no_run(path, "a run folder or a samples CSV")
+
+
+def _no_run(path: Path, wanted: str) -> InputError:
+    """Return that a folder holds no run, and what is `wanted`; of YOLO's own folder that it is that."""
     if any((path / name).is_file() for name in OF_YOLO):
-        raise InputError(f"{path} is YOLO's folder, not a recording: `gpu-report record` writes those, under gpu-runs/")
-    raise InputError(f"{path} holds no run: name a run folder or a samples CSV")
+        return InputError(
+            f"{path} is YOLO's folder, not a recording: `gpu-report record` writes those, under gpu-runs/"
+        )
+    return InputError(f"{path} holds no run: name {wanted}")
 
 
 def _is_run(path: Path) -> bool:

@@ -132,5 +132,8 @@ def test_a_folder_of_runs_is_several_runs(tmp_path):
     assert runs_in(runs[0]) == runs[:1]
     with pytest.raises(InputError, match="holds no run"):
         runs_in(tmp_path / "runs" / "a" / "yolo")
+    (tmp_path / "runs" / "a" / "yolo" / "args.yaml").write_text("epochs: 3\n")
+    with pytest.raises(InputError, match="yolo is YOLO's folder, not a recording"):
+        runs_in(tmp_path / "runs" / "a" / "yolo")
     with pytest.raises(InputError, match="does not exist"):
         runs_in(tmp_path / "nowhere")

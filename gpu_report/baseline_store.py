@@ -141,9 +141,8 @@ def one_run(path: Path) -> Path:
 def _no_run(path: Path, wanted: str) -> InputError:
     """Return that a folder holds no run, and what is `wanted`; of YOLO's own folder that it is that."""
     if any((path / name).is_file() for name in OF_YOLO):
-        return InputError(
-            f"{path} is YOLO's folder, not a recording: `gpu-report record` writes those, under gpu-runs/"
-        )
+        others = "`gpu-report record` writes those, under gpu-runs/"
+        return InputError(f"{path} is YOLO's folder, not a recording: {others}")
     return InputError(f"{path} holds no run: name {wanted}")
 
 

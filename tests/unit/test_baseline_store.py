@@ -130,9 +130,9 @@ def test_a_folder_of_runs_is_several_runs(tmp_path):
     runs = [make_run(tmp_path / "runs" / name) for name in ("a", "b")]
     assert runs_in(tmp_path / "runs") == runs
     assert runs_in(runs[0]) == runs[:1]
+    (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="holds no run"):
-        runs_in(tmp_path / "runs" / "a" / "yolo")
-    (tmp_path / "runs" / "a" / "yolo" / "args.yaml").write_text("epochs: 3\n")
+        runs_in(tmp_path / "empty")
     with pytest.raises(InputError, match="yolo is YOLO's folder, not a recording"):
         runs_in(tmp_path / "runs" / "a" / "yolo")
     with pytest.raises(InputError, match="does not exist"):

@@ -84,6 +84,18 @@ from gpu_report.model.inference import (
     ServedModel,
     calls_needed,
 )
+from gpu_report.model.inside import (
+    NAN_GRADIENT,
+    InsideEpoch,
+    InsideRun,
+    MemoryHolder,
+    ProfilerWindow,
+    Progress,
+    Raised,
+    RefusedAllocation,
+    SettingLocation,
+    WindowLines,
+)
 from gpu_report.model.job import (
     Job,
     JobFinding,
@@ -97,50 +109,22 @@ from gpu_report.model.job import (
     UnreadNode,
 )
 from gpu_report.model.job_part import ClockState, JobPart, Rank
+from gpu_report.model.kernel_log import KernelEvent, KernelLog, OomReport, Severity
 from gpu_report.model.nccl import Collective, Nccl, NcclProcess, NcclWarning, RankTrace, TracedGroup
-from gpu_report.model.recorded import (
-    AT_EPOCH_END,
-    FROM_CALLBACKS,
-    FROM_TENSORBOARD,
-    NAN_GRADIENT,
-    OF_EPOCHS,
-    VALIDATION_PARTS,
+from gpu_report.model.processes import (
     BusyThreads,
     CollectionCounts,
-    EpochRow,
-    Gpu,
-    InsideEpoch,
-    InsideRun,
-    KernelEvent,
-    KernelLog,
     LockHeld,
     LongCollections,
-    MemoryHolder,
-    Mount,
-    OomReport,
     OtherProgram,
-    Phase,
-    PhaseName,
     Probes,
     ProcessDumps,
     ProcessStacks,
     ProcessWait,
-    ProfilerWindow,
-    Progress,
-    Raised,
-    RecordedEvent,
-    Recording,
-    RefusedAllocation,
-    Run,
-    SettingLocation,
-    Severity,
     ThreadStacks,
-    TimeSpan,
-    Validation,
-    ValidationPart,
-    WindowLines,
-    YoloRun,
 )
+from gpu_report.model.recorded import Gpu, Mount, RecordedEvent, Recording, Run
+from gpu_report.model.time_span import TimeSpan
 from gpu_report.model.trace import (
     CopyDirection,
     CopyKind,
@@ -174,4 +158,17 @@ from gpu_report.model.trace_analysis import (
     TraceAnalysis,
     TraceQuality,
     TraceStepTime,
+)
+from gpu_report.model.yolo import (
+    AT_EPOCH_END,
+    FROM_CALLBACKS,
+    FROM_TENSORBOARD,
+    OF_EPOCHS,
+    VALIDATION_PARTS,
+    EpochRow,
+    Phase,
+    PhaseName,
+    Validation,
+    ValidationPart,
+    YoloRun,
 )

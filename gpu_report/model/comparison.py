@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gpu_report.model.found import Analysis
-from gpu_report.model.recorded import Severity
+from gpu_report.model.kernel_log import Severity
 
 Judgement = Literal["better", "worse", "same", "changed", "unknown"]
 Outcome = Literal["passed", "failed", "not measured"]

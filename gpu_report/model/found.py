@@ -10,8 +10,12 @@ from typing import Literal
 
 from gpu_report.model.code import CodeLine, CodeLocation, CodeTime
 from gpu_report.model.inference import ServedModel
-from gpu_report.model.recorded import Gpu, KernelEvent, Phase, ProfilerWindow, Run, Severity, TimeSpan, Validation
+from gpu_report.model.inside import ProfilerWindow
+from gpu_report.model.kernel_log import KernelEvent, Severity
+from gpu_report.model.recorded import Gpu, Run
+from gpu_report.model.time_span import TimeSpan
 from gpu_report.model.trace_analysis import TraceAnalysis
+from gpu_report.model.yolo import Phase, Validation
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,17 @@
 All other code takes them from here.
 """
 
+from gpu_report.model.analysis import (
+    HEALTHY_PCT,
+    STARVED_PCT,
+    WELL_COVERED,
+    Analysis,
+    Gap,
+    Interval,
+    LedgerRow,
+    Options,
+    ProfiledSteps,
+)
 from gpu_report.model.bench import (
     BenchResult,
     BenchRow,
@@ -35,43 +46,17 @@ from gpu_report.model.comparison import (
     Obstacle,
     Outcome,
 )
-from gpu_report.model.found import (
+from gpu_report.model.finding import (
     GPUS,
-    HEALTHY_PCT,
-    LEAST_SPEED_UP,
-    STARVED_PCT,
     UNSURE,
-    WELL_COVERED,
     Advice,
-    Analysis,
     Cause,
-    Ending,
-    EndingName,
-    EpochNow,
-    EpochSummary,
     Evidence,
     Finding,
-    Gap,
-    GpuSummary,
-    Hypothesis,
-    Interval,
-    LedgerRow,
     NearbyKernelEvent,
-    NotChecked,
     Occurrence,
-    Options,
-    Outlier,
-    PartName,
-    ProfiledSteps,
-    Projection,
     Reference,
-    Sentence,
     Setting,
-    SpeedupLimit,
-    Stats,
-    Verdict,
-    epoch_now_s,
-    longest_now,
 )
 from gpu_report.model.inference import (
     CallGroup,
@@ -124,6 +109,8 @@ from gpu_report.model.processes import (
     ThreadStacks,
 )
 from gpu_report.model.recorded import Gpu, Mount, RecordedEvent, Recording, Run
+from gpu_report.model.speedup import LEAST_SPEED_UP, EpochNow, Projection, SpeedupLimit, epoch_now_s, longest_now
+from gpu_report.model.summaries import EpochSummary, GpuSummary, Outlier, PartName, Stats
 from gpu_report.model.time_span import TimeSpan
 from gpu_report.model.trace import (
     CopyDirection,
@@ -159,6 +146,7 @@ from gpu_report.model.trace_analysis import (
     TraceQuality,
     TraceStepTime,
 )
+from gpu_report.model.verdict import Ending, EndingName, Hypothesis, NotChecked, Sentence, Verdict
 from gpu_report.model.yolo import (
     AT_EPOCH_END,
     FROM_CALLBACKS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gpu_report.model.found import Analysis
+from gpu_report.model.analysis import Analysis
 from gpu_report.model.kernel_log import Severity
 
 Judgement = Literal["better", "worse", "same", "changed", "unknown"]

@@ -11,13 +11,15 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from gpu_report.model.analysis import LedgerRow
 from gpu_report.model.code import CodeLocation
-from gpu_report.model.found import Finding, LedgerRow, Sentence
+from gpu_report.model.finding import Finding
 from gpu_report.model.inside import InsideEpoch
 from gpu_report.model.job_part import JobPart
 from gpu_report.model.kernel_log import Severity
 from gpu_report.model.nccl import Nccl
 from gpu_report.model.time_span import TimeSpan
+from gpu_report.model.verdict import Sentence
 
 JobRule = Literal[
     "straggler",

@@ -16,7 +16,7 @@ from gpu_report.render.formatting import (
     quantity,
     share,
 )
-from gpu_report.render.page.view import EpochBar, EpochChartView, EpochLine, EpochPart, EpochRowView
+from gpu_report.render.page.view import EpochBar, EpochChartView, EpochLine, EpochPart, EpochRowView, EpochsView
 from gpu_report.render.run_clock import WallClock
 from gpu_report.wording import MISSING, counted, upper_first
 
@@ -32,6 +32,7 @@ MOST_GPU_COLUMNS = 4  # of more GPUs the table, which would not fit on paper, na
 GAP = 0.18  # of a bar's place is left free
 CUT_AT = 3.0  # bars longer than this many medians are cut off: one stalled epoch would flatten all others
 
+UTILISATION = "GPU utilisation"  # the head of the column that has a bar
 WITH_WAIT = "Train, incl. data wait"  # the column's head where another one says how long that wait was
 
 # Parts of an epoch that the chart calls otherwise than their kind.
@@ -50,15 +51,22 @@ class _Shown:
     always: bool = False
 
 
+def epochs(analysis: Analysis, clock: WallClock) -> EpochsView:
+    """Return what the section of epochs says."""
+    shown = columns(analysis)
+    return EpochsView(
+        columns=shown,
+        util_column=shown.index(UTILISATION) if UTILISATION in shown else None,
+        rows=rows(analysis, clock),
+        chart=chart(analysis),
+        outliers_note=outliers_note(analysis),
+        unknown_note=" ".join(filter(None, (known_note(analysis), rows_note(analysis)))),
+    )
+
+
 def columns(analysis: Analysis) -> tuple[str, ...]:
     """Return the heads of the table's columns after epoch and start; what no epoch knows has no column."""
     return tuple(column.head for column in _columns(analysis))
-
-
-def utilisation_column(analysis: Analysis) -> int | None:
-    """Return which of the columns is that of utilisation, which has a bar; None without a GPU."""
-    shown = columns(analysis)
-    return shown.index("GPU utilisation") if "GPU utilisation" in shown else None
 
 
 def rows(analysis: Analysis, clock: WallClock) -> tuple[EpochRowView, ...]:

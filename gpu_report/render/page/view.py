@@ -42,6 +42,14 @@ class LedgerItem:
 
 
 @dataclass(frozen=True)
+class LedgerView:
+    """Where the GPU time went, as parts of one bar, and what these seconds are of."""
+
+    items: tuple[LedgerItem, ...]
+    note: str
+
+
+@dataclass(frozen=True)
 class KernelRow:
     """A kernel event with what it means; `text` is the raw line, `distance` its place beside a finding."""
 
@@ -155,6 +163,24 @@ class FindingView:
 
 
 @dataclass(frozen=True)
+class FindingsView:
+    """The section of findings: `cards` in full, of which the first `open_cards` are open, and `more` as rows.
+
+    `at_the_top` stand under the verdict, too. `expected` are drops that their phase explains. `none_found` is what is
+    said in their place.
+    """
+
+    cards: tuple[FindingView, ...]
+    open_cards: int
+    at_the_top: tuple[FindingView, ...]
+    more: tuple[FindingView, ...]
+    count: str
+    is_filtered: bool
+    expected: tuple[FindingView, ...]
+    none_found: str
+
+
+@dataclass(frozen=True)
 class EpochRowView:
     """One epoch's row; `util_pct` draws its bar, None without one. `outliers` says in what it stands out."""
 
@@ -211,6 +237,21 @@ class EpochChartView:
     ticks: tuple[tuple[float, str], ...]
     few_ticks: tuple[tuple[float, str], ...]
     note: str
+
+
+@dataclass(frozen=True)
+class EpochsView:
+    """The section of epochs. `columns` are those after epoch and start; `util_column` has bars, None without a GPU.
+
+    `outliers_note` and `unknown_note` are sentences: which epochs stand out, and what is not known or not listed.
+    """
+
+    columns: tuple[str, ...]
+    util_column: int | None
+    rows: tuple[EpochRowView, ...]
+    chart: EpochChartView | None
+    outliers_note: str
+    unknown_note: str
 
 
 @dataclass(frozen=True)
@@ -477,29 +518,15 @@ class ReportView:
     gpus: tuple[GpuView, ...]
     gpu_overview: Table
     legend: tuple[LegendItem, ...]
-    ledger: tuple[LedgerItem, ...]
-    ledger_note: str
-    speedup_limits: Table
-    speedup_note: str
-    findings: tuple[FindingView, ...]
-    open_findings: int
-    is_filtered: bool
-    at_the_top: tuple[FindingView, ...]
-    more_findings: tuple[FindingView, ...]
-    findings_count: str
+    ledger: LedgerView
+    speedup: NamedTable
+    findings: FindingsView
     inference: InferenceView | None
     code_time: CodeTimeView | None
     profiler: tuple[ProfilerView, ...]
     profiler_failures: tuple[str, ...]
-    expected: tuple[FindingView, ...]
-    no_findings: str
     phases_note: str
-    epoch_columns: tuple[str, ...]
-    epoch_util_column: int | None
-    epochs: tuple[EpochRowView, ...]
-    epoch_chart: EpochChartView | None
-    epochs_outliers: str
-    epochs_unknown: str
+    epochs: EpochsView
     validation: Table
     statistics: Table
     processes: Table

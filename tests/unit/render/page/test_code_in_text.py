@@ -27,7 +27,9 @@ SENTENCES: Mapping[str, frozenset[str]] = {
     "EpochRowView": frozenset({"outliers"}),
     "ServedView": frozenset({"warning", "parts_note", "warm_up", "between"}),
     "InferenceView": frozenset({"note"}),
-    "ReportView": frozenset({"ledger_note", "speedup_note", "phases_note", "epochs_outliers", "epochs_unknown"}),
+    "LedgerView": frozenset({"note"}),
+    "EpochsView": frozenset({"outliers_note", "unknown_note"}),
+    "ReportView": frozenset({"phases_note"}),
 }
 HIDDEN = frozenset({"script", "style", "title"})  # the last: what the pointer shows of a shape
 

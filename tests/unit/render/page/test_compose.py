@@ -9,8 +9,9 @@ from gpu_report import model
 from gpu_report.analyse.evidence import stopped_processes
 from gpu_report.catalogue import CAUSES
 from gpu_report.render.formatting import finding_title, ledger_words
-from gpu_report.render.page.compose import FINDINGS_IN_FULL, compose
+from gpu_report.render.page.compose import compose
 from gpu_report.render.page.findings import finding_view, first_advice, parted
+from gpu_report.render.page.findings_section import FINDINGS_IN_FULL
 from gpu_report.render.page.gpu_tables import processes
 from gpu_report.render.page.recording import HAPPENINGS_SHOWN
 from gpu_report.render.page.script_data import chart_data
@@ -60,7 +61,7 @@ def test_how_busy_training_was_is_what_the_verdict_says(analysis: model.Analysis
     assert "of the whole recording, GPU 0, peak" in plain(tile(view, "GPU busy").note)
     assert plain(tile(view, "Power").note).startswith("GPU 0, peak")
     assert plain(tile(view, "Energy").note).startswith("2 GPUs, ")
-    assert plain(view.ledger_note).endswith("In training alone the GPU was busy 71 %.")
+    assert plain(view.ledger.note).endswith("In training alone the GPU was busy 71 %.")
     assert tile(compose(replace(busy, phases=(), epochs=())), "GPU utilisation").label == "GPU utilisation, mean"
 
 
@@ -263,27 +264,27 @@ def test_less_than_a_cent_is_not_nothing(analysis: model.Analysis) -> None:
     amounts = (0.0, 0.004, 0.005, 1_234.5, None)
     row = analysis.ledger[0]
     ledger = tuple(replace(row, name=name, money=amount) for name, amount in zip(CAUSES, amounts, strict=False))
-    shown = [item.money for item in compose(replace(analysis, ledger=ledger)).ledger]
+    shown = [item.money for item in compose(replace(analysis, ledger=ledger)).ledger.items]
     assert shown == ["0.00", "< 0.01", "0.01", "1,234.50", ""]
 
 
 def test_the_ledger_fills_its_bar(view: ReportView) -> None:
-    assert view.ledger[0].start_pct == 0
-    ends = [item.start_pct + item.width_pct for item in view.ledger]
-    assert [item.start_pct for item in view.ledger[1:]] == pytest.approx(ends[:-1], abs=1e-3)
+    assert view.ledger.items[0].start_pct == 0
+    ends = [item.start_pct + item.width_pct for item in view.ledger.items]
+    assert [item.start_pct for item in view.ledger.items[1:]] == pytest.approx(ends[:-1], abs=1e-3)
     assert ends[-1] == pytest.approx(100, abs=1e-3)
 
 
 def test_the_ledger_begins_with_work_and_its_losses_the_largest_first(analysis: model.Analysis) -> None:
     rows = tuple(replace(row, expected=row.name in {"work", "validation", "startup"}) for row in analysis.ledger)
-    kinds = [item.kind for item in compose(replace(analysis, ledger=rows)).ledger]
+    kinds = [item.kind for item in compose(replace(analysis, ledger=rows)).ledger.items]
     assert kinds == ["work", "short-gaps", "input-cpu", "validation", "startup", "unmeasured"]
 
 
 def test_epochs_of_several_runs_and_attempts_are_told_apart(analysis: model.Analysis) -> None:
     first = analysis.epochs[0]
     epochs = (first, replace(first, attempt=2), replace(first, run=2))
-    rows = compose(replace(analysis, epochs=epochs)).epochs
+    rows = compose(replace(analysis, epochs=epochs)).epochs.rows
     assert [row.cells[0] for row in rows] == ["1: 1", "1: 1 (attempt 2)", "2: 1"]
     assert len({row.anchor for row in rows}) == 3
 
@@ -366,7 +367,7 @@ def test_the_first_advice_stands_once_and_says_how_to_read_the_kernel_log(analys
     findings = tuple(replace(DROP, id=f"drop-{n}", advice=advice) for n in (1, 2))
     shown = compose(replace(analysis, findings=findings, run=replace(analysis.run, kernel=log)))
     assert [each.text for each in shown.advice] == [f"To see what the kernel log said: {log.advice}", "More workers."]
-    assert [[each.text for each in finding.advice] for finding in shown.findings] == [["More workers."]] * 2
+    assert [[each.text for each in finding.advice] for finding in shown.findings.cards] == [["More workers."]] * 2
 
 
 def test_evidence_that_repeats_a_fact_is_left_out(analysis: model.Analysis) -> None:
@@ -407,9 +408,9 @@ def test_a_kernel_line_says_how_far_it_is_from_its_finding(
 def test_of_very_many_findings_the_first_stand_in_full(analysis: model.Analysis) -> None:
     findings = tuple(replace(DROP, id=f"drop-{n}", end_t_s=25.0 + n) for n in range(FINDINGS_IN_FULL + 7))
     shown = compose(replace(analysis, findings=findings))
-    assert (len(shown.findings), len(shown.more_findings), shown.findings_count) == (FINDINGS_IN_FULL, 7, "107")
-    assert shown.findings[0].chart is not None
-    assert shown.more_findings[-1].id == findings[-1].id
+    assert (len(shown.findings.cards), len(shown.findings.more), shown.findings.count) == (FINDINGS_IN_FULL, 7, "107")
+    assert shown.findings.cards[0].chart is not None
+    assert shown.findings.more[-1].id == findings[-1].id
 
 
 def test_throttling_is_what_its_counters_grew_by_and_nothing_without_them(builder: ModuleType) -> None:
@@ -455,13 +456,13 @@ def test_a_finding_without_advice_says_where_to_look_and_the_top_says_it_once(an
     blocked = replace(DROP, cause=model.Cause("trainer-blocked", 0.9, "it did nothing"))
     findings = (blocked, replace(blocked, id="drop-2"))
     shown = compose(replace(analysis, findings=findings))
-    assert [finding.step[:9] for finding in shown.findings] == ["Find what"] * 2
+    assert [finding.step[:9] for finding in shown.findings.cards] == ["Find what"] * 2
     assert [each.text.partition(":")[0] for each in shown.advice] == [
         "Drop in GPU utilisation (1), Drop in GPU utilisation (2)"
     ]
     expected = compose(replace(analysis, findings=tuple(replace(f, expected=True) for f in findings)))
     assert expected.advice == ()
-    assert [finding.step for finding in expected.expected] == ["", ""]
+    assert [finding.step for finding in expected.findings.expected] == ["", ""]
 
 
 def test_a_training_that_was_stopped_asks_who_did_it(analysis: model.Analysis) -> None:
@@ -479,7 +480,9 @@ def test_own_advice_stands_before_and_instead_of_where_to_look(analysis: model.A
     advised = replace(DROP, cause=hog.cause, advice=(model.Advice("more workers", "workers", "2", "14"),))
     shown = compose(replace(analysis, findings=(hog, advised)))
     assert [each.text.split()[0] for each in shown.advice] == ["More", "Another"]
-    assert [finding.step == "" for finding in shown.findings] == [finding.id == "drop-1" for finding in shown.findings]
+    assert [finding.step == "" for finding in shown.findings.cards] == [
+        finding.id == "drop-1" for finding in shown.findings.cards
+    ]
 
 
 @pytest.mark.parametrize("told", [("drop-1",), ()])

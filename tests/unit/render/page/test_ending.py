@@ -102,9 +102,9 @@ def test_a_training_that_somebody_stopped_needs_no_proof(analysis: model.Analysi
         evidence=LAST,
         advice=(model.Advice("Resume it"),),
     )
-    (card,) = compose(replace(analysis, findings=(stopped,))).findings
+    (card,) = compose(replace(analysis, findings=(stopped,))).findings.cards
     assert (card.summary, [each.text for each in card.advice]) == ("Stopped by Ctrl-C in epoch 7.", ["Resume it."])
     assert (card.chart, card.cause, card.evidence, card.facts) == (None, "", (), ())
-    (killed,) = compose(replace(analysis, findings=(replace(stopped, severity="critical"),))).findings
+    (killed,) = compose(replace(analysis, findings=(replace(stopped, severity="critical"),))).findings.cards
     assert killed.chart
     assert killed.cause

@@ -189,8 +189,8 @@ def test_the_verdict_is_good_where_nothing_would_make_calls_faster(builder: Modu
     advice = (Advice("Pass 4 images a call", gain_at_most=0.6, gain_estimate=0.5),)
     found = Finding("small-calls-1", "small-calls", "info", 0, 31.0, 60.0, "Calls are small", advice=advice)
     shown = compose(replace(analysis, findings=(found,)))
-    assert (shown.mood, shown.at_the_top[0].gist) == ("room", "")
-    assert plain(shown.at_the_top[0].advice[0].gain) == "expected to save 50 % of the time for all calls"
+    assert (shown.mood, shown.findings.at_the_top[0].gist) == ("room", "")
+    assert plain(shown.findings.at_the_top[0].advice[0].gain) == "expected to save 50 % of the time for all calls"
 
 
 def test_the_section_stands_first_where_the_run_did_nothing_else(builder: ModuleType) -> None:

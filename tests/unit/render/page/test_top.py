@@ -59,7 +59,7 @@ def test_the_expected_epoch_stands_before_the_limit():
     assert "faster" not in limit
     analysis = analysis_of("n-small-batch")
     assert saves == f"about {about_length((23.0 - 4.0) * len(analysis.epochs))}"
-    (advice,) = [each for view in compose(analysis).findings for each in view.advice if each.change == "batch=64"]
+    (advice,) = [each for view in compose(analysis).findings.cards for each in view.advice if each.change == "batch=64"]
     assert plain(advice.gain) == "expected to save 82 % of each epoch"  # 4.0 of 23.0 s, as the table has it
     assert speedup_limits.note(analysis_of("n-small-batch")).endswith(
         "Epoch now: median of all epochs, without the first."

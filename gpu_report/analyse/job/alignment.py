@@ -51,8 +51,11 @@ def _clock(reference: Mapping[Barrier, float], mine: Mapping[Barrier, float], no
     return NodeClock(ahead_s, residual_s, count, error_s)
 
 
-def why_not_aligned(names: Sequence[str], found: Sequence[NodeClock]) -> str:
-    """Return why no cause may cross from node to node, empty where one may."""
+def why_not_aligned(names: Sequence[str], found: Sequence[NodeClock], *, of_one_time: bool) -> str:
+    """Return why no cause may cross from node to node, empty where one may.
+
+    `of_one_time` says that the recordings overlap by their wall clocks.
+    """
     for name, clock in zip(names, found, strict=True):
         if clock.residual_s is not None and clock.residual_s > th.WORST_RESIDUAL_S:
             return f"the clock of {name} fits the training's barriers only to {clock.residual_s:.1f} s"
@@ -60,6 +63,8 @@ def why_not_aligned(names: Sequence[str], found: Sequence[NodeClock]) -> str:
     errors = [clock.error_s for clock in found]
     if without and any(error is None or error > th.WORST_RESIDUAL_S / 2 for error in errors):
         return f"{without[0]} shares no epochs with the first node, and nobody knows how well the clocks were set"
+    if without and not of_one_time:
+        return "the recordings are not of the same time by their clocks, and no epochs say how these differ"
     return ""
 
 

@@ -19,8 +19,6 @@ from gpu_report.analyse.job.straggler import find_straggler
 from gpu_report.analyse.job.verdict import job_verdict
 from gpu_report.model import Job, JobNode, NodeClock, NodeRun, UnreadNode
 
-NOT_OF_ONE_TIME = "the recordings are not of the same time by their clocks, and no epochs say how these differ"
-
 
 def analyse_job(runs: Sequence[NodeRun], unread: Sequence[UnreadNode] = ()) -> Job:
     """Return what is to be said about the nodes of one job; InputError where they are of several jobs.
@@ -35,9 +33,7 @@ def analyse_job(runs: Sequence[NodeRun], unread: Sequence[UnreadNode] = ()) -> J
     begin_s, nodes = _nodes(ordered, names, found)
     recorded = list(zip(nodes, ordered, strict=True))
     duration_s = max(node.shift_s + run.duration_s for node, run in recorded)
-    why_not = why_not_aligned(names, found)
-    if not why_not and not are_of_one_time(ordered) and any(clock.ahead_s is None for clock in found):
-        why_not = NOT_OF_ONE_TIME
+    why_not = why_not_aligned(names, found, of_one_time=are_of_one_time(ordered))
     ranks = ranks_of(recorded)
     table = rank_table(ranks)
     straggler, last = find_straggler(table)
@@ -58,11 +54,7 @@ def analyse_job(runs: Sequence[NodeRun], unread: Sequence[UnreadNode] = ()) -> J
         why_not_aligned=why_not,
         epoch_starts_s=_epoch_starts(ranks),
         busy_pct=busy_pct,
-        notes=(
-            *(each.reason for each in unread),
-            *notes,
-            *(f"{node.name}: {problem}" for node, run in recorded for problem in run.problems),
-        ),
+        notes=(*(each.reason for each in unread), *notes, *_problems(recorded)),
     )
 
 
@@ -76,6 +68,10 @@ def _nodes(
         JobNode(name, node_rank(run), run, clock, start - begin_s)
         for name, run, clock, start in zip(names, runs, found, starts, strict=True)
     )
+
+
+def _problems(recorded: Sequence[tuple[JobNode, NodeRun]]) -> list[str]:
+    return [f"{node.name}: {problem}" for node, run in recorded for problem in run.problems]
 
 
 def _epoch_starts(ranks: Sequence[RankOfJob]) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""Which sentences of the verdict stand where, and in which of them code is our own."""
+"""Sentences of the verdict: which stand where, in which of them code is our own, and what JSON says of one."""
 
 from gpu_report.model import Analysis, Sentence
 
@@ -14,6 +14,12 @@ NEAR |= {"why", "speed", "part", "no call"}  # of calls: what is slow, how fast 
 def own_text(sentence: Sentence) -> str:
     """Return a sentence's text; in one that may quote somebody else nothing becomes code, or a command to be copied."""
     return sentence.text if sentence.kind in OWN_CODE else sentence.text.replace("`", "'")
+
+
+def sentence_json(sentence: Sentence) -> dict[str, object]:
+    """Return what JSON says of a sentence."""
+    found, about = list(sentence.findings), sentence.about or None
+    return {"kind": sentence.kind, "text": sentence.text, "findings": found, "about": about}
 
 
 def verdict_text(analysis: Analysis) -> str:

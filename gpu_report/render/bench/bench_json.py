@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gpu_report import __version__
-from gpu_report.model import BenchResult, BenchRow
+from gpu_report.model import BenchResult, BenchRow, BoxAgreement
 from gpu_report.render.machine_values import json_ready, json_text
 
 SCHEMA_VERSION = 1
@@ -37,7 +37,7 @@ def render_bench_json(result: BenchResult) -> str:
 
 
 def _row(row: BenchRow) -> dict[str, Any]:
-    variant, agreed = row.variant, row.variant.agreement
+    variant = row.variant
     return {
         "name": variant.name,
         "model": variant.short,
@@ -63,16 +63,19 @@ def _row(row: BenchRow) -> dict[str, Any]:
         "memory_mib": variant.memory_mib,
         "gpu_memory_mib": variant.gpu_memory_mib,
         "settings": variant.settings,
-        "outputs": None
-        if agreed is None
-        else {
-            "reference": agreed.reference,
-            "images": agreed.images,
-            "boxes": agreed.boxes,
-            "same_share": agreed.share,
-            "largest_score_difference": agreed.score_difference,
-        },
+        "outputs": None if variant.agreement is None else _agreement(variant.agreement),
         "map50_95": variant.map50_95,
         "unreadable_images": variant.unreadable_images,
         "remarks": row.remarks,
+    }
+
+
+def _agreement(agreed: BoxAgreement) -> dict[str, Any]:
+    """Return how far a variant's boxes are those of its reference."""
+    return {
+        "reference": agreed.reference,
+        "images": agreed.images,
+        "boxes": agreed.boxes,
+        "same_share": agreed.share,
+        "largest_score_difference": agreed.score_difference,
     }

@@ -4,9 +4,10 @@ from typing import Any
 
 from gpu_report import __version__
 from gpu_report.iso_time import iso_utc
-from gpu_report.model import CodeLocation, Finding, Job, JobFinding, JobNode, NodeGpu
+from gpu_report.model import CodeLocation, Finding, Job, JobFinding, JobNode, NodeGpu, RankRow
 from gpu_report.render.machine_values import json_ready, json_text
 from gpu_report.render.nccl_words import nccl_json
+from gpu_report.render.sentence_kinds import sentence_json
 
 SCHEMA_VERSION = 2
 Json = dict[str, Any]
@@ -22,39 +23,41 @@ def build_job_json(job: Job) -> Json:
     summary = {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "gpu-report", "version": __version__},
-        "verdict": [
-            {"kind": said.kind, "text": said.text, "findings": list(said.findings), "about": said.about or None}
-            for said in job.verdict
-        ],
-        "job": {
-            "id": job.id,
-            "scheduler": job.scheduler,
-            "start": iso_utc(job.start_wall_s),
-            "end": iso_utc(job.start_wall_s + job.duration_s),
-            "duration_s": job.duration_s,
-            "busy_pct": job.busy_pct,
-            "aligned": job.aligned,
-            "why_not_aligned": job.why_not_aligned or None,
-        },
+        "verdict": [sentence_json(said) for said in job.verdict],
+        "job": _job(job),
         "nodes": [_node(node) for node in job.nodes],
-        "ranks": [
-            {
-                "rank": row.rank,
-                "node": row.node,
-                "gpu": row.gpu,
-                "epochs": row.epochs,
-                "train_s": row.train_s,
-                "data_wait_s": row.data_wait_s,
-                "gpu_util_pct": row.busy_pct,
-                "share_slowest": row.last_share,
-            }
-            for row in job.ranks
-        ],
+        "ranks": [_rank(row) for row in job.ranks],
         "findings": [_finding(finding, job) for finding in job.findings],
         "notes": list(job.notes),
     }
     ready: Json = json_ready(summary)
     return ready
+
+
+def _job(job: Job) -> Json:
+    return {
+        "id": job.id,
+        "scheduler": job.scheduler,
+        "start": iso_utc(job.start_wall_s),
+        "end": iso_utc(job.start_wall_s + job.duration_s),
+        "duration_s": job.duration_s,
+        "busy_pct": job.busy_pct,
+        "aligned": job.aligned,
+        "why_not_aligned": job.why_not_aligned or None,
+    }
+
+
+def _rank(row: RankRow) -> Json:
+    return {
+        "rank": row.rank,
+        "node": row.node,
+        "gpu": row.gpu,
+        "epochs": row.epochs,
+        "train_s": row.train_s,
+        "data_wait_s": row.data_wait_s,
+        "gpu_util_pct": row.busy_pct,
+        "share_slowest": row.last_share,
+    }
 
 
 def _node(node: JobNode) -> Json:

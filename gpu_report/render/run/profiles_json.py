@@ -20,7 +20,7 @@ def profiles(analysis: Analysis) -> list[dict[str, Any]]:
 
 def _profile(profiled: ProfiledSteps, start_wall_s: float) -> dict[str, Any]:
     window, found = profiled.window, profiled.steps
-    count, free = max(len(found.used_steps), 1), found.cpu_free
+    free = found.cpu_free
     return {
         "start": iso_utc(start_wall_s + window.start_t_s),
         "end": iso_utc(start_wall_s + window.end_t_s),
@@ -38,6 +38,18 @@ def _profile(profiled: ProfiledSteps, start_wall_s: float) -> dict[str, Any]:
         "bound": found.launches.bound,
         "step_ms_if_cpu_were_free": _ms(free.expected_s) if free else None,
         "parts_ms": {part: _mean_ms(found, part) for part in PARTS},
+        **_what_ran(found),
+        "sync_lines": [
+            {"function": line.function, "file": line.file, "line": line.line, "share": line.share}
+            for line in profiled.sync_lines[:ROWS]
+        ],
+    }
+
+
+def _what_ran(found: TraceAnalysis) -> dict[str, Any]:
+    """Return what a step ran: families of operators, operators and kernels, the longest first."""
+    count = max(len(found.used_steps), 1)
+    return {
         "families": [
             {"name": f.name, "gpu_ms": _ms(f.gpu_s / count), "cpu_ms": _ms(f.cpu_s / count), "share": f.gpu_share}
             for f in found.families
@@ -48,10 +60,6 @@ def _profile(profiled: ProfiledSteps, start_wall_s: float) -> dict[str, Any]:
         ],
         "kernels": [
             {"name": k.name, "gpu_ms": _ms(k.gpu_s / count), "calls": k.calls / count} for k in found.kernels[:ROWS]
-        ],
-        "sync_lines": [
-            {"function": line.function, "file": line.file, "line": line.line, "share": line.share}
-            for line in profiled.sync_lines[:ROWS]
         ],
     }
 

@@ -16,6 +16,7 @@ from gpu_report.model import (
     Finding,
     GpuSummary,
     KernelEvent,
+    LedgerRow,
     Phase,
     Projection,
     Run,
@@ -26,6 +27,7 @@ from gpu_report.render.machine_values import json_ready, json_text
 from gpu_report.render.nccl_words import nccl_json
 from gpu_report.render.run.profiles_json import profiles
 from gpu_report.render.run.served_json import calls
+from gpu_report.render.sentence_kinds import sentence_json
 from gpu_report.render.what_to_change import listed_changes
 from gpu_report.wording import ending_words
 
@@ -57,17 +59,11 @@ def build_summary(analysis: Analysis) -> Json:
     summary = {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "gpu-report", "version": __version__},
-        "verdict": [
-            {"kind": said.kind, "text": said.text, "findings": list(said.findings), "about": said.about or None}
-            for said in analysis.verdict.sentences
-        ],
+        "verdict": [sentence_json(said) for said in analysis.verdict.sentences],
         "changes": [_advice(each, analysis) for each in listed_changes(analysis)],
         "projection": _projection(analysis.projection),
         "epoch_now": None if analysis.epoch_now is None else asdict(analysis.epoch_now),
-        "hypotheses": [
-            {"text": each.text, "confidence": each.confidence, "decided_by": each.decided_by, "argument": each.argument}
-            for each in analysis.hypotheses
-        ],
+        "hypotheses": [asdict(each) for each in analysis.hypotheses],
         "ending": _ending(analysis),
         "not_checked": [{"rule": each.rule, "reason": each.reason} for each in analysis.not_checked],
         "run": _run(analysis),
@@ -77,19 +73,7 @@ def build_summary(analysis: Analysis) -> Json:
         "phases": [_phase(phase) for phase in analysis.phases],
         "findings": [_finding(finding, analysis) for finding in analysis.findings],
         "kernel": _kernel(run),
-        "ledger": [
-            {
-                "name": row.name,
-                "expected": row.expected,
-                "seconds": row.share * run.duration_s,
-                "gpu_seconds": row.gpu_seconds,
-                "energy_j": row.energy_j,
-                "money": row.money,
-                "share": row.share,
-                "where": [_location(location) for location in row.where],
-            }
-            for row in analysis.ledger
-        ],
+        "ledger": [_ledger_row(row, run.duration_s) for row in analysis.ledger],
         "code_lines": [asdict(line) | {"phase": line.phase or None} for line in analysis.code_lines],
         "bounds": [_limit(limit) for limit in analysis.speedup_limits],
         "profiles": profiles(analysis),
@@ -98,6 +82,20 @@ def build_summary(analysis: Analysis) -> Json:
     }
     cleaned: Json = json_ready(summary)
     return cleaned
+
+
+def _ledger_row(row: LedgerRow, duration_s: float) -> Json:
+    """Return a row of the ledger: `seconds` are of the run's time, `gpu_seconds` of all its GPUs."""
+    return {
+        "name": row.name,
+        "expected": row.expected,
+        "seconds": row.share * duration_s,
+        "gpu_seconds": row.gpu_seconds,
+        "energy_j": row.energy_j,
+        "money": row.money,
+        "share": row.share,
+        "where": [_location(location) for location in row.where],
+    }
 
 
 def _span(run: Run, start_t_s: float, end_t_s: float) -> Json:

@@ -11,13 +11,14 @@ import click
 
 from gpu_report import run_folder
 from gpu_report.baseline_store import one_run
+from gpu_report.cli.option_groups import as_one
 from gpu_report.errors import UsageError
 from gpu_report.terminal import ERASE_LINE, ProgressLine, is_terminal, width_of, with_command_lines, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gpu_report.model import Analysis, Run
+    from gpu_report.model import Analysis, Options, Run
 
 LONGEST_LINE = 1000  # characters
 HIGHEST_PRICE = 1e9  # of one GPU for one hour: above what it costs in any currency
@@ -118,16 +119,17 @@ option_to_redact = click.option(
 )
 
 
-def options_of_analysis(command: Command) -> Command:
-    """Add the options of model.Options."""
-    for option in (
-        click.option(
-            "--drop-percent",
-            type=FiniteRange(0, 100, min_open=True, max_open=True),
-            default=50.0,
-            metavar="PERCENT",
-            help="A drop is a fall of utilisation by more than this. Default: 50.",
-        ),
+def _options(**values: float | None) -> Options:
+    from gpu_report.model import Options
+
+    return Options(**values)  # type: ignore[arg-type] # click sees to it that only a price is None
+
+
+options_of_analysis = as_one(
+    "options",
+    _options,
+    (
+        option_of_price,
         click.option(
             "--drop-seconds",
             type=FiniteRange(0, LONGEST_DROP_S, min_open=True),
@@ -135,10 +137,15 @@ def options_of_analysis(command: Command) -> Command:
             metavar="SECONDS",
             help="A drop lasts this long or longer. Default: 10.",
         ),
-        option_of_price,
-    ):
-        command = option(command)
-    return command
+        click.option(
+            "--drop-percent",
+            type=FiniteRange(0, 100, min_open=True, max_open=True),
+            default=50.0,
+            metavar="PERCENT",
+            help="A drop is a fall of utilisation by more than this. Default: 50.",
+        ),
+    ),
+)
 
 
 def say(line: str) -> None:
@@ -166,15 +173,9 @@ def say_notes(notes: tuple[str, ...]) -> None:
         say(f"note: {note}")
 
 
-def analysed(
-    run: Path | None,
-    drop_percent: float,
-    drop_seconds: float,
-    price_per_hour: float | None,
-    progress: ProgressLine,
-) -> Analysis:
+def analysed(run: Path | None, options: Options | None, progress: ProgressLine) -> Analysis:
     """Return the analysis of a run, the newest one where none is named; what could not be read is reported."""
-    return examined(read(folder_of(run), progress), drop_percent, drop_seconds, price_per_hour, progress)
+    return examined(read(folder_of(run), progress), options, progress)
 
 
 def folder_of(run: Path | None) -> Path:
@@ -192,12 +193,9 @@ def read(folder: Path, progress: ProgressLine) -> Run:
     return recorded
 
 
-def examined(
-    recorded: Run, drop_percent: float, drop_seconds: float, price_per_hour: float | None, progress: ProgressLine
-) -> Analysis:
-    """Return the analysis of what was recorded."""
+def examined(recorded: Run, options: Options | None, progress: ProgressLine) -> Analysis:
+    """Return the analysis of what was recorded, by the usual options where none are given."""
     from gpu_report.analyse import analyse
-    from gpu_report.model import Options
 
     progress.step("finding where the GPU time went ...")
-    return analyse(recorded, Options(drop_percent, drop_seconds, price_per_hour))
+    return analyse(recorded, options)

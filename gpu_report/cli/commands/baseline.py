@@ -103,7 +103,7 @@ def accept(run: Path | None, baseline_dir: Path, key: str, keep: int, *, if_none
 
     path = run if run is not None else run_folder.newest_run(Path(run_folder.RUNS_DIR))
     with ProgressLine("starting ...") as progress:
-        analysis = analysed(path, 50.0, 10.0, None, progress)
+        analysis = analysed(path, None, progress)
     if why := unfinished(analysis):
         raise NotComparableError(f"{path} cannot be a baseline: {why}")
     known, shelf = fingerprint_of(analysis), BaselineSet(baseline_dir, key)

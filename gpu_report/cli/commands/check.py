@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -14,6 +14,9 @@ from gpu_report.cli.help_text import examples
 from gpu_report.cli.job_folders import refuse_job
 from gpu_report.cli.output_files import refuse_twice
 from gpu_report.terminal import ProgressLine
+
+if TYPE_CHECKING:
+    from gpu_report.model import Options
 
 
 @click.command(
@@ -35,9 +38,7 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     warn_on: tuple[str, ...],
     config: Path | None,
     redacted: bool,  # noqa: FBT001 - click passes flags so
-    drop_percent: float,
-    drop_seconds: float,
-    price_per_hour: float | None,
+    options: Options,
     **paths: Path | None,
 ) -> NoReturn:
     """Check a run against gates, without a baseline.
@@ -53,6 +54,6 @@ def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     gates = gates_asked_for(fail_on, warn_on, config, baseline=False)
     refuse_job(asked := run_of(run, named))
     with ProgressLine("starting ...") as progress:
-        analysis = analysed(asked, drop_percent, drop_seconds, price_per_hour, progress)
+        analysis = analysed(asked, options, progress)
     comparison = compare_runs((), analysis, gates(analysis))
     finish(redacted_comparison(comparison) if redacted else comparison, paths)

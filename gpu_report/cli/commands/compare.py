@@ -21,7 +21,7 @@ from gpu_report.terminal import ProgressLine
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gpu_report.model import Analysis, Comparison, Gate
+    from gpu_report.model import Analysis, Comparison, Gate, Options
 
 
 @click.command(
@@ -55,9 +55,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     config: Path | None,
     html_path: Path | None,
     redacted: bool,  # noqa: FBT001 - click passes flags so
-    drop_percent: float,
-    drop_seconds: float,
-    price_per_hour: float | None,
+    options: Options,
     **paths: Path | None,
 ) -> NoReturn:
     """Compare a run with a baseline: faster, slower or the same.
@@ -74,7 +72,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
 
     def analyse(path: Path | None) -> Analysis:
         with ProgressLine("starting ...") as progress:
-            return analysed(path, drop_percent, drop_seconds, price_per_hour, progress)
+            return analysed(path, options, progress)
 
     shelf = None if baseline_dir is None else BaselineSet(baseline_dir, key)
     path, find = _sides(baseline, run, shelf)

@@ -32,7 +32,7 @@ def demo(output: Path, open_it: bool) -> None:  # noqa: FBT001 - click passes fl
         from gpu_report.render.sentence_kinds import verdict_text
 
         blank = begin_blank_page()
-        analysis = analysed(demo_run(), 50.0, 10.0, None, progress)
+        analysis = analysed(demo_run(), None, progress)
         progress.step(f"writing {output} ...")
         write_report(analysis, output, None, blank=blank)
     said = with_command_lines(f"{output}: {verdict_text(analysis)}", width_of(sys.stdout))

@@ -25,7 +25,7 @@ from gpu_report.cli.tensorboard_folder import file_in, write_event_file
 from gpu_report.terminal import ProgressLine
 
 if TYPE_CHECKING:
-    from gpu_report.model import Analysis
+    from gpu_report.model import Analysis, Options
 
 TOOLS: Final = ("tensorboard",)
 
@@ -63,9 +63,7 @@ def export(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     target: tuple[str, Path],
     report: str | None,
     redacted: bool,  # noqa: FBT001 - click passes flags so
-    drop_percent: float,
-    drop_seconds: float,
-    price_per_hour: float | None,
+    options: Options,
 ) -> None:
     """Write a run for TensorBoard.
 
@@ -77,7 +75,7 @@ def export(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
         refuse_job(asked := run_of(run, named))
         source = folder_of(asked)
         path = file_in(folder)
-        analysis = examined(read(source, progress), drop_percent, drop_seconds, price_per_hour, progress)
+        analysis = examined(read(source, progress), options, progress)
         progress.step(f"writing {path} ...")
         write_event_file(path, _rendered(analysis, report, redacted=redacted))
     say(f"exported into {folder}. Next: `{shlex.join(['tensorboard', '--logdir', str(folder)])}`")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,22 @@ from gpu_report.few_collections import few_collections
 from gpu_report.terminal import ProgressLine, width_of, with_command_lines, without_commands
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gpu_report.model import Options
+
+
+def _on_one_heap(command: Callable[..., object]) -> Callable[..., object]:
+    """Return a command that keeps one heap from before the first thread, and before the model imports numpy."""
+
+    @wraps(command)
+    def begin(**given: object) -> object:
+        from gpu_report.release_memory import keep_one_heap
+
+        keep_one_heap()
+        return command(**given)
+
+    return begin
 
 
 @click.command(
@@ -51,6 +67,7 @@ if TYPE_CHECKING:
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
 @option_to_redact
+@_on_one_heap
 @options_of_analysis
 @few_collections()
 def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
@@ -60,22 +77,14 @@ def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     json_path: Path | None,
     open_it: bool,  # noqa: FBT001 - click passes flags so
     redacted: bool,  # noqa: FBT001 - click passes flags so
-    drop_percent: float,
-    drop_seconds: float,
-    price_per_hour: float | None,
+    options: Options,
 ) -> None:
     """Render a run as one self-contained HTML file.
 
     OUTPUT is the file to write. Missing parent folders are created. RUN is a run folder or a samples CSV. Default: the
     newest run under ./gpu-runs. Several runs, or a folder of them, are the nodes of one job: they become one report.
     """
-    from gpu_report.release_memory import keep_one_heap
-
-    keep_one_heap()  # before the first thread, and before the model imports numpy
-    from gpu_report.model import Options
-
     refuse_twice((output, json_path))
-    options = Options(drop_percent, drop_seconds, price_per_hour)
     run = run_of(runs[0] if runs else None, named)
     nodes = nodes_of(runs or tuple(filter(None, [named])))
     if nodes:
@@ -103,7 +112,7 @@ def _render_run(run: Path | None, output: Path, json_path: Path | None, options:
         blank = begin_blank_page()
         recorded = read(folder, progress)
         packing = begin_packing(recorded)
-        analysis = examined(recorded, options.drop_percent, options.drop_seconds, options.price_per_hour, progress)
+        analysis = examined(recorded, options, progress)
         give_back_memory()  # of a long run the analysis leaves a third of what it held
         progress.step(f"writing {output} ...")
         if redacted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from gpu_report.cli.common import NamedPath, analysed, option_of_run, options_of
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.job_folders import refuse_job
 from gpu_report.terminal import ProgressLine, is_terminal
+
+if TYPE_CHECKING:
+    from gpu_report.model import Options
 
 
 @click.command(
@@ -27,13 +31,11 @@ from gpu_report.terminal import ProgressLine, is_terminal
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Default: text."
 )
 @options_of_analysis
-def summary(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
+def summary(
     run: Path | None,
     named: Path | None,
     form: str,
-    drop_percent: float,
-    drop_seconds: float,
-    price_per_hour: float | None,
+    options: Options,
 ) -> None:
     """Print the report's main facts in the terminal.
 
@@ -41,7 +43,7 @@ def summary(  # noqa: PLR0913, PLR0917 - one parameter an option of the command 
     """
     refuse_job(asked := run_of(run, named))
     with ProgressLine("starting ...") as progress:
-        analysis = analysed(asked, drop_percent, drop_seconds, price_per_hour, progress)
+        analysis = analysed(asked, options, progress)
     if form == "json":
         from gpu_report.render.run.summary_json import render_summary
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from gpu_report.cli.common import FiniteRange, NamedPath, say
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.live_page import LINGER_S, action_options, live_page
+from gpu_report.cli.option_groups import as_one
 from gpu_report.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,6 +24,83 @@ LIVE_HELP = (
 )
 
 
+def _recording(
+    *, gpus: str, no_inject: bool, no_stacks: bool, profile: str | None, profile_at: str | None, **others: Any
+) -> RecordOptions:
+    """Return what is asked for, as `record` takes it; UsageError where it cannot be."""
+    from gpu_report.record import RecordOptions
+    from gpu_report.record.profile_plan import plan_of
+
+    plan = plan_of(profile, profile_at)
+    return RecordOptions(gpus=_chosen(gpus), inject=not no_inject, stacks=not no_stacks, profile=plan, **others)
+
+
+options_of_recording = as_one(
+    "options",
+    _recording,
+    (
+        click.option(
+            "--duration",
+            "duration_s",
+            type=FiniteRange(0, min_open=True),
+            default=None,
+            metavar="SECONDS",
+            help="How long to record. Default: until the command ends, or Ctrl-C.",
+        ),
+        click.option(
+            "--interval",
+            "interval_s",
+            type=FiniteRange(0.02, 3600),
+            default=1.0,
+            metavar="SECONDS",
+            help="Time between two samples, 0.02 to 3600. Default: 1.",
+        ),
+        click.option(
+            "--gpus", default="", metavar="LIST", help="Indices or UUIDs, separated by commas. Default: all GPUs."
+        ),
+        click.option(
+            "--output",
+            metavar="FOLDER",
+            type=NamedPath(),
+            default=None,
+            help="The run folder. Default: gpu-runs/<UTC time>.",
+        ),
+        click.option(
+            "--yolo",
+            type=NamedPath(),
+            default=None,
+            metavar="FOLDER",
+            help="Where YOLO writes its results.csv. Default: found automatically.",
+        ),
+        click.option(
+            "--kernel-log",
+            type=NamedPath(),
+            default=None,
+            metavar="FILE",
+            help="A file with kernel messages, where the kernel log itself cannot be read.",
+        ),
+        click.option("--detail", is_flag=True, help="Also record power every 20 ms, if the driver has it."),
+        click.option("--no-inject", is_flag=True, help="Do not add callbacks to YOLO. Phases are then estimated."),
+        click.option("--no-stacks", is_flag=True, help="Do not record which line of code runs."),
+        click.option(
+            "--profile",
+            is_flag=False,
+            flag_value="8",
+            default=None,
+            metavar="STEPS",
+            help="Run PyTorch's profiler for 8 steps of epoch 2; "
+            "say --profile=STEPS, or full for shapes and layer names.",
+        ),
+        click.option(
+            "--profile-at",
+            default=None,
+            metavar="WHEN",
+            help="When to profile: epoch:N, a time such as 30m, or drop (also when a GPU falls idle).",
+        ),
+    ),
+)
+
+
 @click.command(
     context_settings={"allow_interspersed_args": False},
     epilog=examples(
@@ -32,76 +110,14 @@ LIVE_HELP = (
         "gpu-report record --background           # until `gpu-report stop`",
     ),
 )
-@click.option(
-    "--duration",
-    type=FiniteRange(0, min_open=True),
-    default=None,
-    metavar="SECONDS",
-    help="How long to record. Default: until the command ends, or Ctrl-C.",
-)
-@click.option(
-    "--interval",
-    type=FiniteRange(0.02, 3600),
-    default=1.0,
-    metavar="SECONDS",
-    help="Time between two samples, 0.02 to 3600. Default: 1.",
-)
-@click.option("--gpus", default="", metavar="LIST", help="Indices or UUIDs, separated by commas. Default: all GPUs.")
-@click.option(
-    "--output",
-    metavar="FOLDER",
-    type=NamedPath(),
-    default=None,
-    help="The run folder. Default: gpu-runs/<UTC time>.",
-)
-@click.option(
-    "--yolo",
-    type=NamedPath(),
-    default=None,
-    metavar="FOLDER",
-    help="Where YOLO writes its results.csv. Default: found automatically.",
-)
-@click.option(
-    "--kernel-log",
-    type=NamedPath(),
-    default=None,
-    metavar="FILE",
-    help="A file with kernel messages, where the kernel log itself cannot be read.",
-)
-@click.option("--detail", is_flag=True, help="Also record power every 20 ms, if the driver has it.")
-@click.option("--no-inject", is_flag=True, help="Do not add callbacks to YOLO. Phases are then estimated.")
-@click.option("--no-stacks", is_flag=True, help="Do not record which line of code runs.")
-@click.option(
-    "--profile",
-    is_flag=False,
-    flag_value="8",
-    default=None,
-    metavar="STEPS",
-    help="Run PyTorch's profiler for 8 steps of epoch 2; say --profile=STEPS, or full for shapes and layer names.",
-)
-@click.option(
-    "--profile-at",
-    default=None,
-    metavar="WHEN",
-    help="When to profile: epoch:N, a time such as 30m, or drop (also when a GPU falls idle).",
-)
+@options_of_recording
 @click.option("--live", is_flag=True, help=LIVE_HELP)
 @action_options
 @click.option("--background", is_flag=True, help="Return at once and keep recording, even after logout.")
 @click.option("--with-parent", type=int, default=None, hidden=True, help="End when this parent process does.")
 @click.argument("command", metavar="[-- COMMAND ...]", nargs=-1, type=click.UNPROCESSED)
 def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
-    duration: float | None,
-    interval: float,
-    gpus: str,
-    output: Path | None,
-    yolo: Path | None,
-    kernel_log: Path | None,
-    detail: bool,  # noqa: FBT001 - click passes flags so
-    no_inject: bool,  # noqa: FBT001 - click passes flags so
-    no_stacks: bool,  # noqa: FBT001 - click passes flags so
-    profile: str | None,
-    profile_at: str | None,
+    options: RecordOptions,
     live: bool,  # noqa: FBT001 - click passes flags so
     conditions: tuple[str, ...],
     commands: tuple[str, ...],
@@ -114,35 +130,20 @@ def record(  # noqa: PLR0913, PLR0917 - one parameter an option of the command l
     COMMAND is started and recorded until it ends. Its exit code becomes that of `record`. Without a COMMAND, the GPUs
     of this machine are recorded until Ctrl-C.
     """
-    from gpu_report.record import RecordOptions, record_run
-    from gpu_report.record.profile_plan import plan_of
+    from gpu_report.record import record_run
 
     if with_parent is not None:
         from gpu_report.notebook.parent_process import die_with
 
         die_with(with_parent)
-    plan = plan_of(profile, profile_at)
-    if plan is not None and (no_inject or not command):
+    options = replace(options, command=command, is_attached=with_parent is not None)
+    if options.profile is not None and not (options.inject and command):
         raise UsageError(
             "--profile needs a command after --, and its callbacks: `gpu-report profile` asks a running one"
         )
     _refuse_live(live=live, background=background, looks_on=bool(conditions or commands))
     if not command and "--" in sys.argv:
         raise UsageError("there is no command after --: leave -- out to record without a command")
-    options = RecordOptions(
-        command=command,
-        duration_s=duration,
-        interval_s=interval,
-        gpus=_chosen(gpus),
-        output=output,
-        yolo=yolo,
-        kernel_log=kernel_log,
-        detail=detail,
-        inject=not no_inject,
-        stacks=not no_stacks,
-        profile=plan,
-        is_attached=with_parent is not None,
-    )
     if background:
         sys.exit(_record_in_background(options))
     sys.exit(record_run(options, say=say, begun=live_page(conditions, commands) if live else None))

@@ -6,7 +6,7 @@ import json
 import sys
 from importlib import util
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from gpu_report import schema
 from gpu_report.cli.common import CountRange, FiniteRange, NamedPath, say, say_notes
 from gpu_report.cli.help_text import examples
+from gpu_report.cli.option_groups import as_one
 from gpu_report.cli.output_files import PAGES, OutputFile, refuse_twice, refuse_unwritable, write
 from gpu_report.errors import InputError, NotComparableError, UsageError
 from gpu_report.extras import command_for
@@ -46,6 +47,41 @@ class Listed(click.ParamType):  # type: ignore[type-arg] # generic in some versi
         return words or self.fail(f"{value!r} names nothing", param, ctx)
 
 
+# By the fields of bench.plan.Plan: it is made once it is clear that a measurement is asked for.
+options_of_plan = as_one(
+    "grid",
+    dict,
+    (
+        click.option(
+            "--formats",
+            type=Listed(),
+            default="pt",
+            metavar="LIST",
+            help="pt, torchscript, onnx, openvino, engine. Default: pt.",
+        ),
+        click.option("--batch", "batches", type=Listed(), default="1", metavar="LIST", help="Batch sizes. Default: 1."),
+        click.option(
+            "--imgsz", type=CountRange(32, 8192), default=640, metavar="PIXELS", help="Image size. Default: 640."
+        ),
+        click.option("--half", is_flag=True, help="Each variant in FP16 as well."),
+        click.option(
+            "--source", default="synthetic", metavar="FOLDER", help="Images to predict on. Default: synthetic ones."
+        ),
+        click.option("--data", default=None, metavar="YAML", help="Also validate each variant on this data set."),
+        click.option(
+            "--device", default=None, metavar="DEVICE", help="As for YOLO. Default: the first GPU, else the CPU."
+        ),
+        click.option(
+            "--seconds",
+            type=FiniteRange(0.5, 86400),
+            default=20.0,
+            metavar="SECONDS",
+            help="How long each variant is measured at most. Default: 20.",
+        ),
+    ),
+)
+
+
 @click.command(
     epilog=examples(
         "gpu-report bench yolo26n.pt yolo26s.pt --formats pt,onnx,engine --half",
@@ -55,26 +91,7 @@ class Listed(click.ParamType):  # type: ignore[type-arg] # generic in some versi
     )
 )
 @click.argument("models", nargs=-1, required=True, metavar="MODEL... [OUTPUT.html]")
-@click.option(
-    "--formats",
-    type=Listed(),
-    default="pt",
-    metavar="LIST",
-    help="pt, torchscript, onnx, openvino, engine. Default: pt.",
-)
-@click.option("--batch", "batches", type=Listed(), default="1", metavar="LIST", help="Batch sizes. Default: 1.")
-@click.option("--imgsz", type=CountRange(32, 8192), default=640, metavar="PIXELS", help="Image size. Default: 640.")
-@click.option("--half", is_flag=True, help="Each variant in FP16 as well.")
-@click.option("--source", default="synthetic", metavar="FOLDER", help="Images to predict on. Default: synthetic ones.")
-@click.option("--data", default=None, metavar="YAML", help="Also validate each variant on this data set.")
-@click.option("--device", default=None, metavar="DEVICE", help="As for YOLO. Default: the first GPU, else the CPU.")
-@click.option(
-    "--seconds",
-    type=FiniteRange(0.5, 86400),
-    default=20.0,
-    metavar="SECONDS",
-    help="How long each variant is measured at most. Default: 20.",
-)
+@options_of_plan
 @click.option("--limit", default=None, metavar="LIMIT", help="Latency that the choice must keep, such as p95:10ms.")
 @click.option("--json", "json_path", type=OutputFile(), default=None, metavar="FILE", help="Also write JSON here.")
 @click.option("--markdown", "markdown_path", type=OutputFile(), default=None, metavar="FILE", help="Also Markdown.")
@@ -87,14 +104,7 @@ class Listed(click.ParamType):  # type: ignore[type-arg] # generic in some versi
 )
 def bench(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     models: tuple[str, ...],
-    formats: tuple[str, ...],
-    batches: tuple[str, ...],
-    imgsz: int,
-    half: bool,  # noqa: FBT001 - click passes flags so
-    source: str,
-    data: str | None,
-    device: str | None,
-    seconds: float,
+    grid: dict[str, Any],
     limit: str | None,
     json_path: Path | None,
     markdown_path: Path | None,
@@ -118,9 +128,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     if folder is not None:
         _refuse_options_of_a_measurement(folder)
     else:
-        plan = Plan(
-            tuple(map(_weights_of, models)), formats, _sizes(batches), half, imgsz, source, data, device, seconds
-        )
+        plan = Plan(tuple(map(_weights_of, models)), **{**grid, "batches": _sizes(grid["batches"])})
         _refuse(plan)
         refuse_unwritable((page, json_path, markdown_path))
         folder, code = _record(plan, output)

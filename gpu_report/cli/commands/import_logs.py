@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from gpu_report.cli.common import FiniteRange, NamedPath, say, say_notes
 from gpu_report.cli.help_text import examples
+from gpu_report.cli.option_groups import as_one
 from gpu_report.errors import UsageError
 from gpu_report.imports.format_names import AUTO, NAMES
 
@@ -18,6 +19,74 @@ if TYPE_CHECKING:
 
 PROFILER = "profiler"
 NO_OUTPUT = "name the run folder to create with --output, or with --run the one that traces belong to"
+
+
+class Asked(NamedTuple):
+    """Which part of what is logged is asked for, as it is typed; all but the labels of a Prometheus server alone."""
+
+    labels: tuple[str, ...]
+    start: str | None
+    end: str | None
+    step: float | None
+
+
+# By the arguments of imports.import_logs, to which they go.
+options_beside_logs = as_one(
+    "beside",
+    dict,
+    (
+        click.option(
+            "--yolo",
+            metavar="FOLDER",
+            type=NamedPath(),
+            default=None,
+            help="Where YOLO wrote its args.yaml and results.csv.",
+        ),
+        click.option(
+            "--kernel-log",
+            type=NamedPath(),
+            default=None,
+            metavar="FILE",
+            help="A kernel log: from dmesg, /dev/kmsg, journalctl or kern.log.",
+        ),
+        click.option(
+            "--timezone",
+            default=None,
+            metavar="ZONE",
+            help="Time zone of the logs, such as Europe/Berlin. Default: the local one.",
+        ),
+        click.option(
+            "--boot-time",
+            default=None,
+            metavar="TIME",
+            help="For a plain dmesg: when that machine booted (ISO 8601, or seconds since 1970).",
+        ),
+    ),
+)
+options_of_selection = as_one(
+    "asked",
+    Asked,
+    (
+        click.option(
+            "--label",
+            "labels",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Import only what has this label, such as Hostname=node1, pod=NAME, hpc_job=4711 or run=ID (MLflow).",
+        ),
+        click.option(
+            "--start", default=None, metavar="TIME", help="Of a Prometheus server: since when (as --train-start)."
+        ),
+        click.option("--end", default=None, metavar="TIME", help="Of a Prometheus server: until when."),
+        click.option(
+            "--step",
+            type=FiniteRange(min=1),
+            default=None,
+            metavar="S",
+            help="Of a Prometheus server: seconds between points. Default: as it scraped.",
+        ),
+    ),
+)
 
 
 @click.command(
@@ -54,48 +123,8 @@ NO_OUTPUT = "name the run folder to create with --output, or with --run the one 
     default=None,
     help="A run folder: LOGS are traces of PyTorch's profiler, which are put into it.",
 )
-@click.option(
-    "--yolo",
-    metavar="FOLDER",
-    type=NamedPath(),
-    default=None,
-    help="Where YOLO wrote its args.yaml and results.csv.",
-)
-@click.option(
-    "--kernel-log",
-    type=NamedPath(),
-    default=None,
-    metavar="FILE",
-    help="A kernel log: from dmesg, /dev/kmsg, journalctl or kern.log.",
-)
-@click.option(
-    "--timezone",
-    default=None,
-    metavar="ZONE",
-    help="Time zone of the logs, such as Europe/Berlin. Default: the local one.",
-)
-@click.option(
-    "--boot-time",
-    default=None,
-    metavar="TIME",
-    help="For a plain dmesg: when that machine booted (ISO 8601, or seconds since 1970).",
-)
-@click.option(
-    "--label",
-    "labels",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Import only what has this label, such as Hostname=node1, pod=NAME, hpc_job=4711 or run=ID (MLflow).",
-)
-@click.option("--start", default=None, metavar="TIME", help="Of a Prometheus server: since when (as --train-start).")
-@click.option("--end", default=None, metavar="TIME", help="Of a Prometheus server: until when.")
-@click.option(
-    "--step",
-    type=FiniteRange(min=1),
-    default=None,
-    metavar="S",
-    help="Of a Prometheus server: seconds between points. Default: as it scraped.",
-)
+@options_beside_logs
+@options_of_selection
 @click.option(
     "--train-start",
     default=None,
@@ -107,14 +136,8 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
     source: str,
     output: Path | None,
     run: Path | None,
-    yolo: Path | None,
-    kernel_log: Path | None,
-    timezone: str | None,
-    boot_time: str | None,
-    labels: tuple[str, ...],
-    start: str | None,
-    end: str | None,
-    step: float | None,
+    beside: dict[str, Any],
+    asked: Asked,
     train_start: str | None,
 ) -> None:
     """Make a run folder from the logs of another tool.
@@ -126,7 +149,7 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
     """
     paths = tuple(Path(log) for log in logs if not _is_server(log))
     if _are_traces(paths, source, run):
-        if source not in {AUTO, PROFILER} or any((yolo, kernel_log, timezone, boot_time, train_start)):
+        if source not in {AUTO, PROFILER} or any((*beside.values(), train_start)):
             raise UsageError("for a trace of PyTorch's profiler name --run or --output, and nothing else")
         if run is not None:
             _import_traces(paths, run, output)
@@ -137,17 +160,8 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
         raise UsageError(NO_OUTPUT)
     from gpu_report.imports.import_logs import import_logs as make_run
 
-    notes = make_run(
-        paths,
-        output,
-        source=source,
-        yolo=yolo,
-        kernel_log=kernel_log,
-        timezone=timezone,
-        boot_time=boot_time,
-        train_start=train_start,
-        selection=_selection(logs, labels, (start, end, step), timezone),
-    )
+    selection = _selection(logs, asked, beside["timezone"])
+    notes = make_run(paths, output, source=source, train_start=train_start, selection=selection, **beside)
     say_notes(notes)
     _say_imported(output)
 
@@ -156,9 +170,7 @@ def _is_server(log: str) -> bool:
     return log.startswith(("http://", "https://"))
 
 
-def _selection(
-    logs: tuple[str, ...], labels: tuple[str, ...], span: tuple[str | None, str | None, float | None], zone: str | None
-) -> Selection:
+def _selection(logs: tuple[str, ...], asked: Asked, zone: str | None) -> Selection:
     """Return what is asked of Prometheus; UsageError where it cannot be."""
     from gpu_report.imports import times
     from gpu_report.imports.selection import Selection
@@ -166,15 +178,13 @@ def _selection(
     servers = [log for log in logs if _is_server(log)]
     if len(servers) > 1:
         raise UsageError("name one server: its address says all but --label, --start and --end")
-    pairs = [label.partition("=") for label in labels]
-    if wrong := next((label for label, pair in zip(labels, pairs, strict=True) if not all(pair)), None):
+    pairs = [label.partition("=") for label in asked.labels]
+    if wrong := next((label for label, pair in zip(asked.labels, pairs, strict=True) if not all(pair)), None):
         raise UsageError(f"--label {wrong!r} is no NAME=VALUE, such as Hostname=node1")
-    start_s, end_s = (
-        times.moment(text, option, times.zone(zone))
-        for text, option in zip(span[:2], ("--start", "--end"), strict=True)
-    )
+    start_s = times.moment(asked.start, "--start", times.zone(zone))
+    end_s = times.moment(asked.end, "--end", times.zone(zone))
     chosen = tuple((name, value) for name, _, value in pairs)
-    return Selection(chosen, servers[0] if servers else None, start_s, end_s, span[2])
+    return Selection(chosen, servers[0] if servers else None, start_s, end_s, asked.step)
 
 
 def _are_traces(logs: tuple[Path, ...], source: str, run: Path | None) -> bool:

@@ -1,21 +1,18 @@
 """From logs of any tool to a run folder: the same steps, whichever format they are in."""
 
-from collections.abc import Sequence
-from datetime import UTC, tzinfo
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from gpu_report.errors import InputError, UsageError
 from gpu_report.imports import run_writer, times
-from gpu_report.imports.clock import on_wall
 from gpu_report.imports.formats import AUTO, FORMATS, Selection, format_of
-from gpu_report.imports.join import Joined, join
+from gpu_report.imports.join import join
 from gpu_report.imports.kernel_log.around import kernel_happenings
+from gpu_report.imports.logs_of_run import LogsOfRun
 from gpu_report.imports.merge import merge
-from gpu_report.imports.parsing.readings import DEVICE_FIELDS, Device, Found, ImportedEvent
-from gpu_report.imports.process_rows import process_rows
+from gpu_report.imports.parsing.readings import Found, ImportedEvent
 from gpu_report.imports.yolo_files import epochs_in_tensorboard, files_of_yolo, yolo_facts
 from gpu_report.wording import first_few
 
@@ -46,30 +43,34 @@ def import_logs(  # noqa: PLR0913 (the command's options)
     found, problems = _read(logs, source, selection or Selection())
     if train_start is not None and any(each.trained_in for each in found):
         raise UsageError("TensorBoard's events say when training started: leave out --train-start")
-    joined = join([merge(each, zone) for each in _with_rows(found)])
+    logs_of_run = LogsOfRun(found, join([merge(each, zone) for each in _with_rows(found)]), zone)
+    joined = logs_of_run.joined
     yolo = yolo or next((each.yolo for each in found if each.yolo), None)
     kernel, kernel_problems = kernel_happenings(kernel_log, joined.span, zone, boot_time_s)
     yolo_files, yolo_problems = files_of_yolo(yolo)
-    happenings = _happenings(found, joined)
+    happenings = logs_of_run.happenings()
     logged, logged_problems = ([], ()) if _has_epochs(happenings) else epochs_in_tensorboard(yolo, joined.start_s)
-    notes = _notes(found, joined)
-    facts = _facts(found, joined, notes)
+    facts = logs_of_run.facts()
     trained_in = yolo or next((each.trained_in for each in found if each.trained_in), None)
     if trained_in is not None:
         facts["yolo"] = [yolo_facts(trained_in, yolo_files, train_start_s)]
-    events = [*_frame(found, joined, yolo), *joined.happenings, *kernel, *happenings, *logged]
-
-    def fill(folder: Path) -> None:
-        run_writer.write_samples(folder, joined.samples)
-        run_writer.write_processes(folder, _looks(found, joined, zone))
-        run_writer.write_host(folder, _host(found, joined, zone))
-        run_writer.write_events(folder, events)
-        run_writer.write_yolo(folder, yolo_files)
-        run_writer.write_run_json(folder, facts)
-
-    run_writer.write_whole(output, fill)
+    events = [*logs_of_run.frame(yolo), *joined.happenings, *kernel, *happenings, *logged]
+    run_writer.write_whole(output, partial(_fill, logs_of_run, facts, events, yolo_files))
     problems += [problem for each in found if each not in _with_rows(found) for problem in each.problems]
-    return first_few((*notes, *problems, *joined.problems, *kernel_problems, *yolo_problems, *logged_problems))
+    more = (*joined.problems, *kernel_problems, *yolo_problems, *logged_problems)
+    return first_few((*logs_of_run.notes(), *problems, *more))
+
+
+def _fill(
+    logs: LogsOfRun, facts: Mapping[str, Any], events: Sequence[ImportedEvent], yolo_files: Sequence[Path], folder: Path
+) -> None:
+    """Write the files of a run folder."""
+    run_writer.write_samples(folder, logs.joined.samples)
+    run_writer.write_processes(folder, logs.processes())
+    run_writer.write_host(folder, logs.host())
+    run_writer.write_events(folder, events)
+    run_writer.write_yolo(folder, yolo_files)
+    run_writer.write_run_json(folder, facts)
 
 
 def _read(logs: Sequence[Path], source: str, selection: Selection) -> tuple[list[Found], list[str]]:
@@ -96,81 +97,5 @@ def _with_rows(found: Sequence[Found]) -> list[Found]:
     return [each for each in found if not each.derived] or list(found)
 
 
-def _happenings(found: Sequence[Found], joined: Joined) -> list[ImportedEvent]:
-    return [
-        ImportedEvent(kind, wall_s, wall_s - joined.start_s, fields)
-        for each in found
-        for kind, wall_s, fields in each.happenings
-    ]
-
-
 def _has_epochs(happenings: Sequence[ImportedEvent]) -> bool:
     return any(each.kind == "tensorboard" for each in happenings)
-
-
-def _notes(found: Sequence[Found], joined: Joined) -> tuple[str, ...]:
-    """Return what the report has to say: of the log that gave the rows, and of what others added."""
-    return (*(note for each in found if each.tool == joined.sources[0] for note in each.notes), *joined.notes)
-
-
-def _facts(found: Sequence[Found], joined: Joined, notes: Sequence[str]) -> dict[str, Any]:
-    """Return run.json, with what there is to note of the logs; what no log says is null."""
-    wall_s = joined.span
-    facts = run_writer.facts_of_import(" and ".join(joined.sources), (wall_s[0], 0.0), (wall_s[1], joined.length_s))
-    facts["host"]["name"] = next((each.host_name for each in found if each.host_name), None)
-    facts["interval_s"] = round(max(joined.interval_s, 0.001), 3)
-    facts["gpus"] = [_gpu_facts(int(gpu), joined.devices.get(gpu, {})) for gpu in joined.samples["gpu"].unique()]
-    facts["gpus"].sort(key=lambda gpu: gpu["index"])
-    facts["driver"] = next((device["driver"] for device in joined.devices.values() if device.get("driver")), None)
-    if notes:
-        facts["notes"] = list(notes)
-    return facts
-
-
-def _gpu_facts(index: int, device: Device) -> dict[str, Any]:
-    known = {field: device.get(field) for field in (*DEVICE_FIELDS, "uuid", "pci_bus_id", "name")}
-    mig = device.get("mig_enabled")
-    return {"index": index, **known, "mig_enabled": None if mig is None else mig == "Enabled"}
-
-
-def _frame(found: Sequence[Found], joined: Joined, yolo: Path | None) -> list[ImportedEvent]:
-    """Return the events at the ends of the recording, and the YOLO run that it watched."""
-    start, end = (joined.span[0], 0.0), (joined.span[1], joined.length_s)
-    unheard = {"status": "unavailable", "reason": _no_xids(found, joined)}
-    happenings = [
-        ImportedEvent("recording_started", *start, {"segment": 1}),
-        ImportedEvent("recording_ended", *end, {"ended_by": "import"}),
-        ImportedEvent("xid_events", *start, unheard),
-    ]
-    if yolo is not None:
-        happenings.append(ImportedEvent("yolo_run", *start, {"path": str(yolo), "number": 1}))
-    return happenings
-
-
-def _no_xids(found: Sequence[Found], joined: Joined) -> str:
-    """Return why Xid errors may have gone unseen."""
-    if keeping := next((each.tool for each in found if each.keeps_last_xid), None):
-        return f"{keeping} keeps the last one alone: one that came twice is seen once"
-    return f"{' and '.join(joined.sources)} {'does' if len(joined.sources) == 1 else 'do'} not log them"
-
-
-def _looks(found: Sequence[Found], joined: Joined, zone: tzinfo | None) -> pd.DataFrame | None:
-    """Return rows of processes.csv, of the first log that has processes."""
-    for each in found:
-        if each.processes is not None and len(each.processes):
-            return process_rows(_timed(each.processes, each, joined, zone))
-    return None
-
-
-def _host(found: Sequence[Found], joined: Joined, zone: tzinfo | None) -> pd.DataFrame | None:
-    """Return rows of host.csv, of the first log that says something of the host."""
-    for each in found:
-        if each.host is not None and len(each.host):
-            return _timed(each.host, each, joined, zone).sort_values("mono_s", kind="stable", ignore_index=True)
-    return None
-
-
-def _timed(rows: pd.DataFrame, found: Found, joined: Joined, zone: tzinfo | None) -> pd.DataFrame:
-    wall_s, steady_s = on_wall(rows["stamp_s"].to_numpy(), UTC if found.in_utc else zone)
-    timed = rows.assign(wall_s=wall_s, mono_s=steady_s - joined.start_s)
-    return timed[timed["mono_s"] >= 0]

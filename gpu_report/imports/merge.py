@@ -62,13 +62,6 @@ def merge(found: Found, timezone: tzinfo | None) -> Log:
     start_s = min(float(each.frame["mono_s"].min()) for each in timed)
     for each in timed:
         each.frame["mono_s"] -= start_s
-    happenings = [_step(each.frame, row, seconds) for each in timed for row, seconds in each.steps]
-    happenings += [
-        happening
-        for each, table in zip(timed, tables, strict=True)
-        for failure in table.failures
-        for happening in _unread(each.frame, failure, found.tool)
-    ]
     samples = pd.concat([each.frame for each in timed], ignore_index=True)
     samples = samples.sort_values(["mono_s", "gpu"], kind="stable")
     unique = samples.drop_duplicates(["mono_s", "gpu"])
@@ -83,7 +76,7 @@ def merge(found: Found, timezone: tzinfo | None) -> Log:
         unique,
         interval_s,
         _devices(tables),
-        tuple(happenings),
+        (*_steps(timed), *_failures(timed, tables, found.tool)),
         (*found.problems, *problems),
         _mixed(tables),
     )
@@ -115,8 +108,21 @@ def _timed(table: Readings, timezone: tzinfo | None, interval_s: float) -> _Time
     return _Timed(frame, steps, unordered)
 
 
-def _step(frame: pd.DataFrame, row: int, seconds: float) -> ImportedEvent:
-    return ImportedEvent("clock_step", *_at(frame, row), {"seconds": round(seconds, 3)})
+def _steps(timed: Sequence[_Timed]) -> list[ImportedEvent]:
+    return [
+        ImportedEvent("clock_step", *_at(each.frame, row), {"seconds": round(seconds, 3)})
+        for each in timed
+        for row, seconds in each.steps
+    ]
+
+
+def _failures(timed: Sequence[_Timed], tables: Sequence[Readings], tool: str) -> list[ImportedEvent]:
+    return [
+        happening
+        for each, table in zip(timed, tables, strict=True)
+        for failure in table.failures
+        for happening in _unread(each.frame, failure, tool)
+    ]
 
 
 def _unread(frame: pd.DataFrame, failure: Failure, tool: str) -> list[ImportedEvent]:

@@ -12,8 +12,10 @@ from gpu_report.analyse.context import Context, working_on
 from gpu_report.analyse.signals.code.hold_lines import with_hold_lines
 from gpu_report.analyse.signals.gpu.busy_wait import busy_waits_of
 from gpu_report.analyse.signals.gpu.chance_drops import drops_by_chance
-from gpu_report.analyse.signals.gpu.clock_throttling import Steps, Throttle, throttles
+from gpu_report.analyse.signals.gpu.clock_fall import Steps
+from gpu_report.analyse.signals.gpu.clock_throttling import throttles
 from gpu_report.analyse.signals.gpu.short_pauses import short_pauses
+from gpu_report.analyse.signals.gpu.throttle import Throttle
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.signals.host.other_processes import other_processes_on
 from gpu_report.analyse.signals.loader_bursts import drops_between_bursts

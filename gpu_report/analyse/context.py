@@ -12,8 +12,8 @@ import numpy as np
 
 from gpu_report.analyse.signals.code.profiled_steps import profiled_steps
 from gpu_report.analyse.signals.gpu.busy_wait import work_in_waits
-from gpu_report.analyse.signals.gpu.clock_throttling import Throttle
 from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory, gpu_memory
+from gpu_report.analyse.signals.gpu.throttle import Throttle
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.interval_signals import IntervalSignals

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import gpu_report
-from gpu_report.analyse.signals.gpu.clock_throttling import LOWER_CLOCK, POWER_CAP, THERMAL
+from gpu_report.analyse.signals.gpu.clock_fall import LOWER_CLOCK
+from gpu_report.analyse.signals.gpu.clock_rows import POWER_CAP, THERMAL
 from gpu_report.catalogue import CAUSES, RULES, SLOW_RANK, UNEXPLAINED, WAITING_FOR_PEER, row_words
 
 ROOT = Path(gpu_report.__file__).parent

@@ -20,7 +20,7 @@ from gpu_report.analyse.causes.slow_modes import slowed_by_mode
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.gpu_imbalance import peer_waits
 from gpu_report.analyse.rules.other_processes import taken_by_others
-from gpu_report.analyse.signals.gpu.clock_throttling import Throttle
+from gpu_report.analyse.signals.gpu.throttle import Throttle
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training, longest_run
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries

@@ -6,7 +6,7 @@ from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate
 from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY, PRESENT, STRONG, SUPPORTED
 from gpu_report.analyse.evidence import evidence, usually
-from gpu_report.analyse.signals.gpu.clock_throttling import HW_THERMAL, POWER_BRAKE, SW_POWER_CAP, SW_THERMAL
+from gpu_report.analyse.signals.gpu.clock_rows import HW_THERMAL, POWER_BRAKE, SW_POWER_CAP, SW_THERMAL
 from gpu_report.analyse.signals.gpu.pcie_link import FAR_BELOW, FAST_STATE, WORKED_PCT, Link
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import THROTTLED_SHARE

@@ -8,7 +8,10 @@ from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.gpu.clock_throttling import COUNTERS, LOWER_CLOCK, THERMAL, Throttle, counted_s
+from gpu_report.analyse.signals.gpu.clock_fall import LOWER_CLOCK
+from gpu_report.analyse.signals.gpu.clock_rows import COUNTERS, THERMAL
+from gpu_report.analyse.signals.gpu.clock_throttling import counted_s
+from gpu_report.analyse.signals.gpu.throttle import Throttle
 from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.thresholds import HOT_C
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries

@@ -6,9 +6,10 @@ from functools import partial
 
 from gpu_report.analyse.advice import advise
 from gpu_report.analyse.advice.epoch_now import epoch_now
+from gpu_report.analyse.advice.judged_epochs import training_of_limits
 from gpu_report.analyse.advice.projection import project
 from gpu_report.analyse.advice.resume_or_restart import keep_faster_option
-from gpu_report.analyse.advice.speedup_limits import find_speedup_limits, training_of_limits
+from gpu_report.analyse.advice.speedup_limits import find_speedup_limits
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference, served_models

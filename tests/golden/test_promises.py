@@ -8,7 +8,7 @@ from conftest import REPOSITORY
 from support.samples import NAMES, OF_A_JOB, analysis_of
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.advice.speedup_limits import judged
+from gpu_report.analyse.advice.judged_epochs import judged
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.load import load_run
 from gpu_report.model import Analysis

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpu_report.analyse.advice.fixes import Fix, cache_images, find_fix
+from gpu_report.analyse.advice.judged_epochs import training_of_limits
 from gpu_report.analyse.advice.larger_batches import LargerBatches
+from gpu_report.analyse.advice.lasting_limits import lasting_causes
 from gpu_report.analyse.advice.next_limit import next_limit
 from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.advice.smaller_images import resize_images
-from gpu_report.analyse.advice.speedup_limits import lasting_causes, training_of_limits
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE

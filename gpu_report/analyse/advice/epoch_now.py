@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
-from gpu_report.analyse.advice.speedup_limits import ALL, judged, left_out_words
+from gpu_report.analyse.advice.judged_epochs import ALL, judged, left_out_words
 from gpu_report.model import EpochNow, EpochSummary, SpeedupLimit, longest_now
 
 

@@ -14,7 +14,7 @@ from support.stacks import LOGS, TRAINS, WAITS, process
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.analyse.advice import speedup_limits
+from gpu_report.analyse.advice import lasting_limits, passing_limits
 from gpu_report.analyse.advice.fixes import cache_in_memory
 from gpu_report.analyse.advice.larger_batches import LargerBatches, outweighed_by
 from gpu_report.analyse.advice.run_settings import run_settings_of
@@ -108,7 +108,7 @@ def test_without_callbacks_the_bound_is_what_the_gpu_was_busy():
 
 @pytest.mark.parametrize(("busy", "known"), [(0.12, True), (0.03, False)])
 def test_a_gpu_that_is_hardly_busy_says_nothing_of_the_best_case(busy, known):
-    assert (speedup_limits._by_utilisation("input-cpu", 50.0, [busy], None) is not None) == known
+    assert (lasting_limits._by_utilisation("input-cpu", 50.0, [busy], None) is not None) == known
 
 
 def test_workers_are_as_many_as_keep_up_and_no_more_than_the_cores_allow():
@@ -776,8 +776,8 @@ def test_no_workers_at_all_are_named_as_none():
 
 def test_each_epoch_is_held_against_the_findings_near_it_only(monkeypatch):
     compared = []
-    shared_s = speedup_limits._shared_s
-    monkeypatch.setattr(speedup_limits, "_shared_s", lambda *both: compared.append(both) or shared_s(*both))
+    shared_s = passing_limits._shared_s
+    monkeypatch.setattr(passing_limits, "_shared_s", lambda *both: compared.append(both) or shared_s(*both))
     epochs = 200
     util = readings((0, 10), *[part for _ in range(epochs // 2) for part in ((90, 28), (0, 12))])
     run = make_run(util, rows=[(n, 10.0 + 20 * n) for n in range(1, epochs + 1)])

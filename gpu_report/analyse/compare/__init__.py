@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.calls import calls_fingerprint, compare_calls, mixed, of_another_kind, too_few_calls
@@ -41,6 +42,7 @@ from gpu_report.model import (
     Analysis,
     Comparison,
     Difference,
+    EpochCause,
     FindingChange,
     Gate,
     GateResult,
@@ -61,6 +63,71 @@ class _Baseline:
     obstacles: tuple[Obstacle, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """What a run shows beside the baselines that it can be compared with, each cut down to the same epochs.
+
+    `sides` are those of the baselines, and last that of the run.
+    """
+
+    training: RunSample
+    usable: Sequence[_Baseline]
+    sides: Sequence[SampleValues]
+    obstacles: Sequence[Obstacle]
+
+    @property
+    def kept(self) -> tuple[Analysis, ...]:
+        return tuple(each.training.analysis for each in self.usable)
+
+    @property
+    def barred(self) -> Sequence[Obstacle]:
+        return barring(self.obstacles)
+
+    @property
+    def unlike(self) -> tuple[Difference, ...]:
+        return self.usable[0].differences if self.usable else ()
+
+    @cached_property
+    def metrics(self) -> tuple[MetricComparison, ...]:
+        return judge_all(self.sides[:-1], self.sides[-1])
+
+    @cached_property
+    def cores(self) -> HostSlowdown | None:
+        return host_slowdown(self.metrics, [difference for each in self.usable for difference in each.differences])
+
+    @cached_property
+    def whole(self) -> MetricComparison | None:
+        """Return all epochs of the run beside all of the baselines'."""
+        return all_epochs(self.sides[:-1], self.sides[-1])
+
+    @property
+    def time(self) -> MetricComparison | None:
+        return next((metric for metric in self.metrics if metric.metric == EPOCH_TIME), None)
+
+    @cached_property
+    def findings(self) -> tuple[FindingChange, ...]:
+        return compare_findings(self.kept, self.training.analysis) if self.usable else ()
+
+    @cached_property
+    def lines(self) -> LineComparison:
+        if self.barred or not self.usable:
+            return LineComparison(None)
+        slower = self.time is not None and self.time.judgement == "worse"
+        return compare_lines(self.sides[:-1], self.sides[-1], self.cores, is_slower=slower)
+
+    @cached_property
+    def cause(self) -> EpochCause | None:
+        """Return why epochs take longer or less; on a slower host every part takes longer."""
+        if self.cores or self.barred:
+            return None
+        return epoch_cause(self.metrics, self.lines.lines, gpus=len(self.training.gpus))
+
+    @property
+    def reasons(self) -> Reasons:
+        disturbed = likely_disturbances(self.sides, self.whole, self.time)
+        return Reasons(self.unlike, self.cores, whole_words(self.whole), disturbed, self.cause)
+
+
 def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] = ()) -> Comparison:
     """Return what became of a run since its baselines, newest baseline first; without baselines its own figures.
 
@@ -73,46 +140,35 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
     before = [_baseline(baseline, training) for baseline in baselines]
     usable = _usable(before)
     sides, of_sides = _sides([each.training for each in usable], training)
-    obstacles = _obstacles(usable, sides, run)
-    metrics = judge_all(sides[:-1], sides[-1])
-    unlike = usable[0].differences if usable else ()
-    cores = host_slowdown(metrics, [difference for each in usable for difference in each.differences])
-    kept = tuple(each.training.analysis for each in usable)
-    findings = compare_findings(kept, run) if kept else ()
-    gated = _gated(gates, sides, findings, obstacles, cores)
-    whole = all_epochs(sides[:-1], sides[-1])
-    time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
-    barred = barring(obstacles)
-    lines = LineComparison(None) if barred or not kept else _lines(sides, cores, time)
-    of_slower_host = bool(cores)  # every part takes longer then
-    cause = None if of_slower_host or barred else epoch_cause(metrics, lines.lines, gpus=len(training.gpus))
-    reasons = Reasons(unlike, cores, whole_words(whole), likely_disturbances(sides, whole, time), cause)
-    verdict = verdict_of(obstacles, metrics, reasons, baselines=len(kept), gates=gated)
+    shown = _Shown(training, usable, sides, _obstacles(usable, sides, run))
+    metrics, kept, barred = shown.metrics, shown.kept, shown.barred
+    gated = _gated(gates, sides, shown.findings, shown.obstacles, shown.cores)
+    notes = (
+        *value_notes(metrics, gates),
+        *recording_notes([each.training for each in usable], training),
+        *of_sides,
+        *unused_baselines(len(before), len(usable)),
+        *shown.lines.why_not,
+    )
     return Comparison(
         baselines=kept,
         run=run,
-        obstacles=tuple(obstacles),
-        differences=unlike,
+        obstacles=tuple(shown.obstacles),
+        differences=shown.unlike,
         metrics=tuple(unjudged(each) for each in metrics) if barred else metrics,
         first_epochs=_first(sides, barred),
-        all_epochs=None if barred else whole,
-        findings=findings,
+        all_epochs=None if barred else shown.whole,
+        findings=shown.findings,
         drop_time=(drop_time(kept[0]) if kept else "", drop_time(run)),
         gates=gated,
-        outcome=outcome_of(gated, obstacles),
-        judgement=None if obstacles or not kept else judgement_of(metrics),
-        verdict=verdict,
+        outcome=outcome_of(gated, shown.obstacles),
+        judgement=None if shown.obstacles or not kept else judgement_of(metrics),
+        verdict=verdict_of(shown.obstacles, metrics, shown.reasons, baselines=len(kept), gates=gated),
         setup=slug(fingerprint(training)),
-        notes=(
-            *value_notes(metrics, gates),
-            *recording_notes([each.training for each in usable], training),
-            *of_sides,
-            *unused_baselines(len(before), len(usable)),
-            *lines.why_not,
-        ),
+        notes=notes,
         left_out=(_special(usable[0].training) if usable else frozenset(), _special(training)),
-        code_lines=lines.lines,
-        cause=cause,
+        code_lines=shown.lines.lines,
+        cause=shown.cause,
     )
 
 
@@ -183,10 +239,6 @@ def _gated(
     of_parts = [each for each in obstacles if each not in barred]
     is_whole = not cut_short(run.training.analysis)
     return of_part(found, in_short(of_parts), alone=not is_whole) if of_parts else found
-
-
-def _lines(sides: Sequence[SampleValues], cores: HostSlowdown | None, time: MetricComparison | None) -> LineComparison:
-    return compare_lines(sides[:-1], sides[-1], cores, is_slower=time is not None and time.judgement == "worse")
 
 
 def _first(sides: Sequence[SampleValues], obstacles: Sequence[Obstacle]) -> MetricComparison | None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.gpu.memory_growth import find_growth
-from gpu_report.analyse.timeline.training_epochs import Part, TrainingEpochs
+from gpu_report.analyse.timeline.training_epochs import TrainingEpoch, TrainingEpochs
 
 Floats = npt.NDArray[np.float64]
 Shape = tuple[int, int]  # seconds of an epoch, and epochs
@@ -91,7 +91,7 @@ OTHERS: dict[str, Extra] = {
 
 def found(own: Floats, shape: Shape) -> bool:
     epoch_s, epochs = shape
-    parts = tuple(Part(n + 1, ((n * epoch_s, (n + 1) * epoch_s - REST_S),)) for n in range(epochs))
+    parts = tuple(TrainingEpoch(n + 1, ((n * epoch_s, (n + 1) * epoch_s - REST_S),)) for n in range(epochs))
     memory = GpuMemory(0, np.arange(len(own), dtype=float), own, None, None)
     return find_growth(memory, TrainingEpochs(parts), None) is not None
 

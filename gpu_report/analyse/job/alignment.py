@@ -1,8 +1,8 @@
 """The nodes' clocks on one: by the wall, and by the barriers of the training that all ranks pass together.
 
 At the end of an epoch's training all ranks have exchanged their last gradients, and before the next one begins all have
-heard from rank 0 whether to stop. The medians of both are compared from node to node (growth.md §6: two gloo ranks pass
-them within a millisecond; CUDA ranks beyond the first do not wait for their GPU, so tens of milliseconds).
+heard from rank 0 whether to stop. The medians of both are compared from node to node: two gloo ranks pass them within a
+millisecond. CUDA ranks beyond the first do not wait for their GPU: tens of milliseconds.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,7 +2,7 @@
 
 Ranks pass each batch together, so that all epochs last as long as those of the slowest rank. What differs is what a
 rank does before it comes to the barrier. Input first: a loader that is late on one rank looks like slow work on all
-others (growth.md §6), while a GPU that waits for a rank reads as busy.
+others, while a GPU that waits for a rank reads as busy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Thresholds of jobs of several nodes."""
 
-# A rank is the one that all wait for when it was last in so many of the epochs (0 to 1; growth.md §6: a rank that is
-# slow by chance changes from one epoch to the next).
+# A rank is the one that all wait for when it was last in so many of the epochs (0 to 1): a rank that is slow by chance
+# changes from one epoch to the next.
 LAST_SHARE = 0.8
 # ... and when without it an epoch's training would be shorter by this share: less is noise of a loader.
 LEAST_EXCESS = 0.05

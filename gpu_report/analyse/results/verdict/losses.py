@@ -7,7 +7,7 @@ import numpy as np
 from gpu_report.analyse.busy_in_training import Busy, saw_training
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.results.verdict.lead import Lead
+from gpu_report.analyse.results.verdict.leads.lead import Lead
 from gpu_report.analyse.results.verdict.what_happened import has_problems
 from gpu_report.analyse.results.verdict.work import (
     healthy_steady_pct,

@@ -12,7 +12,6 @@ from gpu_report.analyse.results.verdict.drops import MergedDrop, merged_drops
 from gpu_report.analyse.results.verdict.end import ended_badly, in_hang, interrupted, lost, stopped_early
 from gpu_report.analyse.results.verdict.gpu_health import gpu_health
 from gpu_report.analyse.results.verdict.inference import inference_sentences, leading
-from gpu_report.analyse.results.verdict.lead import LOOK, URGENT_S, Lead
 from gpu_report.analyse.results.verdict.lead_details import (
     also_worth_changing,
     guessed,
@@ -27,6 +26,7 @@ from gpu_report.analyse.results.verdict.lead_details import (
     whose_training,
 )
 from gpu_report.analyse.results.verdict.leads import leads
+from gpu_report.analyse.results.verdict.leads.lead import LOOK, URGENT_S, Lead
 from gpu_report.analyse.results.verdict.losses import cost_of_run, gpus_of_others, largest_loss, unused_gpus
 from gpu_report.analyse.results.verdict.not_measured import (
     machine_slept,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpu_report.analyse.results.verdict.lead import LOOK, Lead, sentence_of
+from gpu_report.analyse.results.verdict.leads.lead import LOOK, Lead, sentence_of
 from gpu_report.analyse.results.verdict.places import worst_place
 from gpu_report.model import Finding, Sentence
 from gpu_report.wording import lower_first, place_words

@@ -5,7 +5,7 @@ from math import isfinite
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.results.verdict.lead import LOOK
+from gpu_report.analyse.results.verdict.leads.lead import LOOK
 from gpu_report.analyse.timeseries.intervals import length_s, minus
 from gpu_report.analyse.validations import validations
 from gpu_report.model import VALIDATION_PARTS, Advice, Sentence, Validation, ValidationPart

@@ -7,7 +7,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.verdict.drops import MergedDrop, drop_sentences, waiting_sentence
 from gpu_report.analyse.results.verdict.end import ran_out_before
-from gpu_report.analyse.results.verdict.lead import Lead
+from gpu_report.analyse.results.verdict.leads.lead import Lead
 from gpu_report.analyse.signals.gpu.clock_fall import LOWER_CLOCK
 from gpu_report.analyse.signals.gpu.clock_rows import POWER_CAP, THERMAL
 from gpu_report.catalogue import (

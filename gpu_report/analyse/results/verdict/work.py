@@ -18,10 +18,10 @@ from gpu_report.analyse.causes.main_process import PROFILE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.code_locations import workers_line
-from gpu_report.analyse.results.verdict.larger_batch import no_larger_batch
-from gpu_report.analyse.results.verdict.lead import LOOK
+from gpu_report.analyse.results.verdict.leads.larger_batch import no_larger_batch
+from gpu_report.analyse.results.verdict.leads.lead import LOOK
+from gpu_report.analyse.results.verdict.leads.without_gpu import on_cpu
 from gpu_report.analyse.results.verdict.which_training import which_training
-from gpu_report.analyse.results.verdict.without_gpu import on_cpu
 from gpu_report.analyse.results.verdict.without_work import data_wait_share, without_work
 from gpu_report.analyse.rules.other_processes import others_work
 from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST

@@ -10,9 +10,9 @@ from support.samples import analysis_of, run_of
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict import sentences
-from gpu_report.analyse.results.verdict.from_drops import drop_leads
-from gpu_report.analyse.results.verdict.from_steady_state import steady_leads
-from gpu_report.analyse.results.verdict.lead import Lead
+from gpu_report.analyse.results.verdict.leads.from_drops import drop_leads
+from gpu_report.analyse.results.verdict.leads.from_steady_state import steady_leads
+from gpu_report.analyse.results.verdict.leads.lead import Lead
 from gpu_report.analyse.results.verdict.work import with_cause
 from gpu_report.catalogue import USER_CODE_KEY
 from gpu_report.model import (

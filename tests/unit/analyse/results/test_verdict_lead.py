@@ -9,13 +9,13 @@ from support.samples import SAMPLES, analysis_of, run_of
 from gpu_report.analyse import analyse
 from gpu_report.analyse.advice.resume_or_restart import NEXT_TIME
 from gpu_report.analyse.build_context import build_context
-from gpu_report.analyse.results.verdict.from_drops import drop_leads
-from gpu_report.analyse.results.verdict.from_settings import set_up
-from gpu_report.analyse.results.verdict.from_starts import slow_starts
-from gpu_report.analyse.results.verdict.from_steady_state import steady_leads
-from gpu_report.analyse.results.verdict.lead import FIX, LOOK, Lead, affected_epochs
 from gpu_report.analyse.results.verdict.lead_details import also_worth_changing, projected
 from gpu_report.analyse.results.verdict.leads import leads
+from gpu_report.analyse.results.verdict.leads.from_drops import drop_leads
+from gpu_report.analyse.results.verdict.leads.from_settings import set_up
+from gpu_report.analyse.results.verdict.leads.from_starts import slow_starts
+from gpu_report.analyse.results.verdict.leads.from_steady_state import steady_leads
+from gpu_report.analyse.results.verdict.leads.lead import FIX, LOOK, Lead, affected_epochs
 from gpu_report.catalogue import ENDS_SHARE_KEY, SLOW_IMAGES_KEY
 from gpu_report.load import load_run
 from gpu_report.model import Advice, Cause, CodeLocation, Evidence, Finding, Options, Sentence

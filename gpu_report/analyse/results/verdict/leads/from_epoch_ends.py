@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.advice.thresholds import WORTH_NEXT_S
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.results.verdict.lead import FIX, LOOK, Lead, now_words, sentence_of
+from gpu_report.analyse.results.verdict.leads.lead import FIX, LOOK, Lead, now_words, sentence_of
 from gpu_report.analyse.rules.epochs.validation_advice import WRITE
 from gpu_report.analyse.rules.thresholds import LARGEST_PART
 from gpu_report.catalogue import ENDS_SHARE_KEY, SWAPPED_KEY

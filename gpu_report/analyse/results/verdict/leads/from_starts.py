@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.results.verdict.lead import LOOK, URGENT_S, Lead, sentence_of
+from gpu_report.analyse.results.verdict.leads.lead import LOOK, URGENT_S, Lead, sentence_of
 from gpu_report.analyse.results.verdict.places import worst_place
 from gpu_report.catalogue import START_AGAIN_KEY, START_WORK_KEY
 from gpu_report.model import Finding

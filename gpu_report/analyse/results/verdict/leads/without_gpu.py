@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.results.verdict.lead import LOOK, Lead, seconds_trained
+from gpu_report.analyse.results.verdict.leads.lead import LOOK, Lead, seconds_trained
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
 from gpu_report.model import Frame, Sentence

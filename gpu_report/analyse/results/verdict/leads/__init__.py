@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.results.verdict.from_drops import drop_leads
-from gpu_report.analyse.results.verdict.from_epoch_ends import long_epoch_ends, next_time
-from gpu_report.analyse.results.verdict.from_settings import (
+from gpu_report.analyse.results.verdict.leads.from_drops import drop_leads
+from gpu_report.analyse.results.verdict.leads.from_epoch_ends import long_epoch_ends, next_time
+from gpu_report.analyse.results.verdict.leads.from_settings import (
     enlarged,
     growing_memory,
     in_steps,
@@ -16,10 +16,10 @@ from gpu_report.analyse.results.verdict.from_settings import (
     unused,
     urgent,
 )
-from gpu_report.analyse.results.verdict.from_starts import slow_exits, slow_starts
-from gpu_report.analyse.results.verdict.from_steady_state import growing, slow_epochs, steady_leads, user_code
-from gpu_report.analyse.results.verdict.lead import Lead, epoch_count, seconds_trained
-from gpu_report.analyse.results.verdict.without_gpu import others_on_cpu
+from gpu_report.analyse.results.verdict.leads.from_starts import slow_exits, slow_starts
+from gpu_report.analyse.results.verdict.leads.from_steady_state import growing, slow_epochs, steady_leads, user_code
+from gpu_report.analyse.results.verdict.leads.lead import Lead, epoch_count, seconds_trained
+from gpu_report.analyse.results.verdict.leads.without_gpu import others_on_cpu
 from gpu_report.model import EpochNow, Finding, Projection, SpeedupLimit
 
 

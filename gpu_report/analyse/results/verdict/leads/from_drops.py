@@ -6,9 +6,9 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.results.verdict.costs import cost_on_the_clock_s
 from gpu_report.analyse.results.verdict.drops import merged_drops
-from gpu_report.analyse.results.verdict.lead import LOOK, Lead, seconds_trained
+from gpu_report.analyse.results.verdict.leads.costs import cost_on_the_clock_s
+from gpu_report.analyse.results.verdict.leads.lead import LOOK, Lead, seconds_trained
 from gpu_report.analyse.results.verdict.places import worst_place
 from gpu_report.analyse.signals.code.stack_notes import WORKERS
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, PHASE_EDGE_S, STOOD_SHARE

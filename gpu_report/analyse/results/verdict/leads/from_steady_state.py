@@ -7,10 +7,10 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.results.verdict.costs import cost_on_the_clock_s
-from gpu_report.analyse.results.verdict.from_settings import is_setting
-from gpu_report.analyse.results.verdict.larger_batch import no_larger_batch
-from gpu_report.analyse.results.verdict.lead import (
+from gpu_report.analyse.results.verdict.leads.costs import cost_on_the_clock_s
+from gpu_report.analyse.results.verdict.leads.from_settings import is_setting
+from gpu_report.analyse.results.verdict.leads.larger_batch import no_larger_batch
+from gpu_report.analyse.results.verdict.leads.lead import (
     LOOK,
     OUTGROWS_S,
     Lead,

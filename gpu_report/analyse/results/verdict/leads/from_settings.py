@@ -6,7 +6,7 @@ from dataclasses import replace
 from gpu_report.analyse.advice.thresholds import REACHES_MORE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.results.verdict.lead import (
+from gpu_report.analyse.results.verdict.leads.lead import (
     FIX,
     LOOK,
     URGENT_S,

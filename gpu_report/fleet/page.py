@@ -16,9 +16,9 @@ from gpu_report.fleet.links import link
 from gpu_report.fleet.run_columns import MOST_RUNS, packed_runs
 from gpu_report.fleet.words import FleetTable
 from gpu_report.render.formatting import ledger_place, share, with_amounts_unbroken
-from gpu_report.render.page import assets
-from gpu_report.render.page.skeleton import environment
-from gpu_report.render.page.view import LedgerItem
+from gpu_report.render.page.blank import assets
+from gpu_report.render.page.blank.skeleton import environment
+from gpu_report.render.page.views.tables import LedgerItem
 from gpu_report.template_files import find_templates
 from gpu_report.wording import counted, money_words
 

@@ -12,7 +12,7 @@ from gpu_report.fleet.figures import GROUPS, Fleet
 from gpu_report.fleet.links import SUFFIXES, from_page, suffix_of
 from gpu_report.fleet.remote import is_url
 from gpu_report.render.formatting import clean
-from gpu_report.render.page.assets import squeeze
+from gpu_report.render.page.blank.assets import squeeze
 
 MOST_RUNS = 20_000  # on a page, those that wasted most: 10,000 take 0.4 MB and are drawn in a tenth of a second
 TENTHS = 36_000  # of a second in an hour: whole seconds of short runs would not add up

@@ -1,7 +1,7 @@
 """Stage 4: what was found out about a run, in the forms that people and machines read."""
 
+from gpu_report.render.page.blank.skeleton import BlankPage, begin_blank_page
 from gpu_report.render.page.page import page_texts, render_html
-from gpu_report.render.page.skeleton import BlankPage, begin_blank_page
 from gpu_report.render.samples.columns import Packing, begin_packing
 
 __all__ = ["BlankPage", "Packing", "begin_blank_page", "begin_packing", "page_texts", "render_html"]

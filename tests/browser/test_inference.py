@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 from support.browser import wait_until
 
-from gpu_report.render.page.latency_chart import shown_s
+from gpu_report.render.page.sections.latency_chart import shown_s
 
 pytestmark = pytest.mark.browser
 READOUT = ".latency-readout"

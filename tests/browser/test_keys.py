@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 from support.browser import wait_until
 
 from gpu_report.model import Analysis
-from gpu_report.render.page.findings_section import FINDINGS_IN_FULL
+from gpu_report.render.page.sections.findings_section import FINDINGS_IN_FULL
 
 pytestmark = pytest.mark.browser
 

@@ -8,8 +8,8 @@ from support.samples import NAMES, analysis_of
 from gpu_report.catalogue import rule_words
 from gpu_report.model import Analysis, epoch_now_s
 from gpu_report.render.formatting import duration
-from gpu_report.render.page.overview import tiles
-from gpu_report.render.page.speedup_limits import limits
+from gpu_report.render.page.sections.overview import tiles
+from gpu_report.render.page.sections.speedup_limits import limits
 from gpu_report.render.run.terminal import render_text
 
 BUSY = re.compile(r"busy (?:only )?(\d+) % of training time")

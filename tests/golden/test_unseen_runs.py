@@ -15,8 +15,8 @@ from conftest import REPOSITORY
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 from gpu_report.render.next_steps import next_step
-from gpu_report.render.page.evidence import evidence
-from gpu_report.render.page.findings import first_advice, parted
+from gpu_report.render.page.sections.evidence import evidence
+from gpu_report.render.page.sections.findings import first_advice, parted
 from gpu_report.render.what_to_change import listed_changes
 
 ARCHIVES = "unseen_h200", "unseen_h100", "unseen_more", "unseen_h200_four", "unseen_h200_pair", "unseen_h200_common"

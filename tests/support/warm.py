@@ -126,7 +126,7 @@ def _import_all() -> None:
     import gpu_report.render.comparison.markdown  # noqa: PLC0415
     import gpu_report.render.comparison.page  # noqa: PLC0415
     import gpu_report.render.comparison.terminal  # noqa: F401, PLC0415
-    from gpu_report.render.page.skeleton import blank_page  # noqa: PLC0415
+    from gpu_report.render.page.blank.skeleton import blank_page  # noqa: PLC0415
 
     blank_page()
 

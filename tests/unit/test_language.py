@@ -8,8 +8,8 @@ from support.plain_words import banned
 from support.samples import NAMES, ROOT, analysis_of
 
 from gpu_report.catalogue import CAUSES, RULES, repeats
-from gpu_report.render.page import speedup_limits
-from gpu_report.render.page.findings import finding_view, first_advice, nothing_found, parted
+from gpu_report.render.page.sections import speedup_limits
+from gpu_report.render.page.sections.findings import finding_view, first_advice, nothing_found, parted
 from gpu_report.render.run_clock import WallClock
 from gpu_report.wording import LONGEST_SENTENCE
 

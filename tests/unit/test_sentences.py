@@ -22,7 +22,7 @@ PLACES = [ROOT / "catalogue.py", *(path for room in ROOMS for path in (ROOT / ro
 # What stands beside something that reads the same is not printed twice: with other words both are, and that is all.
 ALLOWED = {
     "render/bench/chart.py": ["models.index(row.variant.short)"],  # a variant's name, no sentence
-    "render/page/findings.py": [
+    "render/page/sections/findings.py": [
         "finding.summary.endswith(why)",
         "cause in finding.summary",
         "when.replace(NO_BREAK, ' ') in finding.summary",

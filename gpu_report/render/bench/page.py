@@ -23,7 +23,7 @@ from gpu_report.render.bench.rows import (
 from gpu_report.render.bench.view import BenchView, Section
 from gpu_report.render.comparison.page import small_page
 from gpu_report.render.formatting import with_amounts_unbroken
-from gpu_report.render.page.view import Table
+from gpu_report.render.page.views.tables import Table
 
 TEMPLATE = "bench.html.j2"
 STYLE = "bench.css"

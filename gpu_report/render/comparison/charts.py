@@ -12,7 +12,7 @@ from gpu_report.model import Analysis, Comparison, EpochSummary
 from gpu_report.render.comparison.rows import run_name
 from gpu_report.render.comparison.view import ChartsView, Dot, EpochColumn, EpochLane, Panel
 from gpu_report.render.formatting import known
-from gpu_report.render.page.view import Table
+from gpu_report.render.page.views.tables import Table
 from gpu_report.render.samples.quantity_series import QuantitySeries, series_of_each_gpu
 from gpu_report.wording import amount
 

@@ -7,8 +7,8 @@ from markupsafe import Markup
 
 from gpu_report.model import Comparison
 from gpu_report.render.comparison.compose import compose_comparison
-from gpu_report.render.page import assets
-from gpu_report.render.page.skeleton import environment
+from gpu_report.render.page.blank import assets
+from gpu_report.render.page.blank.skeleton import environment
 from gpu_report.template_files import find_templates
 
 TEMPLATE = "compare.html.j2"

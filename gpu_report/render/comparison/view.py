@@ -5,7 +5,7 @@ Text from outside stands as it came; the page escapes it.
 
 from dataclasses import dataclass
 
-from gpu_report.render.page.view import Table
+from gpu_report.render.page.views.tables import Table
 
 
 @dataclass(frozen=True)

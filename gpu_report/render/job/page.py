@@ -10,8 +10,8 @@ from gpu_report.render.job.strips import timeline
 from gpu_report.render.job.titles import TITLES
 from gpu_report.render.job.view import JobFindingView, JobView, NodeView
 from gpu_report.render.nccl_words import nccl_words
-from gpu_report.render.page.findings import SEVERITY_WORDS
-from gpu_report.render.page.view import Table
+from gpu_report.render.page.sections.findings import SEVERITY_WORDS
+from gpu_report.render.page.views.tables import Table
 from gpu_report.wording import counted, where_words
 
 TEMPLATE = "job.html.j2"

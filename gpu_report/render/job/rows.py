@@ -2,7 +2,7 @@
 
 from gpu_report.model import Job, JobNode, NodeRun, RankRow
 from gpu_report.render.formatting import duration, quantity, share
-from gpu_report.render.page.view import Table
+from gpu_report.render.page.views.tables import Table
 from gpu_report.wording import MISSING, brief_seconds, gpu_models
 
 NODE_HEAD = (

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gpu_report.render.page.view import Table
+from gpu_report.render.page.views.tables import Table
 
 
 @dataclass(frozen=True)

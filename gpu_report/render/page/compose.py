@@ -4,7 +4,7 @@ from functools import cache, partial
 
 from gpu_report.model import Analysis
 from gpu_report.render.formatting import clean, duration
-from gpu_report.render.page import (
+from gpu_report.render.page.sections import (
     code_time,
     epochs,
     findings,
@@ -16,10 +16,11 @@ from gpu_report.render.page import (
     speedup_limits,
     yolo_run,
 )
-from gpu_report.render.page.findings_section import FINDINGS_AT_THE_TOP, findings_section
-from gpu_report.render.page.mood import mood
-from gpu_report.render.page.validation import validation_table
-from gpu_report.render.page.view import LedgerView, NamedTable, ReportView
+from gpu_report.render.page.sections.findings_section import FINDINGS_AT_THE_TOP, findings_section
+from gpu_report.render.page.sections.mood import mood
+from gpu_report.render.page.sections.validation import validation_table
+from gpu_report.render.page.views.report import LedgerView, ReportView
+from gpu_report.render.page.views.tables import NamedTable
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.run_title import run_title
 from gpu_report.render.samples.quantity_series import UTILISATION, series_of_each_gpu

@@ -11,9 +11,13 @@ from jinja2 import Template
 
 from gpu_report.model import Analysis
 from gpu_report.render.formatting import clean, duration
-from gpu_report.render.page import epochs, findings, overview, skeleton
+from gpu_report.render.page.blank import skeleton
+from gpu_report.render.page.sections import epochs, findings, overview
 from gpu_report.render.page.utilisation_picture import Picture, picture, sparks
-from gpu_report.render.page.view import AdviceView, EpochRowView, FindingView, Table, VerdictView
+from gpu_report.render.page.views.epochs import EpochRowView
+from gpu_report.render.page.views.findings import AdviceView, FindingView
+from gpu_report.render.page.views.report import VerdictView
+from gpu_report.render.page.views.tables import Table
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.run_title import run_title
 from gpu_report.template_files import find_templates

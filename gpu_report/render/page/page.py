@@ -6,9 +6,9 @@ from typing import Final
 from markupsafe import Markup
 
 from gpu_report.model import Analysis
+from gpu_report.render.page.blank.skeleton import BlankPage, blank_page
 from gpu_report.render.page.compose import compose
 from gpu_report.render.page.script_data import chart_data, to_json
-from gpu_report.render.page.skeleton import BlankPage, blank_page
 from gpu_report.render.samples.columns import Packing
 
 # In the place of the columns, of which a template makes three copies: a week has 60 MB. Nothing else reads so: what

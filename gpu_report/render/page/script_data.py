@@ -9,10 +9,10 @@ from gpu_report.catalogue import RULES
 from gpu_report.model import Analysis, Finding
 from gpu_report.render import recorder_events
 from gpu_report.render.formatting import clean, finding_title, known, sentence
-from gpu_report.render.page.code_time import flame_data
-from gpu_report.render.page.findings import finding_numbers
-from gpu_report.render.page.inference import latencies
-from gpu_report.render.page.overview import has_floor
+from gpu_report.render.page.sections.code_time import flame_data
+from gpu_report.render.page.sections.findings import finding_numbers
+from gpu_report.render.page.sections.inference import latencies
+from gpu_report.render.page.sections.overview import has_floor
 from gpu_report.render.quantity_labels import (
     CLOCK_EVENT_REASONS,
     EPOCH_QUANTITIES,

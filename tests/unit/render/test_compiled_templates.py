@@ -2,7 +2,7 @@ import sys
 
 from jinja2 import DictLoader, Environment
 
-from gpu_report.render.page.compiled_templates import compiled_templates
+from gpu_report.render.page.blank.compiled_templates import compiled_templates
 
 
 def rendered(cache, text):

@@ -35,7 +35,7 @@ from gpu_report.model import (
     Setting,
     SpeedupLimit,
 )
-from gpu_report.render.page.speedup_limits import note
+from gpu_report.render.page.sections.speedup_limits import note
 from gpu_report.render.run.summary_json import build_summary
 from gpu_report.render.run.terminal import render_markdown, render_text
 from gpu_report.render.speedup_rows import not_listed, shown_rows

@@ -12,7 +12,7 @@ from gpu_report.errors import GpuReportError
 from gpu_report.fleet import page as fleet_page
 from gpu_report.render.comparison import page
 from gpu_report.render.job import page as job_page
-from gpu_report.render.page import assets
+from gpu_report.render.page.blank import assets
 from gpu_report.template_files import PAGE_TEMPLATE, find_templates
 
 

@@ -6,9 +6,9 @@ from dataclasses import fields, is_dataclass, replace
 from html.parser import HTMLParser
 
 from gpu_report.model import Analysis
+from gpu_report.render.page.blank.skeleton import blank_page
 from gpu_report.render.page.compose import compose
 from gpu_report.render.page.page import page_parts
-from gpu_report.render.page.skeleton import blank_page
 
 # What is a sentence of ours, by the class of the view that has it. Other text is a name, a number, or from outside.
 SENTENCES: Mapping[str, frozenset[str]] = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu_report.model import Analysis, CodeFrame, CodeLine, CodeTime, LedgerRow
-from gpu_report.render.page.code_time import code_time
+from gpu_report.render.page.sections.code_time import code_time
 
 OWN = CodeFrame("meet", "/home/me/meet.py", 124, "own")
 BARRIER = CodeFrame("barrier()", "/venv/torch/distributed/distributed_c10d.py", 5030, "ranks")

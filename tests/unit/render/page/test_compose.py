@@ -10,12 +10,13 @@ from gpu_report.analyse.evidence import stopped_processes
 from gpu_report.catalogue import CAUSES
 from gpu_report.render.formatting import finding_title, ledger_words
 from gpu_report.render.page.compose import compose
-from gpu_report.render.page.findings import finding_view, first_advice, parted
-from gpu_report.render.page.findings_section import FINDINGS_IN_FULL
-from gpu_report.render.page.gpu_tables import processes
-from gpu_report.render.page.recording import HAPPENINGS_SHOWN
 from gpu_report.render.page.script_data import chart_data
-from gpu_report.render.page.view import Fact, ReportView
+from gpu_report.render.page.sections.findings import finding_view, first_advice, parted
+from gpu_report.render.page.sections.findings_section import FINDINGS_IN_FULL
+from gpu_report.render.page.sections.gpu_tables import processes
+from gpu_report.render.page.sections.recording import HAPPENINGS_SHOWN
+from gpu_report.render.page.views.report import ReportView
+from gpu_report.render.page.views.tables import Fact
 from gpu_report.render.run_clock import WallClock
 from gpu_report.wording import ending_words
 

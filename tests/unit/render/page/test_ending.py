@@ -5,7 +5,7 @@ from dataclasses import replace
 from gpu_report import model
 from gpu_report.render.page.compose import compose
 from gpu_report.render.page.page import render_html
-from gpu_report.render.page.view import Fact
+from gpu_report.render.page.views.tables import Fact
 from gpu_report.render.redaction.redact import redact
 from gpu_report.render.run.summary_json import build_summary
 from gpu_report.render.run.terminal import render_markdown, render_text

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from gpu_report import model
-from gpu_report.render.page.epochs import (
+from gpu_report.render.page.sections.epochs import (
     MOST_BARS,
     MOST_ON_A_PHONE,
     MOST_ROWS,

@@ -3,7 +3,7 @@ from dataclasses import replace
 from gpu_report.analyse.evidence import compared_with, usually
 from gpu_report.catalogue import GROWN_FROM_KEY, GROWN_TO_KEY
 from gpu_report.model import Evidence, Finding, Occurrence
-from gpu_report.render.page.evidence import evidence
+from gpu_report.render.page.sections.evidence import evidence
 
 
 def shown(*numbers: tuple[str, float | None, str] | Evidence) -> list[tuple[str, str, str]]:

@@ -1,7 +1,7 @@
 import pytest
 
 from gpu_report.model import Gpu
-from gpu_report.render.page.gpu_health import alarms, health_counters
+from gpu_report.render.page.sections.gpu_health import alarms, health_counters
 
 SOUND = {
     "recovery_action": "none",

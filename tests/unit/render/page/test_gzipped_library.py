@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from gpu_report.render.page.gzipped_library import gzipped_library
+from gpu_report.render.page.blank.gzipped_library import gzipped_library
 
 LIBRARY = b"let plotly;" * 9
 
@@ -20,7 +20,7 @@ def test_a_library_is_gzipped_once_until_it_changes(module, monkeypatch):
     first = gzipped_library(LIBRARY, module)
     assert gzip.decompress(first) == LIBRARY
     with monkeypatch.context() as patched:
-        patched.setattr("gpu_report.render.page.gzipped_library._gzipped", None)
+        patched.setattr("gpu_report.render.page.blank.gzipped_library._gzipped", None)
         assert gzipped_library(LIBRARY, module) == first
     assert gzip.decompress(gzipped_library(LIBRARY + b"2", module)) == LIBRARY + b"2"
 

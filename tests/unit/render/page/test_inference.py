@@ -11,11 +11,11 @@ from support.served import made_calls, served_model
 
 from gpu_report.model import Advice, Analysis, CallParts, Ending, Finding, ServedModel
 from gpu_report.render import render_html
-from gpu_report.render.page import overview
 from gpu_report.render.page.compose import compose
-from gpu_report.render.page.inference import IN_FULL, inference
 from gpu_report.render.page.notebook import render_notebook
-from gpu_report.render.page.view import ServedView
+from gpu_report.render.page.sections import overview
+from gpu_report.render.page.sections.inference import IN_FULL, inference
+from gpu_report.render.page.views.inference import ServedView
 from gpu_report.render.run_clock import WallClock
 
 CLOCK = WallClock(1_795_223_424.0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.served import made_calls, served_model
 
-from gpu_report.render.page.latency_chart import BINS, WORST, Axis, bucketed, chart, latency_data, ticks
+from gpu_report.render.page.sections.latency_chart import BINS, WORST, Axis, bucketed, chart, latency_data, ticks
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.columns import Blob
 

@@ -6,9 +6,9 @@ import pytest
 
 from gpu_report import model
 from gpu_report.catalogue import CAUSES, RULES
-from gpu_report.render.page import learn_more
-from gpu_report.render.page.learn_more import sections
 from gpu_report.render.page.page import render_html
+from gpu_report.render.page.sections import learn_more
+from gpu_report.render.page.sections.learn_more import sections
 
 STARVED = model.Finding(
     "starved-1", "starved", "warning", 0, 0.0, 60.0, "low", cause=model.Cause("input-cpu", 0.9, "busy", None)

@@ -6,7 +6,7 @@ import pytest
 
 from gpu_report import model
 from gpu_report.render.next_steps import gaps_step, next_step
-from gpu_report.render.page.findings import advice_title, first_advice
+from gpu_report.render.page.sections.findings import advice_title, first_advice
 
 UNEXPLAINED = model.Finding(
     "drop-1", "drop", "warning", 0, 1.0, 20.0, "It fell.", cause=model.Cause("unexplained", 0.0, "")

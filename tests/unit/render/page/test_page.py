@@ -14,7 +14,7 @@ from gpu_report.model import Advice, Analysis, KernelEvent, KernelLog, Sentence,
 from gpu_report.render import render_html
 from gpu_report.render.page.page import PageParts
 from gpu_report.render.page.script_data import chart_data, to_json
-from gpu_report.render.page.view import ReportView
+from gpu_report.render.page.views.report import ReportView
 from gpu_report.template_files import PAGE_TEMPLATE, find_templates
 
 

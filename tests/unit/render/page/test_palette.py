@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 import pytest
 from support.palette import EYES, Floats, contrast, distance, hues_apart, lightness, nearest, read_palette
 
-from gpu_report.render.page import assets
+from gpu_report.render.page.blank import assets
 from gpu_report.template_files import find_templates
 
 TEXT_CONTRAST = 4.5  # WCAG 2.2, 1.4.3

@@ -10,7 +10,7 @@ from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 from gpu_report.model import InsideRun, ProfilerWindow
 from gpu_report.render import render_html
-from gpu_report.render.page.profiler import failures, windows
+from gpu_report.render.page.sections.profiler import failures, windows
 from gpu_report.render.run.terminal import render_text
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from support.samples import analysis_of
 
 from gpu_report.render import render_html
+from gpu_report.render.page.blank.skeleton import blank_page
 from gpu_report.render.page.script_data import chart_data
-from gpu_report.render.page.skeleton import blank_page
 
 MOST_BYTES = 260_000  # of the report of m-ddp (76 s, two GPUs); it is 244 kB
 MOST_BYTES_A_SAMPLE = 12.5  # of all 24 quantities of a GPU; it is 11.2

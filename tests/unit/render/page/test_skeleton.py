@@ -2,7 +2,7 @@
 
 import os
 
-from gpu_report.render.page.skeleton import environment
+from gpu_report.render.page.blank.skeleton import environment
 
 
 def test_templates_stay_compiled_until_their_files_change(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu_report.model import Analysis, Occurrence
-from gpu_report.render.page.static_charts import MOST_POINTS, paths, shared, strip, surroundings
+from gpu_report.render.page.sections.static_charts import MOST_POINTS, paths, shared, strip, surroundings
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import QuantitySeries, series_of_each_gpu
 

@@ -7,10 +7,10 @@ from support.samples import analysis_of
 from gpu_report.catalogue import LAUNCH_BOUND
 from gpu_report.model import Sentence, Verdict
 from gpu_report.render import render_html
-from gpu_report.render.page import speedup_limits
 from gpu_report.render.page.compose import compose
-from gpu_report.render.page.findings import advice_title, first_advice, parted
-from gpu_report.render.page.overview import verdict
+from gpu_report.render.page.sections import speedup_limits
+from gpu_report.render.page.sections.findings import advice_title, first_advice, parted
+from gpu_report.render.page.sections.overview import verdict
 from gpu_report.render.speedup_rows import speedup_rows
 from gpu_report.wording import about_length
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gpu_report.model import Analysis, InsideRun, Phase, Validation
-from gpu_report.render.page.validation import MOST_COLUMNS, validation_table
+from gpu_report.render.page.sections.validation import MOST_COLUMNS, validation_table
 
 
 def seen(start: float, inference_s: float, **more: float) -> Phase:

@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from gpu_report import model
-from gpu_report.render.page.yolo_defaults import DEFAULTS, is_changed
-from gpu_report.render.page.yolo_run import phases_note, set_up, yolo
+from gpu_report.render.page.sections.yolo_defaults import DEFAULTS, is_changed
+from gpu_report.render.page.sections.yolo_run import phases_note, set_up, yolo
 
 ARGS = {"model": "yolo26n.pt", "batch": 64, "workers": 8, "amp": True, "cls_remap": False, "optimizer": "auto"}
 

@@ -17,10 +17,11 @@ from gpu_report.render.formatting import (
     with_code,
 )
 from gpu_report.render.next_steps import gaps_step, named_step, next_step
-from gpu_report.render.page.evidence import evidence
-from gpu_report.render.page.learn_more import learn_more
-from gpu_report.render.page.static_charts import TIMELESS
-from gpu_report.render.page.view import AdviceView, Fact, FindingView, KernelRow
+from gpu_report.render.page.sections.evidence import evidence
+from gpu_report.render.page.sections.learn_more import learn_more
+from gpu_report.render.page.sections.static_charts import TIMELESS
+from gpu_report.render.page.views.findings import AdviceView, FindingView, KernelRow
+from gpu_report.render.page.views.tables import Fact
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.sentence_kinds import findings_in_lead
 from gpu_report.render.speedup_rows import speedup_rows

@@ -26,7 +26,8 @@ from gpu_report.render.formatting import (
     share,
     with_amounts_unbroken,
 )
-from gpu_report.render.page.view import Fact, LedgerItem, LegendItem, Table, VerdictView
+from gpu_report.render.page.views.report import LegendItem, VerdictView
+from gpu_report.render.page.views.tables import Fact, LedgerItem, Table
 from gpu_report.render.quantity_labels import HEAT_GPUS, LANES, lanes
 from gpu_report.render.recorder_events import marked
 from gpu_report.render.samples.quantity_series import gpu_indexes

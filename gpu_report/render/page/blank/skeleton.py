@@ -12,9 +12,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from gpu_report.render.formatting import clean
-from gpu_report.render.page import assets
-from gpu_report.render.page.compiled_templates import compiled_templates
-from gpu_report.render.page.gzipped_library import gzipped_library
+from gpu_report.render.page.blank import assets
+from gpu_report.render.page.blank.compiled_templates import compiled_templates
+from gpu_report.render.page.blank.gzipped_library import gzipped_library
 from gpu_report.render.samples.base128 import to_text
 from gpu_report.template_files import PAGE_TEMPLATE, find_templates
 from gpu_report.terminal import is_typed

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_report.render.page.view import LatencyBin, LatencyChartView
+from gpu_report.render.page.views.inference import LatencyBin, LatencyChartView
 from gpu_report.render.samples.column_codec import Scale
 from gpu_report.render.samples.columns import pack_table
 from gpu_report.render.served_words import MS, milliseconds

@@ -17,8 +17,9 @@ from gpu_report.model import (
     provider_in_use,
 )
 from gpu_report.render.formatting import clean, duration, known, number, share
-from gpu_report.render.page.latency_chart import chart, latency_data, slowest
-from gpu_report.render.page.view import Fact, InferenceView, LedgerItem, NamedTable, ServedView, SlowCall, Table
+from gpu_report.render.page.sections.latency_chart import chart, latency_data, slowest
+from gpu_report.render.page.views.inference import InferenceView, ServedView, SlowCall
+from gpu_report.render.page.views.tables import Fact, LedgerItem, NamedTable, Table
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.columns import Blob
 from gpu_report.render.served_words import (

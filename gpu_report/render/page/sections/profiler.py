@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from gpu_report import schema
 from gpu_report.catalogue import WAITING_FOR_PEER
 from gpu_report.render.formatting import clean, number, share, step_time
-from gpu_report.render.page.view import NamedTable, ProfilerView, StepPartTotal, StepPartView, StepView, Table
+from gpu_report.render.page.views.profiler import ProfilerView, StepPartTotal, StepPartView, StepView
+from gpu_report.render.page.views.tables import NamedTable, Table
 from gpu_report.wording import PROFILER_FAILED, counted, where_it_is
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from gpu_report.render.formatting import (
     quantity,
     share,
 )
-from gpu_report.render.page.view import EpochBar, EpochChartView, EpochLine, EpochPart, EpochRowView, EpochsView
+from gpu_report.render.page.views.epochs import EpochBar, EpochChartView, EpochLine, EpochPart, EpochRowView, EpochsView
 from gpu_report.render.run_clock import WallClock
 from gpu_report.wording import MISSING, counted, upper_first
 

@@ -7,9 +7,10 @@ import pandas as pd
 
 from gpu_report.model import Analysis, Gpu, GpuSummary, Run
 from gpu_report.render.formatting import duration, gibibytes, known, number, quantity
-from gpu_report.render.page import gpu_health
-from gpu_report.render.page.static_charts import strip
-from gpu_report.render.page.view import GpuView, Table
+from gpu_report.render.page.sections import gpu_health
+from gpu_report.render.page.sections.static_charts import strip
+from gpu_report.render.page.views.report import GpuView
+from gpu_report.render.page.views.tables import Table
 from gpu_report.render.quantity_labels import THROTTLE_COUNTERS, gpu_quantities, label
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import QuantitySeries

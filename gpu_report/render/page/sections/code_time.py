@@ -9,7 +9,8 @@ import numpy as np
 from gpu_report.catalogue import WAITING_FOR_PEER, phase_words
 from gpu_report.model import Analysis, CodeFrame, CodeLine, CodeTime
 from gpu_report.render.formatting import clean, duration, lines_title, share
-from gpu_report.render.page.view import CodeTimeView, Table
+from gpu_report.render.page.views.report import CodeTimeView
+from gpu_report.render.page.views.tables import Table
 from gpu_report.render.samples.column_codec import MILLISECOND_DECIMALS, Scale
 from gpu_report.render.samples.columns import Blob, pack_table
 from gpu_report.wording import line_words, role_words, upper_first

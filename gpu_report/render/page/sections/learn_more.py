@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gpu_report.catalogue import CAUSES, RULES
 from gpu_report.model import Finding
-from gpu_report.render.page.view import LearnMore
+from gpu_report.render.page.views.findings import LearnMore
 from gpu_report.wording import upper_first
 
 PAGE = "findings.md"

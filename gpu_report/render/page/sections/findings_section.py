@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gpu_report.model import Analysis, Finding
-from gpu_report.render.page import findings, static_charts
-from gpu_report.render.page.view import FindingsView, FindingView
+from gpu_report.render.page.sections import findings, static_charts
+from gpu_report.render.page.views.findings import FindingsView, FindingView
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import QuantitySeries
 

@@ -15,7 +15,8 @@ from gpu_report.local_interval import local_intervals_s
 from gpu_report.median import median_of
 from gpu_report.model import Analysis, Finding
 from gpu_report.render.formatting import gibibytes, quantity
-from gpu_report.render.page.view import ChartLine, ChartView, HeatCell
+from gpu_report.render.page.views.findings import ChartLine, ChartView
+from gpu_report.render.page.views.report import HeatCell
 from gpu_report.render.quantity_labels import HEAT_GPUS, label, unit_of
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import OF_HOST, UTILISATION, QuantitySeries

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gpu_report.model import Analysis, EpochSummary, longest_now
 from gpu_report.render.formatting import duration, with_amounts_unbroken
-from gpu_report.render.page.view import Table
+from gpu_report.render.page.views.tables import Table
 from gpu_report.render.speedup_rows import SpeedupRow, not_listed, shown_rows
 from gpu_report.wording import about_length, shown_ratio
 

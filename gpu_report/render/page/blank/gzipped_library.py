@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from gpu_report.render.page.compiled_templates import folder_of_compiled
+from gpu_report.render.page.blank.compiled_templates import folder_of_compiled
 
 SMALLEST: Final = 9  # gzip's level: it is in each page
 

@@ -15,8 +15,9 @@ from gpu_report.render.formatting import (
     with_code,
 )
 from gpu_report.render.nccl_words import nccl_words
-from gpu_report.render.page.findings import kernel_line
-from gpu_report.render.page.view import Fact, KernelView, RecorderEvent, RecordingView
+from gpu_report.render.page.sections.findings import kernel_line
+from gpu_report.render.page.views.report import KernelView, RecorderEvent, RecordingView
+from gpu_report.render.page.views.tables import Fact
 from gpu_report.render.recorder_events import WHAT, detail, gpu_name
 from gpu_report.render.run_clock import WallClock
 from gpu_report.wording import counted, ending_words

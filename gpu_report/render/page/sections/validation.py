@@ -7,7 +7,7 @@ from statistics import median
 
 from gpu_report.model import VALIDATION_PARTS, Analysis, InsideRun, Validation, ValidationPart
 from gpu_report.render.formatting import number, share
-from gpu_report.render.page.view import Table
+from gpu_report.render.page.views.tables import Table
 from gpu_report.wording import MISSING, VALIDATION_PART_WORDS, amount, upper_first
 
 MOST_COLUMNS = 6  # more have no room beside each other

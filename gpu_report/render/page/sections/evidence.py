@@ -15,7 +15,7 @@ from gpu_report.catalogue import (
 )
 from gpu_report.model import Evidence, Finding, Reference
 from gpu_report.render.formatting import duration, known, number, step_time, with_amounts_unbroken
-from gpu_report.render.page.view import Fact
+from gpu_report.render.page.views.tables import Fact
 from gpu_report.wording import MIB_PER_GIB, memory_words, step_words, upper_first
 
 # What ranks a finding, or is said in its summary.

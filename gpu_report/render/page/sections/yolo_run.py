@@ -6,8 +6,9 @@ from pathlib import PurePath
 
 from gpu_report.model import FROM_CALLBACKS, FROM_TENSORBOARD, Analysis, InsideRun, YoloRun
 from gpu_report.render.formatting import clean, duration, known, number
-from gpu_report.render.page.view import Fact, YoloView
-from gpu_report.render.page.yolo_defaults import DEFAULTS, SAME_SINCE, is_changed
+from gpu_report.render.page.sections.yolo_defaults import DEFAULTS, SAME_SINCE, is_changed
+from gpu_report.render.page.views.report import YoloView
+from gpu_report.render.page.views.tables import Fact
 from gpu_report.wording import counted
 
 _ANCHORS = {

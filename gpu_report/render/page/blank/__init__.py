@@ -1,0 +1,1 @@
+"""The page before anything of a run is in it."""

@@ -1,0 +1,1 @@
+"""The sections of the report, each in words: from an analysis to its view."""

@@ -23,21 +23,19 @@ HostMemory = Literal["pageable", "pinned", ""]
 
 @dataclass(frozen=True)
 class TraceDevice:
-    """A GPU that the profiler saw. `memory_mib` and `processors` (streaming multiprocessors) are None where unknown."""
+    """A GPU that the profiler saw. `memory_mib` is None where unknown."""
 
     index: int
     name: str
     memory_mib: float | None = None
-    processors: int | None = None
 
 
 @dataclass(frozen=True)
 class TraceRank:
-    """Which of several processes of torch.distributed a trace is of; `backend` is empty where unknown."""
+    """Which of several processes of torch.distributed a trace is of."""
 
     rank: int
     world_size: int
-    backend: str = ""
 
 
 @dataclass(frozen=True)

@@ -70,13 +70,11 @@ class TraceStepTime:
 class LaunchTiming:
     """How far ahead of the GPU the CPU launches, and what that says about who waits for whom.
 
-    `gap_s` is the median time from a kernel's launch to its start, `queued` the median number of kernels and copies
-    that were launched and had not started. None where nothing was paired. `bound` is "exchange" where the GPU waits for
-    other ranks longer than for the CPU.
+    `gap_s` is the median time from a kernel's launch to its start, None where nothing was paired. `bound` is "exchange"
+    where the GPU waits for other ranks longer than for the CPU.
     """
 
     gap_s: float | None
-    queued: float | None
     bound: Bound
 
 
@@ -164,13 +162,12 @@ class CopyTime:
 class TensorCores:
     """Whether convolutions and matrix products used tensor cores, by the names of their kernels.
 
-    Shares are of the time of such kernels: with tensor cores, without, and in 16 bits (AMP). `used` is None where the
-    names do not say.
+    Shares are of the time of such kernels: with tensor cores, and in 16 bits (AMP). `used` is None where the names do
+    not say.
     """
 
     used: bool | None
     share: float
-    without_share: float
     half_share: float
     gpu_s: float
 
@@ -200,14 +197,11 @@ class CpuFreeStep:
     """How long a step would take if the CPU took no time; seconds a step.
 
     `limit_s` is what the GPU was busy, and cannot be beaten without doing less. `expected_s` adds what a GPU that is
-    never out of work still needs: `kernel_gaps_s` between kernels, and `round_trips_s`, where the CPU reads a result
-    before it launches what comes next.
+    never out of work still needs: between kernels, and where the CPU reads a result before it launches what comes next.
     """
 
     limit_s: float
     expected_s: float
-    kernel_gaps_s: float
-    round_trips_s: float
 
 
 @dataclass(frozen=True)
@@ -219,8 +213,6 @@ class TraceQuality:
     """
 
     steps: int
-    steps_used: int
-    steps_marked: bool
     has_gpu_work: bool
     first_missing: bool
     kernels_uneven: bool
@@ -232,7 +224,7 @@ class TraceQuality:
 class TraceAnalysis:
     """What a trace says of a training's steps. Tables are sorted, largest first; `layers` by index.
 
-    `other_gpu_share` is GPU time of which no family is known. `sync_spans` are rows of start and end (s) in which the
+    `sync_spans` are rows of start and end (s) in which the
     CPU waited for the GPU, with the operators around the calls. `compiled_per_step` are the regions of torch.compile
     that a step enters. What needs the GPU is None, or 0, without GPU work.
     """
@@ -288,8 +280,3 @@ class TraceAnalysis:
     def busy_share(self) -> float | None:
         """Return the share of the used steps in which the GPU did anything, None without GPU work."""
         return None if self.busy_s is None or not self.step_s else self.busy_s / self.step_s
-
-    @property
-    def other_gpu_share(self) -> float:
-        """Return the share of GPU time of which no family is known."""
-        return sum(family.gpu_share for family in self.families if family.name == "other")

@@ -55,8 +55,6 @@ def _quality(window: Window) -> TraceQuality:
     first_used = int(used.argmax()) if used.any() else 0
     return TraceQuality(
         steps=len(window.steps),
-        steps_used=window.used_count,
-        steps_marked=window.marked,
         has_gpu_work=window.trace.has_gpu_work,
         first_missing=bool(first_used),
         kernels_uneven=bool(len(kernels) and spread > th.KERNELS_AGREE * np.median(kernels)),

@@ -29,7 +29,7 @@ def cpu_free_step(
     kernel_gaps_s = _gap_s(window) * float((window.work.kind == KERNEL).sum()) / count
     trips = sum(point.count for point in syncs) / count
     round_trips_s = trips * min(launches.gap_s, th.EMPTY_QUEUE_GAP_S)
-    return CpuFreeStep(busy_s, busy_s + kernel_gaps_s + round_trips_s, kernel_gaps_s, round_trips_s)
+    return CpuFreeStep(busy_s, busy_s + kernel_gaps_s + round_trips_s)
 
 
 def _gap_s(window: Window) -> float:

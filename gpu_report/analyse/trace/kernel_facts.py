@@ -54,7 +54,7 @@ def tensor_cores(window: Window, families: Families) -> TensorCores | None:
         for mask in (named, names_that(window.trace, ORDINARY) & ~named, names_that(window.trace, HALF))
     )
     used = True if with_share >= th.TENSOR_CORES_USED else False if without_share >= th.TENSOR_CORES_UNUSED else None
-    return TensorCores(used, with_share, without_share, half_share, total_s)
+    return TensorCores(used, with_share, half_share, total_s)
 
 
 def kernels_per_step(window: Window) -> float:

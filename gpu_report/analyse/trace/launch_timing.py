@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpu_report.analyse.trace import thresholds as th
-from gpu_report.analyse.trace.gpu_work import KERNEL, NONE, GpuWork, Ints
+from gpu_report.analyse.trace.gpu_work import KERNEL, NONE, GpuWork
 from gpu_report.analyse.trace.window import Window
 from gpu_report.model import Bound, LaunchTiming, TraceStepTime
 
@@ -13,9 +13,9 @@ def launch_timing(window: Window, steps: tuple[TraceStepTime, ...]) -> LaunchTim
     work = _first_of_calls(window.work)
     kernels = work.where(work.kind == KERNEL)
     if not len(kernels):
-        return LaunchTiming(None, None, "unknown")
+        return LaunchTiming(None, "unknown")
     gap_s = float(np.median(kernels.start_s - window.trace.calls.start_s[kernels.call]))
-    return LaunchTiming(gap_s, float(np.median(_queued(window, work))), _bound(gap_s, steps))
+    return LaunchTiming(gap_s, _bound(gap_s, steps))
 
 
 def _first_of_calls(work: GpuWork) -> GpuWork:
@@ -23,14 +23,6 @@ def _first_of_calls(work: GpuWork) -> GpuWork:
     first = np.zeros(len(work), dtype=bool)
     first[np.unique(work.call, return_index=True)[1]] = True
     return work.where(first & (work.call != NONE))
-
-
-def _queued(window: Window, work: GpuWork) -> Ints:
-    """Return how many pieces of work were launched before each launch and had not started by then."""
-    launched_s = np.sort(window.trace.calls.start_s[work.call])
-    started = np.searchsorted(work.start_s, launched_s, side="right")
-    queued: Ints = np.maximum(np.arange(len(launched_s)) - started, 0)
-    return queued
 
 
 def _bound(gap_s: float, steps: tuple[TraceStepTime, ...]) -> Bound:

@@ -30,17 +30,15 @@ def rank(around: str) -> TraceRank | None:
     if type(said) is not dict:
         return None
     number, of = whole(said.get("rank")), whole(said.get("world_size"))
-    return TraceRank(number, of, text(said.get("backend"))) if 0 <= number < of else None
+    return TraceRank(number, of) if 0 <= number < of else None
 
 
 def _device(said: dict[str, Any]) -> TraceDevice:
     memory = whole(said.get("totalGlobalMem"))
-    processors = whole(said.get("numSms", said.get("multiProcessorCount")))
     return TraceDevice(
         index=whole(said.get("id")),
         name=text(said.get("name")),
         memory_mib=memory / 2**20 if memory > 0 else None,
-        processors=processors if processors > 0 else None,
     )
 
 

@@ -15,13 +15,11 @@ def launches(gap, every, length, count=50):
 def test_a_gpu_that_waits_for_each_launch_is_launch_bound():
     found = launches(gap=8, every=50, length=5)
     assert found.gap_s == pytest.approx(8e-6)
-    assert (found.queued, found.bound) == (0, "launch")
+    assert found.bound == "launch"
 
 
 def test_launches_far_ahead_are_gpu_bound():
-    found = launches(gap=5000, every=10, length=9, count=1000)
-    assert found.queued == pytest.approx(500, abs=20)
-    assert found.bound == "gpu"
+    assert launches(gap=5000, every=10, length=9, count=1000).bound == "gpu"
 
 
 def test_a_busy_gpu_with_a_short_queue_is_neither():
@@ -69,6 +67,5 @@ def test_a_step_whose_cpu_takes_no_time():
     made.call("cudaStreamSynchronize", 5015, 20, op=item)
     found = analyse_trace(loaded(made)).cpu_free
     assert found.limit_s == pytest.approx(1010e-6)
-    assert found.kernel_gaps_s == pytest.approx(200e-6)
-    assert found.round_trips_s == pytest.approx(30e-6)  # one, at the gap of an empty queue: the median is far longer
-    assert found.expected_s == pytest.approx(1240e-6)
+    # 200 µs between kernels, and a round trip at the gap of an empty queue: the median is far longer
+    assert found.expected_s == pytest.approx((1010 + 200 + 30) * 1e-6)

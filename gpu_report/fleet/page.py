@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from markupsafe import Markup
 
 from gpu_report import __version__
 from gpu_report.catalogue import cause_look, cause_words
@@ -16,10 +15,8 @@ from gpu_report.fleet.links import link
 from gpu_report.fleet.run_columns import MOST_RUNS, packed_runs
 from gpu_report.fleet.words import FleetTable
 from gpu_report.render.formatting import ledger_place, share, with_amounts_unbroken
-from gpu_report.render.page.blank import assets
-from gpu_report.render.page.blank.skeleton import environment
+from gpu_report.render.page.blank.small_page import small_page
 from gpu_report.render.page.views.tables import LedgerItem
-from gpu_report.template_files import find_templates
 from gpu_report.wording import counted, money_words
 
 TEMPLATE, STYLE = "fleet.html.j2", "fleet.css"
@@ -64,28 +61,9 @@ class FleetView:
     tool: str
 
 
-@dataclass(frozen=True)
-class FleetParts:
-    """What the page carries besides its words: our own files, the policy that allows exactly these, and the runs."""
-
-    policy: str
-    style: Markup
-    script: Markup
-    data: Markup
-
-
 def render_fleet_html(fleet: Fleet, page: Path, by: str | None = None) -> str:
     """Return a fleet as a page that works offline and loads nothing; `page` is where it will lie, for its links."""
-    templates = find_templates()
-    style = assets.read_style(templates) + (templates / STYLE).read_text(encoding="utf-8")
-    script = assets.read_script(templates, SCRIPTS)
-    parts = FleetParts(
-        policy=assets.content_security_policy((script,), (style,)),
-        style=Markup(style),  # noqa: S704 (our own files)
-        script=Markup(script),  # noqa: S704 (our own files)
-        data=Markup(packed_runs(fleet, page)),  # noqa: S704 (base128.py)
-    )
-    return environment(templates).get_template(TEMPLATE).render(view=compose_fleet(fleet, page, by), page=parts)
+    return small_page(TEMPLATE, STYLE, compose_fleet(fleet, page, by), SCRIPTS, packed_runs(fleet, page))
 
 
 def compose_fleet(fleet: Fleet, page: Path, by: str | None) -> FleetView:

@@ -21,8 +21,8 @@ from gpu_report.render.bench.rows import (
     wide_rows,
 )
 from gpu_report.render.bench.view import BenchView, Section
-from gpu_report.render.comparison.page import small_page
 from gpu_report.render.formatting import with_amounts_unbroken
+from gpu_report.render.page.blank.small_page import small_page
 from gpu_report.render.page.views.tables import Table
 
 TEMPLATE = "bench.html.j2"

@@ -3,13 +3,13 @@
 from gpu_report import __version__
 from gpu_report.catalogue import RULES, cause_words, row_words
 from gpu_report.model import Finding, Job, JobFinding, JobNode, Nccl, NodeRun
-from gpu_report.render.comparison.page import small_page
 from gpu_report.render.formatting import duration, elapsed, sentence, share, utc, with_amounts_unbroken
 from gpu_report.render.job.rows import RANK_HEAD, clock_words, node_table, rank_rows
 from gpu_report.render.job.strips import timeline
 from gpu_report.render.job.titles import TITLES
 from gpu_report.render.job.view import JobFindingView, JobView, NodeView
 from gpu_report.render.nccl_words import nccl_words
+from gpu_report.render.page.blank.small_page import small_page
 from gpu_report.render.page.sections.findings import SEVERITY_WORDS
 from gpu_report.render.page.views.tables import Table
 from gpu_report.wording import counted, where_words

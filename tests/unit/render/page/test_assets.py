@@ -10,9 +10,8 @@ from support.packed import from_text
 from gpu_report import template_files
 from gpu_report.errors import GpuReportError
 from gpu_report.fleet import page as fleet_page
-from gpu_report.render.comparison import page
 from gpu_report.render.job import page as job_page
-from gpu_report.render.page.blank import assets
+from gpu_report.render.page.blank import assets, small_page
 from gpu_report.template_files import PAGE_TEMPLATE, find_templates
 
 
@@ -58,7 +57,12 @@ def test_without_it_the_page_takes_all_that_plotly_brings_with_its_licence(tmp_p
     assert b"Licensed under the MIT license" in library[:500]
 
 
-PAGES = {"report": assets.SCRIPTS, "comparison": page.SCRIPTS, "job": job_page.SCRIPTS, "fleet": fleet_page.SCRIPTS}
+PAGES = {
+    "report": assets.SCRIPTS,
+    "comparison": small_page.SCRIPTS,
+    "job": job_page.SCRIPTS,
+    "fleet": fleet_page.SCRIPTS,
+}
 
 
 def test_every_script_file_is_in_a_page() -> None:

@@ -53,7 +53,8 @@ def _has_title(advice: Advice, analysis: Analysis) -> bool:
 def changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice]:
     """Return what to change for findings, each once: what the verdict says in its order, then by what findings win.
 
-    To resume comes last: nothing else is done after it. What the verdict says something else in place of is left out.
+    What has the same title is the same, whatever numbers stand with it. To resume comes last: nothing else is done
+    after it. What the verdict says something else in place of is left out.
     """
     found = list(findings)
     steps = [*said_changes(found, analysis), *(each for finding in found for each in _in_order(finding, analysis))]
@@ -61,7 +62,7 @@ def changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice]:
     once: dict[str, Advice] = {}
     for each in steps:
         if each not in replaced:
-            once.setdefault(f"{each.text} {each.typed}", each)
+            once.setdefault(f"{each.short or each.text} {each.typed}", each)
     return sorted(once.values(), key=lambda each: bool(each.resume))
 
 

@@ -65,6 +65,7 @@ def advise(
             *_resize(context, training, cause, of.get(cause)),
             *((_advice(of[cause], offered[cause]),) if cause in offered else ()),
             *(_next_limit(context, training, of[cause], offered[cause]) if cause in offered else ()),
+            *_not_by_workers(context, training, cause),
         )
         for cause in lasting
     }
@@ -129,6 +130,12 @@ def _resize(context: Context, training: Training, cause: str, limit: SpeedupLimi
     signals = _signals(context, training)
     found = None if signals is None else resize_images(run_settings_of(context, training), cause, limit, signals)
     return () if found is None else (found,)
+
+
+def _not_by_workers(context: Context, training: Training, cause: str) -> tuple[Advice, ...]:
+    """Return that more workers gain nothing, where images that come slowly would else be a matter of their number."""
+    rate = run_settings_of(context, training).loader_rate if cause == "input-latency" else None
+    return () if rate is None else (rate.advice,)
 
 
 def _next_limit(context: Context, training: Training, limit: SpeedupLimit, found: Fix) -> tuple[Advice, ...]:

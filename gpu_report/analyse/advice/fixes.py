@@ -56,7 +56,7 @@ def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     now, free = max(settings.workers or 0, 1), settings.cores_free
     if settings.workers is None or free is None or not settings.has("workers") or cores_short(signals):
         return None
-    if signals.loader is not None and signals.loader.waits_for_shared:
+    if settings.loader_rate is not None or (signals.loader is not None and signals.loader.waits_for_shared):
         return None
     needed = ceil(now * limit.speed_up_at_most * th.WORKERS_MARGIN)
     waits = limit.cause == "input-latency"  # then it is no matter of cores
@@ -180,7 +180,7 @@ def _most_workers(settings: RunSettings, signals: IntervalSignals) -> int | None
     """Return how many workers the cores and ultralytics allow, None where that is not known or more would not help."""
     if settings.workers is None or settings.cores_free is None or not settings.has("workers") or cores_short(signals):
         return None
-    if signals.loader is not None and signals.loader.waits_for_shared:
+    if settings.loader_rate is not None or (signals.loader is not None and signals.loader.waits_for_shared):
         return None
     return settings.cores_free if settings.workers_most is None else min(settings.cores_free, settings.workers_most)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse.advice import thresholds as th
+from gpu_report.analyse.advice.loader_rate import LoaderRate, rate_that_workers_share
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.device_argument import visible_gpus
 from gpu_report.analyse.timeline.scaled_down import ScaledDown, scaled_down
@@ -27,7 +28,8 @@ class RunSettings:
     host memory that was available, and that its cgroup's limit left. `gpu_peak_mib` and `gpu_total_mib` are of the
     fullest GPU that it used, the latter as far as a process may use it.
     `ready_batches` are those that each worker has loaded when an epoch begins, if it had the time. `batch_mib` is what
-    one of each rank of this node takes, `shm_mib` what /dev/shm holds, where workers leave them.
+    one of each rank of this node takes, `shm_mib` what /dev/shm holds, where workers leave them. `loader_rate` is
+    at what rate images come, whatever number of workers ask.
     """
 
     args: Mapping[str, object]
@@ -50,6 +52,7 @@ class RunSettings:
     ready_batches: int
     batch_mib: float | None
     shm_mib: float | None
+    loader_rate: LoaderRate | None = None
 
     def has(self, argument: str) -> bool:
         """Tell whether the run's own args.yaml has an argument: one that it lacks must not be advised."""
@@ -100,6 +103,7 @@ def run_settings_of(context: Context, training: Training) -> RunSettings:
         ready_batches=whole(said.get("prefetch")) or th.READY_BATCHES,
         batch_mib=training.batch_mib,
         shm_mib=context.run.recording.shm_total_mib,
+        loader_rate=rate_that_workers_share(context, training),
     )
 
 

@@ -16,6 +16,10 @@ CORE_OF_A_WORKER = 0.1
 # Times the workers there are: each takes memory, and what they wait for may not answer so many at once. A second step
 # can follow.
 MORE_AT_ONCE = 4
+# Times the workers of training, in validations (ultralytics gives these twice as many), and times its images a second:
+# workers that load side by side would get twice as many there, and more, for those are hardly augmented.
+MORE_WORKERS, SAME_RATE = 1.5, 1.2
+VALIDATION_WAITS_SHARE = 0.25  # of a validation: with less of it waiting for data, other work sets its rate
 WORKERS_MARGIN = 1.2  # so that the loader is a little faster than the GPU, not just as fast
 # A loader that keeps up leaves an epoch a little over its limit: 1.07 and 1.10 of it in the two fixes that were
 # recorded (sample_runs/n-fed and ab-workers-14, against n-starved and ab-workers-2).

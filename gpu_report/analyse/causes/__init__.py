@@ -24,6 +24,7 @@ from gpu_report.analyse.causes.data_loading import (
     loader_latency,
     mapped_files,
     waited_for_data,
+    workers_stuck,
 )
 from gpu_report.analyse.causes.file_waits import (
     WAITING,
@@ -98,6 +99,7 @@ CAUSES: tuple[Scorer, ...] = (
     kernel_log_fault,
     memory_pressure,
     input_storage,
+    workers_stuck,
     mapped_files,
     workers_wait_for_file,
     main_waits_for_file,
@@ -122,10 +124,17 @@ CAUSES: tuple[Scorer, ...] = (
 )
 
 # What may keep a loader from keeping up.
-LOADING: tuple[Scorer, ...] = (memory_pressure, input_storage, mapped_files, workers_wait_for_file, *DATA)
+LOADING: tuple[Scorer, ...] = (
+    memory_pressure,
+    input_storage,
+    workers_stuck,
+    mapped_files,
+    workers_wait_for_file,
+    *DATA,
+)
 
 # What may be short while the main process stands in a line of its own code: what it does there is the cause then.
-WHILE_WAITED_FOR = frozenset({input_storage, mapped_files, *DATA, slowed_by_mode, launch_bound})
+WHILE_WAITED_FOR = frozenset({input_storage, workers_stuck, mapped_files, *DATA, slowed_by_mode, launch_bound})
 
 
 @dataclass(frozen=True)

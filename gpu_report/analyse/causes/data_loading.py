@@ -16,6 +16,8 @@ from gpu_report.analyse.causes.candidate import (
 )
 from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPORTED, WEAK
 from gpu_report.analyse.causes.cpu_users import use_other_cores
+from gpu_report.analyse.causes.image_storage import image_storage
+from gpu_report.analyse.causes.slower_storage import advice_on_remote, stood_words
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.host.kernel_events import cache_dropped
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -54,14 +56,51 @@ def input_storage(signals: IntervalSignals) -> Candidate | None:
         ("workers blocked on a device (mean)", blocked, ""),
         ("read from storage by all programs", read, "MiB/s"),
     )
-    dropped, text = cache_dropped(signals.kernel), "the data loader waited for storage"
-    sure = dropped is not None or (blocked or 0.0) >= th.WORKERS_BLOCKED
+    dropped, sure = cache_dropped(signals.kernel), (blocked or 0.0) >= th.WORKERS_BLOCKED
+    text = f"the data loader waited for {_where(signals) if sure else 'storage'}"
+    if dropped is None and (stood := stood_words(signals)):
+        text = stood
+    sure = sure or dropped is not None
     if dropped is not None:
         text += (
             f": {_who(dropped)} emptied the page cache{_often(dropped)}, so that files were read from the disk again"
         )
-    advice = () if dropped is None else (_keep_cache(dropped),)
+    advice = advice_on_remote(signals) if dropped is None else (_keep_cache(dropped),)
     return Candidate("input-storage", STRONG if sure else LIKELY, text, numbers, advice)
+
+
+def workers_stuck(signals: IntervalSignals) -> Candidate | None:
+    """Find workers with time to spare in state D for much of it: they wait for a filesystem, whatever disks read.
+
+    Of 9p, FUSE and network drives the kernel counts neither pressure nor bytes: none there is no proof against them.
+    """
+    blocked, there = signals.within("workers_blocked"), loading_workers(signals)
+    if blocked is None or not there or blocked < max(th.STUCK_SHARE * there, th.WORKERS_BLOCKED):
+        return None
+    if never_waits_for_data(signals) or main_fills_one_core(signals) or not workers_have_spare_cpu(signals):
+        return None
+    main = signals.within("main_cpu_pct") or 0.0
+    if signals.waited_share is None and main >= th.MAIN_FULL_PCT:  # who waits for data leaves its core
+        return None
+    is_new = risen(blocked, signals.typical("workers_blocked"), th.WORKERS_BLOCKED)
+    if not is_new and not signals.is_lasting and not waits_for_data(signals):  # so it was while utilisation was higher
+        return None
+    if (signals.within("memory_pressure_pct") or 0.0) >= th.MEMORY_PRESSURE_PCT or signals.within("swap_in_mib_s"):
+        return None
+    wait = signals.waited_share
+    numbers = evidence(
+        *(() if wait is None else (_waited(wait),)),
+        (f"workers in uninterruptible sleep (state D), of {there:.0f}, mean", blocked, ""),
+        ("CPU of all workers", signals.within("workers_cpu_pct"), "% of a core"),
+        ("time with a process waiting for input or output", signals.within("io_pressure_pct"), "%"),
+    )
+    text = stood_words(signals) or f"the data-loader workers waited for {_where(signals)}"
+    return Candidate("input-storage", STRONG, text, numbers, advice_on_remote(signals))
+
+
+def _where(signals: IntervalSignals) -> str:
+    storage = image_storage(signals)
+    return "storage" if storage is None else storage.words
 
 
 def mapped_files(signals: IntervalSignals) -> Candidate | None:

@@ -17,7 +17,8 @@ LEAST_S = 120.0  # of training in them, in all: less may be chance
 class FasterEpochs(NamedTuple):
     """Epochs in a row, and how many times faster than typical they trained.
 
-    `before` is when those before them trained, where none was slower again after them, else empty.
+    `before` is when those before them trained, where none was slower again after them, else empty. `after` is
+    from when to when those after them trained, None where they were the last.
     """
 
     first: int
@@ -25,6 +26,7 @@ class FasterEpochs(NamedTuple):
     times: float
     spans: tuple[Span, ...] = ()
     before: tuple[Span, ...] = ()
+    after: Span | None = None
 
     @property
     def words(self) -> str:
@@ -60,6 +62,9 @@ def faster_epochs(training: Training) -> FasterEpochs | None:
     most = max(fast, key=len, default=[])
     if sum(with_mosaic[epoch] for epoch in most) < LEAST_S:
         return None
-    times = typical_s / median(with_mosaic[epoch] for epoch in most)
-    before = tuple(span for epoch, span in spans.items() if epoch < most[0] and most[-1] == max(spans))
-    return FasterEpochs(most[0], most[-1], times, tuple(spans[epoch] for epoch in most), before)
+    times, last = typical_s / median(with_mosaic[epoch] for epoch in most), max(spans)
+    faster = tuple(spans[epoch] for epoch in most)
+    before = tuple(span for epoch, span in spans.items() if epoch < most[0] and most[-1] == last)
+    later = [span for epoch, span in spans.items() if epoch > most[-1]]
+    after = (later[0][0], later[-1][1]) if later else None
+    return FasterEpochs(most[0], most[-1], times, faster, before, after)

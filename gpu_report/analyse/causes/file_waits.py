@@ -3,6 +3,7 @@
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate, waits_for_loader
 from gpu_report.analyse.causes.confidence import CERTAIN, STRONG
+from gpu_report.analyse.causes.slower_storage import advice_on_remote, stood_words
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.host.process_waits import FileWait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -36,7 +37,8 @@ def workers_wait_for_file(signals: IntervalSignals) -> Candidate | None:
     if wait is None or not wait.is_remote or not _took(signals, wait) or elsewhere:
         return None
     on = ", on a network filesystem" if wait.is_network else ""
-    return Candidate("input-storage", STRONG, f"a loader worker waited in {wait_words(wait)}{on}")
+    text = stood_words(signals) or f"a loader worker waited in {wait_words(wait)}{on}"
+    return Candidate("input-storage", STRONG, text, advice=advice_on_remote(signals))
 
 
 def lock_kept(signals: IntervalSignals) -> Candidate | None:

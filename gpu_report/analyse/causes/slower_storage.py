@@ -6,45 +6,93 @@ import pandas as pd
 
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.cpu_users import new_cpu_users
+from gpu_report.analyse.causes.image_storage import ImageStorage, copy_images, image_storage
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
+from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Advice
-from gpu_report.wording import amount
+from gpu_report.wording import MIB_PER_GIB, amount
 
+HOSTED = frozenset({"9p", "virtiofs"})  # folders that the host of a virtual machine lends it
 SLOWER_STORAGE = Advice(
     "Find what changed for the storage: another program that uses that disk, or memory that no longer holds the images",
     short="Find what changed for the storage of the images",
 )
 
 
-def advice_on_storage(signals: IntervalSignals) -> Advice:
-    """Return what to do about storage that is needed more, or answers less: whoever reads it, the memory, or both.
+def advice_on_remote(signals: IntervalSignals) -> tuple[Advice, ...]:
+    """Return what to do about images across a network or behind a program; of a disk of here which is faster.
 
-    Nothing of this machine's disks says who uses a network drive. Which of several disks others read from is not
-    recorded; that they read far more than before is.
+    Nothing of this machine says who else uses a network drive.
     """
+    storage = image_storage(signals)
+    if storage is None or not storage.is_remote:
+        return copy_images(signals) if signals.is_lasting else ()
+    if _stood(signals, storage):
+        short = f"Find why {_who_answers(storage)} did not answer"
+        return (
+            Advice(f"{short}: look at its load and the network. A copy on a local disk needs neither", short=short),
+        )
+    if signals.is_lasting or signals.in_first_epoch or storage.type in HOSTED or not _slowed(signals, storage):
+        return copy_images(signals)
+    short = "Copy the images to a local disk, or find what slowed their network drive"
+    return (Advice(f"{short} ({storage.type}): a backup, other machines or the network itself", short=short),)
+
+
+def stood_words(signals: IntervalSignals) -> str:
+    """Return that what holds the images did not answer, and gave nothing; empty where that is not seen."""
+    storage = image_storage(signals)
+    stood = storage is not None and _stood(signals, storage)
+    return f"{_who_answers(storage)} did not answer" if stood and storage is not None else ""
+
+
+def _who_answers(storage: ImageStorage) -> str:
+    who = "host" if storage.type in HOSTED else "server" if storage.is_network else "program"
+    return f"the {who} of {storage.words}"
+
+
+def _slowed(signals: IntervalSignals, storage: ImageStorage) -> bool:
+    """Tell whether a network drive held workers up that it did not hold up before, as far as that is known."""
+    before, there = signals.typical("workers_blocked"), signals.typical("workers")
+    return storage.is_network and (before is None or not there or before < th.STUCK_SHARE * there)
+
+
+def _stood(signals: IntervalSignals, storage: ImageStorage) -> bool:
+    """Tell whether remote storage gave nothing: no byte came, as they did before, or one read lasted for most of it."""
+    if signals.is_lasting or not storage.is_remote:
+        return False
+    now, before = signals.within("trainer_read_mib_s"), signals.typical("trainer_read_mib_s")
+    if now is not None and before is not None and before >= th.READ_MIB_S:
+        return now < th.NOTHING_READ_SHARE * before
     wait = signals.worker_file_wait
-    if wait is not None and wait.is_network:
-        short = "Copy the images to a local disk, or find what slowed their network drive"
-        why = "a backup, other machines or the network itself"
-        return Advice(f"{short} ({wait.wait.filesystem}): {why}", short=short)
+    return wait is not None and wait.wait.duration_s >= STOOD_SHARE * (signals.end_t_s - signals.start_t_s)
+
+
+def advice_on_storage(signals: IntervalSignals) -> Advice:
+    """Return what to do about storage that is needed more, or answers less: whoever reads it, the memory, or itself.
+
+    Which of several disks others read from is not recorded; that they read far more than before is.
+    """
     disk, own = signals.within("disk_read_mib_s"), signals.within("trainer_read_mib_s")
     disk_before, before = signals.typical("disk_read_mib_s"), signals.typical("trainer_read_mib_s")
     if disk is None or own is None or disk_before is None or before is None:
         return SLOWER_STORAGE
     others, others_before = disk - own, disk_before - before
     if others >= th.OTHERS_READ_SHARE * own and _rose(others, others_before):
-        theirs, ours = amount(others, "MiB/s"), amount(own, "MiB/s")
-        short, read = "Keep other programs off the disk of the images", f"others read {theirs}, the training {ours}"
-        came = " and ".join(f"{use.most.who} (pid {use.most.pid})" for use in new_cpu_users(signals, th.READER_CPU_PCT))
-        who = f"{came} used the CPU then, and hardly before" if came else "`sudo iotop -o` shows who reads"
-        return Advice(f"{short}: {read}. {who}; `df` shows what lies on that disk", short=short)
+        return _keep_others_off(signals, others, own)
+    grew = f"{before:.0f} to {own:.0f} MiB/s"
     if _rose(own, before):
-        grew = f"reads grew from {before:.0f} to {own:.0f} MiB/s"
         short = "Leave memory for the images, which are read from disk again"
-        why = "The page cache no longer holds them; `free -h` shows what it has"
-        return Advice(f"{short}: {grew}. {why}", short=short)
+        why = _own_memory(signals) or "The page cache no longer holds them; `free -h` shows what it has"
+        return Advice(f"{short}: reads grew from {grew}. {why}", short=short)
+    if before >= th.READ_MIB_S and own < th.READS_FELL_SHARE * before and others < th.OTHERS_READ_SHARE * own:
+        storage = image_storage(signals)
+        short = f"Find why {'the disk of the images' if storage is None else storage.words} gives less than before"
+        why = "a cloud volume out of burst credits, a throttled or a failing disk. A faster disk or volume helps"
+        return Advice(
+            f"{short}: the training's reads fell from {grew} while it waited for more. It may be {why}", short=short
+        )
     return SLOWER_STORAGE
 
 
@@ -62,6 +110,25 @@ def until_cached(
             why = f"reads fell from {then:.0f} to {now:.0f} MiB/s"
             return (Advice(f"{short}: {why}", short=short),) if _rose(then, now) else ()
     return ()
+
+
+def _own_memory(signals: IntervalSignals) -> str:
+    """Return how much memory the training itself took from the page cache; empty where that is little of what went."""
+    own, before = signals.within("trainer_memory_mib"), signals.typical("trainer_memory_mib")
+    left, left_before = signals.within("memory_available_mib"), signals.typical("memory_available_mib")
+    if own is None or before is None or left is None or left_before is None:
+        return ""
+    if own - before < max(th.TOOK_SHARE * (left_before - left), MIB_PER_GIB):
+        return ""
+    return f"The training's own memory grew from {before / MIB_PER_GIB:.0f} to {own / MIB_PER_GIB:.0f} GiB meanwhile"
+
+
+def _keep_others_off(signals: IntervalSignals, others: float, own: float) -> Advice:
+    theirs, ours = amount(others, "MiB/s"), amount(own, "MiB/s")
+    short, read = "Keep other programs off the disk of the images", f"others read {theirs}, the training {ours}"
+    came = " and ".join(f"{use.most.who} (pid {use.most.pid})" for use in new_cpu_users(signals, th.READER_CPU_PCT))
+    who = f"{came} used the CPU then, and hardly before" if came else "`sudo iotop -o` shows who reads"
+    return Advice(f"{short}: {read}. {who}; `df` shows what lies on that disk", short=short)
 
 
 def _rose(now_mib_s: float, before_mib_s: float) -> bool:

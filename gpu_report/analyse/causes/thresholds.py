@@ -10,6 +10,9 @@ MEMORY_PRESSURE_PCT = 10.0  # kernel documentation: some work is delayed for mem
 SWAP_IN_MIB_S = 1.0
 IO_PRESSURE_PCT = 30.0  # 36 % measured in a storage-bound loader, 0 to 9 in a fed one
 WORKERS_BLOCKED = 0.5  # on average: 17 % of the looks at a storage-bound loader's workers found state D
+# Of the loader's workers, on average in state D: 0 in 51 recordings, 0.12 and 0.22 with slow storage (m-, s-storage).
+# Workers that decode in between are there for less than their wait is of an image.
+STUCK_SHARE = 0.25
 READ_MIB_S = 1.0
 MAJOR_FAULTS_PER_S = 5.0  # of each worker: what is in memory has none, and 5 waits of 20 ms (a network drive) are 10 %
 PAGES_OF_A_MIB = 256  # of 4 KiB
@@ -90,10 +93,16 @@ COPIES_SHARE = 0.1
 COPIES_OF_IDLE = 0.6
 LOCK_SHOWN_SHARE = 0.02  # of an interval with the lock kept: less is what any training with NumPy has, and says nothing
 
-# --- storage that got slower ---
+# --- where images lie, and storage that got slower ---
+
+PLACE_ROOM = 1.2  # times what the images take: a disk that is filled to the brim is no place to move to
+PLACE_LEAST_MIB = 51200.0  # where nobody knows what they take: COCO has 20 GiB
+PLACE_MEMORY = 2.0  # times the need: what lies in /dev/shm is taken from the training's own memory
 
 OTHERS_READ_SHARE = 0.5  # of what a training reads from its disk: with as much of others it gets two thirds of it
 READER_CPU_PCT = 10.0  # of a core: what reads a disk at 100 MiB/s takes as much, and more to do something with it
+READS_FELL_SHARE = 0.8  # of what a training read before: less, though more is waited for, is less that the disk gives
+NOTHING_READ_SHARE = 0.1  # likewise: what was on its way as remote storage stopped to answer
 READS_ROSE_FACTOR = 3.0  # times as much is read as before: another reader, or a page cache that lost what it held
 
 # Epochs that begin without data.

@@ -169,11 +169,17 @@ def _recurring(events: Sequence[Group]) -> Iterator[list[Group]]:
         if RULES[alike[0][0].rule].at_epoch_ends:  # of all epochs, however long each takes
             yield alike
             continue
-        for cluster in _with_few(list(_of_a_length(alike))):
+        for cluster in [alike] if _ask_for_one(alike) else _with_few(list(_of_a_length(alike))):
             if len(cluster) >= th.RECURS_TIMES:
                 yield cluster
             else:
                 yield from ([event] for event in cluster)
+
+
+def _ask_for_one(events: Sequence[Group]) -> bool:
+    """Tell whether the same is to be done about all events, whose cause is known: however long each took, it is one."""
+    advice = events[0][0].advice
+    return bool(advice) and all(each.is_explained and each.advice == advice for event in events for each in event)
 
 
 def _of_a_length(events: Sequence[Group]) -> Iterator[list[Group]]:

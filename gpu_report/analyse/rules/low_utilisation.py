@@ -1,6 +1,7 @@
 """Rule: a GPU that mostly waits throughout training, outside any drop: what holds it back all the time."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from gpu_report.analyse.busy_in_training import (
@@ -12,11 +13,11 @@ from gpu_report.analyse.busy_in_training import (
     steady_words,
 )
 from gpu_report.analyse.causes import Explanation, explain, explain_waiting
-from gpu_report.analyse.causes.data_loading import WAITED_KEY
-from gpu_report.analyse.causes.faster_epochs import faster_epochs
+from gpu_report.analyse.causes.data_loading import WAITED_KEY, workers_stuck
+from gpu_report.analyse.causes.faster_epochs import FasterEpochs, faster_epochs
 from gpu_report.analyse.causes.late_first_batches import with_late_first_batches
 from gpu_report.analyse.causes.main_process import OF_A_CALL, launch_bound, of_growth
-from gpu_report.analyse.causes.slower_storage import until_cached
+from gpu_report.analyse.causes.slower_storage import advice_on_remote, advice_on_storage, until_cached
 from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
@@ -24,12 +25,16 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.tensor_share import nearly_empty
 from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.intervals import Span, as_array
 from gpu_report.catalogue import CAUSES, LAUNCH_BOUND, STEADY_KEY
-from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Cause, Evidence, Finding, Severity
+from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Advice, Cause, Evidence, Finding, Severity
 
-ORDINARY = "without first batches and slow epochs"  # what it is judged by; what is said first is over all training
+# What it is judged by; what is said first is over all training.
+ORDINARY = "utilisation in steady state (without first batches and slow epochs)"
+VALIDATED = "utilisation in training and validation"  # where readings cannot tell them apart
+FIRST_SHARE = 0.25  # of a training: what holds it back in all of it does so in that
 
 
 class _Low(NamedTuple):
@@ -63,6 +68,8 @@ def _low(context: Context, training: Training) -> Iterator[_Low]:
     for series, use in zip(context.series, context.usable, strict=True):
         mean_pct = steady_utilisation(context, training, series, use) if series.gpu in training.gpus else None
         signals = context.signals.of_training(series.gpu, training) if series.gpu in training.gpus else None
+        if signals is None and series.gpu in training.gpus:
+            yield from _stuck_throughout(context, training, series)
         if signals is not None and mean_pct is None and _is_in_call(signals):
             mean_pct = signals.gpu_within("gpu_util_pct")
         if signals is None or (mean_pct is None and len(series.t_s)):
@@ -70,8 +77,38 @@ def _low(context: Context, training: Training) -> Iterator[_Low]:
         own = signals.data_wait_share  # of an only epoch, once warmed up; ranks wait each for their own loader
         waited = own if of_epochs is None or (training.ranks > 1 and own is not None) else of_epochs
         waits = waited is not None and waited >= th.DATA_WAIT_SHARE
+        waits = waits or _waits_in_state_d(signals, mean_pct)
         if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT) or _has_small_kernels(context, training, signals):
             yield _Low(signals, mean_pct, waited)
+
+
+def _stuck_throughout(context: Context, training: Training, series: GpuSeries) -> Iterator[_Low]:
+    """Yield a GPU that waits while readings cannot tell validation from training, where its workers wait in both.
+
+    They read images in both: what they wait for in state D is no matter of which it is.
+    """
+    spans = as_array(training.within(context.too_coarse))
+    if not len(spans):
+        return
+    start_s, end_s = float(spans[0][0]), float(spans[-1][1])
+    whole = context.signals.of(series.gpu, start_s, end_s)
+    host = whole.host.with_steady(spans).only_steady()
+    whole = replace(whole, host=host, own=whole.own.with_steady(spans).only_steady(), is_lasting=True)
+    mean_pct, _ = series.mean_util_in(spans)
+    if _waits_in_state_d(whole, mean_pct):
+        yield _Low(whole, mean_pct, None)
+
+
+def _waits_in_state_d(signals: IntervalSignals, mean_pct: float | None) -> bool:
+    """Tell whether workers in state D say that a training waits for data all along, which nobody reported.
+
+    The GPU must idle for as much of the time as a reported wait must take. Where they wait since some moment,
+    utilisation fell then.
+    """
+    if mean_pct is None or mean_pct > 100 * (1 - th.DATA_WAIT_SHARE) or signals.waited_share is not None:
+        return False
+    first = replace(signals, end_t_s=signals.start_t_s + FIRST_SHARE * (signals.end_t_s - signals.start_t_s))
+    return workers_stuck(signals) is not None and workers_stuck(first) is not None
 
 
 def _has_small_kernels(context: Context, training: Training, signals: IntervalSignals) -> bool:
@@ -111,15 +148,12 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
     is_said = any(each.key == WAITED_KEY for each in explained.evidence)
     wait_pct = None if waited is None or is_said else 100 * waited
     numbers = evidence(
-        Evidence(f"utilisation in steady state ({ORDINARY})", mean_pct, "%", key=STEADY_KEY),
+        Evidence(VALIDATED if context.too_coarse else ORDINARY, mean_pct, "%", key=STEADY_KEY),
         ("waiting for data, of training in steady state", wait_pct, "%"),
     )
     severity = _severity(cause, mean_pct, training)
     faster = faster_epochs(training) if CAUSES[cause.name].is_input else None
     by_nature = severity == "info" and cause.name == LAUNCH_BOUND
-    advice = explained.advice
-    if cause.name == "input-storage" and faster is not None and not advice:
-        advice = until_cached(context.run.host, faster.before, faster.spans, f"in {faster.which}")
     return context.finding(
         "starved",
         severity,
@@ -135,10 +169,24 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
             *_of_its_call(context, training, signals, cause),
         ),
         cause=cause,
-        advice=advice,
+        advice=_beside_faster(context, signals.gpu, cause, faster) or explained.advice,
         epoch=None,
         phase=None,
     )
+
+
+def _beside_faster(context: Context, gpu: int, cause: Cause, faster: FasterEpochs | None) -> tuple[Advice, ...]:
+    """Return what to do about storage that kept up with some epochs: what reads it since, or what it lacks.
+
+    Where these were the last ones, memory may have held the images by then.
+    """
+    if cause.name != "input-storage" or faster is None:
+        return ()
+    if faster.after is None:
+        return until_cached(context.run.host, faster.before, faster.spans, f"in {faster.which}")
+    since, fast = context.signals.of(gpu, *faster.after), as_array(faster.spans)
+    since = replace(since, host=since.host.with_steady(fast), own=since.own.with_steady(fast))
+    return advice_on_remote(since) or (advice_on_storage(since),)
 
 
 def _of_a_step(context: Context, span: Span) -> tuple[Evidence, ...]:

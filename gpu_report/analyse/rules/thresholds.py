@@ -154,9 +154,6 @@ SLOW_IMAGES_S = 4.0
 NPY_SHARE = 0.5  # of the time that is waited for workers
 READING_SHARE = 0.7  # likewise, of images that are decoded, too
 SLOW_IMAGES_CPU_PCT = 50.0  # of one core, while it is waited for
-PLACE_ROOM = 1.2  # times what the images take: a disk that is filled to the brim is no place to move to
-PLACE_LEAST_MIB = 51200.0  # where nobody knows what they take: COCO has 20 GiB
-PLACE_MEMORY = 2.0  # times the need: what lies in /dev/shm is taken from the training's own memory
 
 # --- epochs ---
 

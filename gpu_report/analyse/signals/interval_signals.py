@@ -16,7 +16,7 @@ from gpu_report.analyse.signals.host.other_programs import Program
 from gpu_report.analyse.signals.host.process_waits import FileWait, LockKept
 from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.model import Frame, NearbyKernelEvent, OtherProgram, SettingLocation
+from gpu_report.model import Frame, Mount, NearbyKernelEvent, OtherProgram, SettingLocation
 
 NOT_LOADING = "not_loading"  # column: share of each row (0 to 1) in which the main process did not wait for its loader
 WAITING = ((NOT_LOADING, th.NOT_LOADING_SHARE), ("main_cpu_pct", th.WAITING_MAIN_PCT))
@@ -32,11 +32,14 @@ class IntervalSignals:
     `setting_locations` are lines of user code that switched them on, or that leave a process fewer cores ("affinity").
     `is_rect` says that its training loads images in the order of their shape, `image_sizes` how many sizes they have.
     `idle_location` is where the main process stood in its idle GPU time, None without its stacks.
-    `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `lock_kept` how long of it C code
+    `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `named_file_wait` that of a worker
+    for one whose name is known. `lock_kept` says how long of it C code
     kept Python's lock.
     `garbage` is what Python's garbage collector took of the main process, `workers_garbage` what it took of the workers
     in all of its training.
     `busy_thread` is another thread of the main process that kept Python busy in most of it.
+    `data_folder` is where the training's images lie (`data_mib` in all), None where not known, `mounts` the
+    filesystems of the machine.
     `other_programs` are the looks at programs of others that touch it, `typical_programs` is the CPU of each (% of a
     core) in the steady state.
     `loader` is what the workers did in it, or in all of its training, while that waited; None where it was not noted.
@@ -82,6 +85,7 @@ class IntervalSignals:
     idle_location: IdleLocation | None = None
     main_file_wait: FileWait | None = None
     worker_file_wait: FileWait | None = None
+    named_file_wait: FileWait | None = None
     lock_kept: LockKept | None = None
     garbage: Garbage | None = None
     workers_garbage: Garbage | None = None
@@ -92,6 +96,9 @@ class IntervalSignals:
     copying_line: Frame | None = None
     synced_norms: float = 0.0
     busy_thread: BusyThread | None = None
+    data_folder: str | None = None
+    data_mib: float | None = None
+    mounts: tuple[Mount, ...] = ()
     other_programs: Sequence[OtherProgram] = ()
     typical_programs: Mapping[Program, float] = field(default_factory=dict)
 

@@ -16,12 +16,13 @@ from gpu_report.analyse.signals.gpu.chance_drops import drops_by_chance
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import CHANCE_READINGS, LOW_READINGS
+from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.trainings import later_starts
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, intersect, length_s, minus, union
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_SIBLINGS
-from gpu_report.catalogue import CAUSES, RULES
+from gpu_report.catalogue import CAUSES, RULES, SLOW_IMAGES_KEY
 from gpu_report.model import Advice, Cause, Finding, Options
 from gpu_report.wording import fall_words, length
 
@@ -34,6 +35,7 @@ SCATTERS_OVER = 6  # ... and so many, where they are of minutes
 # Of a fall that is told though nothing explains it: as long as makes a drop a new state, and by a fifth, as epochs are.
 LASTED_S, LASTED_PERCENT = 300.0, 20.0
 SLIGHT_PERCENT = 10.0  # ... where epochs took longer by it as well, and a cause began with it
+STORAGE = "input-storage"
 LASTING = frozenset({"starved", "slow-epoch", "data-wait-growing"})
 ARRIVES_SLOWLY = frozenset({"input-latency", "input-stalled"})
 
@@ -72,10 +74,12 @@ def beside_slow_loading(context: Context) -> Context:
 def without_parts(found: Sequence[Finding]) -> list[Finding]:
     """Return what was found without falls for what holds back all of a training, or some of its epochs.
 
-    Nor with drops that are pieces of a fall; one without a cause is told for its pieces alone.
+    Nor with the kind of disk that images lie on, where what holds it back names that. Nor with drops that are pieces of
+    a fall; one without a cause is told for its pieces alone.
     """
     lasting = [each for each in found if each.rule in LASTING]
     kept = [each for each in found if each.rule != "slowdown" or not any(_is_part(each, of) for of in lasting)]
+    kept = [each for each in kept if not (_is_of_disk(each) and any(_names_disk(of) for of in kept))]
     pieces = {id(f): [d for d in kept if RULES[d.rule].drop and _is_piece(d, f)] for f in kept if f.rule == "slowdown"}
     left_out = {id(drop) for mine in pieces.values() for drop in mine}
     left_out |= {
@@ -84,6 +88,17 @@ def without_parts(found: Sequence[Finding]) -> list[Finding]:
         if f.rule == "slowdown" and not pieces[id(f)] and not f.is_explained and f.duration_s < LASTED_S
     }
     return [each for each in kept if id(each) not in left_out]
+
+
+def _is_of_disk(finding: Finding) -> bool:
+    """Tell whether it is that images lie on a slow disk, and not that a training waited for some kind of them."""
+    is_storage = finding.cause is not None and finding.cause.name == STORAGE
+    return finding.rule == "environment" and is_storage and finding.number(SLOW_IMAGES_KEY) is None
+
+
+def _names_disk(finding: Finding) -> bool:
+    is_lasting = finding.rule in LASTING or finding.rule == "slowdown"
+    return is_lasting and finding.cause is not None and finding.cause.name == STORAGE
 
 
 def _is_piece(drop: Finding, fall: Finding) -> bool:
@@ -285,7 +300,16 @@ def _falls_of_means(context: Context, options: Options, seconds: float) -> list[
         for fall in find_drops(series, usable, trains, options, later_starts(context.trainings, series.gpu))
         if _stands_out(series, trains, fall)
     ]
-    return [fall for fall in found if fall.duration_s >= options.drop_seconds]
+    return [fall for fall in found if fall.duration_s >= options.drop_seconds and _has_level(context, fall)]
+
+
+def _has_level(context: Context, fall: Drop) -> bool:
+    """Tell whether a training went on for as long as a level takes before a fall: its first batches lie ready."""
+    series = context.series_of(fall.gpu)
+    begun_s = max((s for s in later_starts(context.trainings, fall.gpu) if s <= fall.start_t_s), default=-np.inf)
+    before = series.between(begun_s, fall.start_t_s)
+    trains = context.trains[context.series.index(series)]
+    return float(series.weight_s[before][trains[before]].sum()) >= LEVEL_AT_LEAST_S
 
 
 def _by_chance(context: Context, falls: Sequence[Drop], line_share: float) -> set[Drop]:
@@ -389,5 +413,5 @@ def _advice(context: Context, signals: IntervalSignals, cause: Cause) -> tuple[A
 
     In the first epoch files come from the disk for the first time.
     """
-    slower = cause.name == "input-storage" and not signals.in_first_epoch
+    slower = cause.name == STORAGE and not signals.in_first_epoch
     return (advice_on_storage(signals),) if slower else of_first_reads(context, signals, cause)

@@ -36,6 +36,8 @@ def _of_epochs(context: Context, epochs: Sequence[TrainedEpoch], found: Sequence
     told += slowing_steps(context, held_up, found, told)
     lasting = {finding.cause for finding in found if finding.rule == "starved"}
     parts = slow_parts(context, epochs, held_up, told)
+    notes = [finding for finding in told if finding.severity == "info" and _is_of(finding, lasting)]
+    told = [finding for finding in told if finding not in notes]
     return [*told, *(part for part in parts if not _is_of(part, lasting))]
 
 

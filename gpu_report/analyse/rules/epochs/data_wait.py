@@ -98,11 +98,16 @@ def why_waited(
     found = explain_waiting(alike)
     if found is None or found.cause.confidence < least:
         return None
-    if found.cause.name != "input-storage" or found.advice:
-        return found
     at_first = waiting[-1].span < min(epoch.span for epoch in usual)
     cached = until_cached(context.run.host, [waited.span], [epoch.span for epoch in usual]) if at_first else ()
-    return replace(found, advice=cached or (advice_on_storage(alike),))
+    return with_storage_advice(found, alike, cached)
+
+
+def with_storage_advice(found: Explanation, signals: IntervalSignals, cached: tuple[Advice, ...] = ()) -> Explanation:
+    """Return why epochs were slow with what to do about storage that kept up in others, `cached` where memory did."""
+    if found.cause.name != "input-storage" or found.advice:
+        return found
+    return replace(found, advice=cached or (advice_on_storage(signals),))
 
 
 def signals_beside(context: Context, epoch: TrainedEpoch, usual: Sequence[TrainedEpoch]) -> IntervalSignals | None:

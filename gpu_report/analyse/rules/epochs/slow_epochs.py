@@ -14,7 +14,13 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import busy_s, changed, data_wait_s, of_gpus, of_host, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch, first_of, groups
-from gpu_report.analyse.rules.epochs.data_wait import advice_on_wait, signals_beside, waits_grow, why_waited
+from gpu_report.analyse.rules.epochs.data_wait import (
+    advice_on_wait,
+    signals_beside,
+    waits_grow,
+    why_waited,
+    with_storage_advice,
+)
 from gpu_report.analyse.rules.epochs.growth import (
     advice_on_growth,
     evidence_of_growth,
@@ -259,7 +265,9 @@ def _held_up(context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[Trai
     middle = sorted(slow, key=lambda epoch: epoch.train_s)[len(slow) // 2]
     signals = signals_beside(context, middle, rest)
     found = None if signals is None else explain(signals, fell=True)
-    return found if found is not None and found.cause.confidence >= POSSIBLE else None
+    if signals is None or found is None or found.cause.confidence < POSSIBLE:
+        return None
+    return with_storage_advice(found, signals)
 
 
 def _something_else(context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[TrainedEpoch]) -> Cause | None:
@@ -297,6 +305,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
     on_gpu = advice_on_gpu(context, first, last, grown.first / grown.last, Loss(epochs, lost_s))
     since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
     why = None if on_gpu else _held_up(context, last, first)
+    of_storage = why.advice if why is not None and why.cause.name == "input-storage" else ()
     is_main = why is not None and why.cause.name == "main-process"
     look = "Find what grows in the main process" if is_main else where_to_look(context, epochs, grown)
     slowed = "the main process" if is_main else "the GPU's work" if _is_on_gpu(context, epochs, grown) else "training"
@@ -308,7 +317,7 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         f"{brief_length(grown.first)} to {brief_length(grown.last)} an epoch",
         evidence=evidence_of_growth(context, epochs, grown, "training of an epoch", lost_s),
         cause=why.cause if why is not None else None,
-        advice=(on_gpu or advice_on_growth(context, epochs, grown, look, slowed),),
+        advice=of_storage or (on_gpu or advice_on_growth(context, epochs, grown, look, slowed),),
         kernel_events=() if since is epochs[0] else _kernel(context, since),
         epoch=None,
         phase=None,

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse.causes.confidence import STRONG
+from gpu_report.analyse.causes.image_storage import copy_to, faster_place
 from gpu_report.analyse.causes.slower_storage import until_cached
 from gpu_report.analyse.causes.thresholds import LATENCY_WAIT_SHARE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue, host_mean
-from gpu_report.analyse.rules.setup.storage import copy_to, faster_place
 from gpu_report.analyse.signals.code.loader_work import LoaderWork, loader_work, waited_for_workers_s, worker_code
 from gpu_report.analyse.signals.host.filesystems import mount_of
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE

@@ -1,19 +1,18 @@
 """Set-up at odds: images on a slow disk while reads are waited for, and where on this machine they would lie faster."""
 
 from gpu_report.analyse.causes.confidence import LIKELY
-from gpu_report.analyse.causes.thresholds import IO_PRESSURE_PCT
+from gpu_report.analyse.causes.image_storage import copy_to, faster_place
+from gpu_report.analyse.causes.thresholds import DATA_CAME_SHARE, IO_PRESSURE_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.setup.check import SHM, SetupIssue, host_mean
+from gpu_report.analyse.rules.setup.check import SetupIssue, host_mean
 from gpu_report.analyse.signals.host.filesystems import is_network, mount_of
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.analyse.timeseries.intervals import length_s
-from gpu_report.model import Advice, Cause, Mount
+from gpu_report.model import Cause, Mount
 from gpu_report.wording import MIB_PER_GIB, length
-
-MEMORY = "tmpfs"
 
 
 def data_disk(context: Context, training: Training) -> SetupIssue | None:
@@ -23,7 +22,9 @@ def data_disk(context: Context, training: Training) -> SetupIssue | None:
     slow = "" if mount is None else _slow(mount)
     trained_s = length_s(training.train_spans)
     waited_s = _share_waiting_for_reads(context, training) * trained_s
-    if mount is None or not slow or waited_s < max(th.READS_WAITED_S, th.READS_WAITED_SHARE * trained_s):
+    if mount is None or not slow or _always_came(context, training):
+        return None
+    if waited_s < max(th.READS_WAITED_S, th.READS_WAITED_SHARE * trained_s):
         return None
     size = training.quantity("data_mib")
     place = faster_place(mount, context.run.recording.mounts, size)
@@ -41,20 +42,11 @@ def data_disk(context: Context, training: Training) -> SetupIssue | None:
     )
 
 
-def faster_place(slow: Mount, mounts: tuple[Mount, ...], size_mib: float | None) -> Mount | None:
-    """Return the filesystem here that answers faster and has room: an SSD, else memory; None where there is none.
-
-    A virtual disk does not tell what it is; it is nearer than a network in any case.
-    """
-    need = th.PLACE_ROOM * size_mib if size_mib is not None else th.PLACE_LEAST_MIB
-    roomy = [m for m in mounts if m != slow and m.free_mib is not None and m.free_mib >= need]
-    kinds = (
-        [m for m in roomy if m.rotational is False],
-        [m for m in roomy if m.type == MEMORY and m.point == SHM and (m.free_mib or 0.0) >= th.PLACE_MEMORY * need],
-        [m for m in roomy if m.device is not None and m.rotational is None and _is_network(slow)],
-    )
-    best = next((kind for kind in kinds if kind), [])
-    return max(best, key=lambda mount: mount.free_mib or 0.0, default=None)
+def _always_came(context: Context, training: Training) -> bool:
+    """Tell whether training never waited for data, where that was reported: whoever waited for reads cost nothing."""
+    spans = training.train_spans
+    share = context.throughput.data_wait_share(spans) if context.throughput and spans else None
+    return share is not None and share < DATA_CAME_SHARE
 
 
 def _slow(mount: Mount) -> str:
@@ -74,11 +66,3 @@ def _share_waiting_for_reads(context: Context, training: Training) -> float:
     own = column_values(host, "cgroup_io_pressure_pct", training.train_spans)
     waits = own if len(own) else column_values(host, "io_pressure_pct", training.train_spans)
     return float((waits >= IO_PRESSURE_PCT).mean()) if len(waits) else 0.0
-
-
-def copy_to(place: Mount, size_mib: float | None) -> Advice:
-    """Return to copy the images to another filesystem of this machine."""
-    where = "memory" if place.type == MEMORY else f"{place.type} on {place.device}"
-    what = "the images" if size_mib is None else f"the images ({size_mib / MIB_PER_GIB:.1f} GiB)"
-    free = "" if place.free_mib is None else f", {place.free_mib / MIB_PER_GIB:.0f} GiB free"
-    return Advice(f"Copy {what} to {place.point} ({where}{free}) and name that folder in the data set's YAML file")

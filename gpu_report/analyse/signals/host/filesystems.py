@@ -20,6 +20,11 @@ def is_network(kind: str, source: str = "") -> bool:
     return kind in NETWORK or any(name.startswith(PROGRAMS) for name in named)
 
 
+def is_remote(kind: str, source: str = "") -> bool:
+    """Tell whether a filesystem lies across a network or behind a program (FUSE): no reading of a disk counts it."""
+    return is_network(kind, source) or kind.partition(".")[0] == "fuse"
+
+
 def mount_of(folder: str, mounts: tuple[Mount, ...]) -> Mount | None:
     """Return the filesystem that a folder lies on: the one mounted nearest above it; None where none is known."""
     above = [mount for mount in mounts if PurePosixPath(folder).is_relative_to(mount.point)]

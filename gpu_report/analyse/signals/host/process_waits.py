@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gpu_report.analyse.signals.host.filesystems import is_network
+from gpu_report.analyse.signals.host.filesystems import is_network, is_remote
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import LockHeld, ProcessWait
@@ -27,7 +27,7 @@ class FileWait:
     @property
     def is_remote(self) -> bool:
         """Tell whether that filesystem lies across a network or behind a program (FUSE): no disk's pressure tells."""
-        return self.is_network or self.wait.filesystem.partition(".")[0] == "fuse"
+        return is_remote(self.wait.filesystem)
 
     @property
     def is_network(self) -> bool:
@@ -35,11 +35,16 @@ class FileWait:
         return is_network(self.wait.filesystem)
 
 
-def longest_file_wait(waits: Sequence[ProcessWait], role: str, span: Span) -> FileWait | None:
-    """Return the wait of one process of a role (`main`, `worker`) that took most of an interval, None without one."""
+def longest_file_wait(
+    waits: Sequence[ProcessWait], role: str, span: Span, *, only_named: bool = False
+) -> FileWait | None:
+    """Return the wait of one process of a role (`main`, `worker`) that took most of an interval, None without one.
+
+    It may be one of a file that nobody could name, unless `only_named`.
+    """
     kept: dict[tuple[int, str, str], list[ProcessWait]] = {}
     for wait in waits:
-        is_file = bool(wait.file) or wait.state == UNINTERRUPTIBLE
+        is_file = is_named(wait) if only_named else bool(wait.file) or wait.state == UNINTERRUPTIBLE
         if is_file and wait.role == role and wait.start_t_s < span[1] and wait.end_t_s > span[0]:
             kept.setdefault((wait.pid, wait.call, wait.filesystem), []).append(wait)
     found = (FileWait(_within(group, span), max(group, key=lambda wait: wait.duration_s)) for group in kept.values())

@@ -111,6 +111,11 @@ OTHER = OtherProcess(0, 798, "python3", (START, START + 0.9 * (END - START)), 84
         ("main-process", signals(BUSY_CALLBACK, gpu={"gpu_util_pct": 22, "sm_active_pct": 14}, data_wait_share=0.67)),
         ("input-latency", signals(SLOW_IMAGES, data_wait_share=0.8, loader_workers=12)),
         ("input-storage", signals(MAPPED, data_wait_share=0.8, loader_workers=12)),
+        # state D alone: no disk's pressure or bytes count what is waited for
+        ("input-storage", signals({**SLOW_IMAGES, "workers_blocked": 4}, data_wait_share=0.8, loader_workers=12)),
+        ("input-storage", signals({**SLOW_IMAGES, "workers_blocked": 4, "main_cpu_pct": 60})),
+        ("input-latency", signals({**SLOW_IMAGES, "workers_blocked": 2}, data_wait_share=0.8, loader_workers=12)),
+        ("memory-pressure", swaps_all_along({**SLOW_IMAGES, **SWAPPING, "workers_blocked": 9}, data_wait_share=0.8)),
         # pages of swap, all of the time, and not of files
         ("memory-pressure", swaps_all_along({**MAPPED, **SWAPPING}, data_wait_share=0.8, loader_workers=12)),
         ("input-latency", signals({**MAPPED, "workers_major_faults": 2}, data_wait_share=0.8, loader_workers=12)),
@@ -849,6 +854,11 @@ def test_blocked_workers_use_no_cpu_only_where_it_was_next_to_none(cpu_pct, uses
     found = loader_idle_at_times(signals({"workers_cpu_pct": cpu_pct, "workers": 12}, loader_workers=12, waits=True))
     assert found is not None
     assert ("no CPU" in found.explanation) is uses_none
+
+
+def test_workers_that_wait_beside_a_main_process_at_its_limit_are_not_what_it_waits_for():
+    full = signals({**SLOW_IMAGES, "workers_blocked": 4, "main_cpu_pct": 100}, gpu={"gpu_util_pct": 70})
+    assert explain(full).cause.name == "unexplained"  # without callbacks its core says that it never waits
 
 
 def _storage_all_along(**within):

@@ -10,7 +10,7 @@ from support.runs import PROCESSES, make_run, readings
 from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.causes.confidence import WEAK
-from gpu_report.analyse.causes.slower_storage import advice_on_storage
+from gpu_report.analyse.causes.slower_storage import advice_on_remote, advice_on_storage
 from gpu_report.analyse.signals.host.process_waits import FileWait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
@@ -355,6 +355,7 @@ AGAIN = "Leave memory for the images, which are read from disk again: reads grew
         (90, 38, 36, KEEP_OFF),
         (40.5, 40.1, 1.3, AGAIN),
         (38.0, 38.0, 36.0, "Find what changed for the storage: "),
+        (30.5, 30.0, 60.0, "Find why the disk of the images gives less than before: "),
     ],
 )
 def test_who_made_the_storage_slow_is_told_by_who_reads(disk, own, before, words):
@@ -662,11 +663,22 @@ def test_epochs_of_a_gpu_that_reports_nothing_are_compared_with_their_validation
     assert (finding.epoch, finding.summary) == (8, "Training in each of epochs 8 to 10 took 1.7 min (typical: 60 s)")
 
 
+@pytest.mark.parametrize(("own_mib", "says"), [(24_000, True), (12_200, False)])
+def test_images_that_are_read_again_say_where_the_training_itself_took_their_memory(own_mib, says):
+    rows, then = np.arange(40.0), np.arange(40) >= 20
+    of = {"disk_read_mib_s": (1.3, 40.5), "trainer_read_mib_s": (1.3, 40.1), "memory_available_mib": (16_000, 3_000)}
+    of["trainer_memory_mib"] = 12_000, own_mib
+    host = SignalTable(rows, {name: np.where(then, now, before) for name, (before, now) in of.items()}, ~then)
+    text = advice_on_storage(IntervalSignals(0, 20.0, 40.0, host, host)).text
+    assert text.endswith("The training's own memory grew from 12 to 23 GiB meanwhile") is says
+
+
 @pytest.mark.parametrize(("filesystem", "words"), [("nfs4", "Copy the images to a local disk"), ("ext4", "Find what")])
 def test_a_network_drive_that_workers_waited_for_is_named(filesystem, words):
     """Others that use it are on other machines."""
     wait = FileWait(
         12.0, ProcessWait(20.0, 32.0, 77, "worker", "D", call="read", file="/n/a.jpg", filesystem=filesystem)
     )
-    given = IntervalSignals(0, 20.0, 40.0, NO_SIGNALS, NO_SIGNALS, worker_file_wait=wait)
-    assert advice_on_storage(given).text.startswith(words)
+    given = IntervalSignals(0, 20.0, 50.0, NO_SIGNALS, NO_SIGNALS, named_file_wait=wait, worker_file_wait=wait)
+    advice = (*advice_on_remote(given), advice_on_storage(given))
+    assert advice[0].text.startswith(words)

@@ -11,7 +11,7 @@ from support.stacks import LOOP, READ, TRAINER, TRAINS, WAITS, process
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.analyse.rules.setup.storage import faster_place
+from gpu_report.analyse.causes.image_storage import faster_place
 from gpu_report.analyse.signals.host.filesystems import mount_of
 from gpu_report.catalogue import SLOW_IMAGES_KEY
 from gpu_report.model import (

@@ -74,6 +74,7 @@ BASE_S, BASE_READINGS = 20.0, 5
 AS_MUCH_SHARE = 0.97
 SAVED_WITHIN_S = 10.0  # after an epoch's row: its weights are saved, before memory may be given back
 COME_ROUND = 3  # stays of one size: so many are the training's own, as its validations are
+COME_AGAIN = 2  # likewise, of a single reading each
 UTIL_READ_WITHIN_S = 60.0  # that a process was there: what it used was read each 5 s, or 30 s, by then
 OTHER_PROCESS_STEP_SHARE = 0.5  # of its memory: the step in the GPU's own memory that shows when it came or went
 # A rank that waits in NCCL spins: 100 % and 120 W where it takes 450 to 550 W at work (H200).

@@ -28,23 +28,38 @@ def memory_stays(run: Run, series: GpuSeries) -> list[MemoryStay]:
     """Return when a GPU's memory was higher for a while in training, and then at its level of before.
 
     Not what ends with an epoch, or comes again and again: a validation may take memory that is given back. One that
-    was seen to come and go may come again, and stay to the end of the training or of the log.
+    was seen to come and go may come again, and stay to the end of the training or of the log. How often it comes, all
+    tell, however busy the GPU was: a validation may be as busy as training at times.
     """
-    rises = list(_rises(run, series))
+    every = list(_rises(run, series))
+    rises = [rise for rise in every if rise.works_on]
     gone = [rise.stay for rise in rises if rise.is_over]
     gone_mib, gone_s = _heights_mib(gone), np.array([stay.span[1] for stay in gone])
-    rest = [stay for stay, is_over in rises if not is_over]
+    rest = [rise.stay for rise in rises if not rise.is_over]
     again = [stay for stay in rest if (_alike(gone_mib, stay) & (gone_s <= stay.span[0])).any()]
-    found = sorted([*gone, *again])
-    heights_mib = _heights_mib(found)
-    return [stay for stay in found if _alike(heights_mib, stay).sum() < th.COME_ROUND]
+    single = {rise.stay for rise in every if rise.readings == 1}
+    heights_mib = _heights_mib(_once(every))
+    most = {stay: th.COME_AGAIN if stay in single else th.COME_ROUND for stay in (*gone, *again)}
+    return [stay for stay in sorted(most) if _alike(heights_mib, stay).sum() < most[stay]]
 
 
 class _Rise(NamedTuple):
-    """Memory that rose and fell, or did not; `is_over` says that it fell to its level of before, in training."""
+    """Memory that rose and fell, or did not; `is_over` says that it fell to its level of before, in training.
+
+    `works_on` says that the GPU worked as much meanwhile, and that no epoch ended with it. Of a single reading that
+    says little: utilisation looks back over a second, however far readings are apart.
+    """
 
     stay: MemoryStay
     is_over: bool
+    works_on: bool
+    readings: int
+
+
+def _once(rises: Sequence[_Rise]) -> list[MemoryStay]:
+    """Return each time that memory was higher; what came in steps, and fell at once, came once."""
+    key = {(rise.stay.span[1], round(rise.stay.memory_mib / th.SAME_MEMORY_MIB)): rise.stay for rise in rises}
+    return list(key.values())
 
 
 def _heights_mib(stays: Sequence[MemoryStay]) -> Floats:
@@ -74,9 +89,9 @@ def _rises(run: Run, series: GpuSeries) -> Iterator[_Rise]:
             continue
         after = slice(end, int(np.searchsorted(t_s, t_s[end] + base_s)))
         is_over = fall is not None and _is_level(mib[after], base_mib) and _trains_after(series, stay.span[1], base_s)
-        if _works_on(series, stay.span, base_s) and not _ends_epochs(run, t_s, mib, stay, series.tick_s):
-            last = end if is_over else last
-            yield _Rise(stay, is_over)
+        works_on = _works_on(series, stay.span, base_s) and not _ends_epochs(run, t_s, mib, stay, series.tick_s)
+        last = end if is_over and works_on else last
+        yield _Rise(stay, is_over, works_on, end - rise)
 
 
 def _first_at_most(values: Floats, start: int, line: float) -> int | None:

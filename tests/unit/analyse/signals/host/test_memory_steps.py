@@ -117,3 +117,17 @@ def test_who_came_and_went_may_come_again_and_stay_to_the_end(height_mib, after,
     run = make_run(util, quantities={"memory_used_mib": mib})
     assert [round(start) for (start, _), _ in stays(run)] == ([120, 300] if found else [120])
     assert [round(end) for (_, end), _ in stays(run)][1:] == [360 if after else 359] * found
+
+
+def coarse(*validations_pct):
+    """Return a log of a reading each 15 s: five of training and one of a validation in turn, so busy each time."""
+    util_pct = [pct for each in validations_pct for pct in (99, 99, 99, 99, 99, each)] + [99] * 5
+    mib = [OWN + 320 if at % 6 == 5 else OWN for at in range(len(util_pct))]
+    watts = [204.0 if pct >= 97 else 120.0 for pct in util_pct]
+    return make_run(util_pct, interval_s=15.0, quantities={"memory_used_mib": mib, "power_w": watts})
+
+
+@pytest.mark.parametrize(("validations_pct", "found"), [((40, 100, 43, 0), 0), ((100, 40), 0), ((100,), 1)])
+def test_one_busy_reading_of_validations_that_take_memory_is_none(validations_pct, found):
+    """Utilisation looks back over a second: of a validation that has just begun it is training's."""
+    assert len(stays(coarse(*validations_pct))) == found

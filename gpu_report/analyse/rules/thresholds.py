@@ -258,6 +258,10 @@ HALF_PRECISION_LEAST = 0.05  # of the time of convolutions: with AMP nine tenths
 HALF_PRECISION_TIME = 0.5  # of the same in 32 bits: YOLO26m on an H100, convolutions of 25.7 and 12.7 ms a step
 HEAVY_SHARE = 0.1  # of a step in convolutions and matrix products: below it their precision hardly matters
 GRADIENT_BYTES = 4  # of a parameter, also with AMP: DDP exchanges gradients in 32 bits
+# Of a step, for gradients over a slow link: what hides behind the backward pass is less, since that is no whole step.
+EXCHANGE_SHARE = 0.5
+RECEIVED_SHARE = 0.5  # of a step's gradients that the driver saw come over a link: less goes another way, as by NVLink
+FULL_POWER_SHARE = 0.9  # of its limit: a GPU that draws so much works, and waits for no link
 SLOWEST_LINK = 1e9  # bytes/s: 10 Gbit Ethernet has 1.25e9, PCIe and NVLink ten and a hundred times that
 FEW_LANES = 4  # a GPU has 8 or 16: these are a riser's, or those of a slot for other cards
 AROUND_S = 600.0  # before and after a link fell: many reports of progress, and few other things that change

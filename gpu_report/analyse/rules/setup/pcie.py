@@ -1,4 +1,7 @@
-"""Set-up at odds: a PCIe link far below what it can do, or with few lanes that take much of a step for copies."""
+"""Set-up at odds: a PCIe link far below what it can do, or with few lanes, that takes much of a step.
+
+For copies of images, or for the gradients of several GPUs.
+"""
 
 import math
 from collections.abc import Sequence
@@ -17,6 +20,9 @@ from gpu_report.analyse.timeseries.intervals import Span, intersect
 from gpu_report.model import Advice, Gpu
 from gpu_report.wording import length
 
+FEWER_EXCHANGES = Advice(
+    "Until then try a larger `batch`, which exchanges gradients less often: GPUs that wait for them read as 100 % busy"
+)
 GIGA = 1e9
 BYTES_PER_MIB = 2**20
 
@@ -62,31 +68,35 @@ def _is_slow(context: Context, training: Training, used: LinkUsed) -> bool:
 
     One that is said to be slower than what went over it is no credible reading: a virtual machine may have such ones.
     """
-    share = _copies_share(context, training, used)
-    measured = column_mean(context.series_of(used.gpu).samples, "pcie_rx_mib_s", _spans(training, used))
-    if (share or 0.0) > 1 or (measured or 0.0) * BYTES_PER_MIB > used.link.bytes_per_s:
+    share = _copies_share(context, training, used) or 0.0
+    if share > 1 or (_received(context, training, used) or 0.0) > used.link.bytes_per_s:
         return False
-    return used.far_below or (used.link.lanes <= th.FEW_LANES and (share or 0.0) >= COPIES_SHARE)
+    costs = share >= COPIES_SHARE or _waits_for_gradients(context, training, used)
+    return used.far_below or (used.link.lanes <= th.FEW_LANES and costs)
 
 
 def _slow(context: Context, training: Training, used: LinkUsed, further: int) -> SetupIssue:
     share, slower = _copies_share(context, training, used), _slower(context, training, used)
-    again = replays(context.run.gpu(used.gpu))
-    costs = _costs(training, share, slower)
+    again, exchange = replays(context.run.gpu(used.gpu)), _exchange_share(context, training, used)
+    waits = _waits_for_gradients(context, training, used)
+    costs = waits or _costs(training, share, slower)
+    gain = _gain(used, exchange if waits else None if training.ranks > 1 else share)
     return SetupIssue(
         "warning" if costs else "info",
-        _summary(used, share or 0.0),
+        _summary(used, share or 0.0, exchange if waits else None),
         (used.gpu, used.link, used.span[0] if used.before else None),
         evidence(
             ("bandwidth of this PCIe link, about", used.link.bytes_per_s / GIGA, "GB/s"),
             compared_with("capacity", used.can_do.bytes_per_s / GIGA if used.far_below else None, "GB/s"),
             ("copying images to the GPU, estimated, of each step", None if share is None else 100 * share, "%"),
-            ("gradient synchronisation, if over this link, of each step", _exchange_pct(context, training, used), "%"),
+            ("gradient synchronisation, if over this link, of each step", exchange and 100 * exchange, "%"),
+            ("power of this GPU in training", _power_w(context, training, used) if waits else None, "W"),
+            compared_with("limit", context.run.gpu(used.gpu).power_limit_w if waits else None, "W"),
             ("training without data waits got slower as the link fell", None if slower is None else 100 * slower, "%"),
             ("PCIe packets sent again", float(again) or None, ""),
             ("further GPUs with a slow link", float(further) or None, ""),
         ),
-        (replace(_advice(used, again), gain_at_most=_gain(training, used, share)),)
+        (replace(_advice(used, again), gain_at_most=gain), *((FEWER_EXCHANGES,) if waits else ()))
         if costs or training.ranks > 1
         else (),
         span=used.span,
@@ -103,14 +113,46 @@ def _costs(training: Training, share: float | None, slower: float | None) -> boo
     return max(share or 0.0, by_fall or 0.0) >= COPIES_SHARE
 
 
-def _gain(training: Training, used: LinkUsed, share: float | None) -> float | None:
-    """Return what share (0 to 1) of training a link as it can be would save; None where gradients cross it, too."""
-    if share is None or training.ranks > 1:
-        return None
-    return share * (1 - used.link.bytes_per_s / used.can_do.bytes_per_s) or None
+def _gain(used: LinkUsed, share: float | None) -> float | None:
+    """Return what share (0 to 1) of training a link as it can be would save, of the share that takes what crosses it.
+
+    None where that is not known.
+    """
+    return None if share is None else share * (1 - used.link.bytes_per_s / used.can_do.bytes_per_s) or None
 
 
-def _summary(used: LinkUsed, share: float) -> str:
+def _waits_for_gradients(context: Context, training: Training, used: LinkUsed) -> bool:
+    """Tell whether a step is long for the gradients that cross a link, and not for its work.
+
+    What waits in NCCL reads as 100 % busy. It draws no more than its share of the power that work takes.
+    """
+    if (_exchange_share(context, training, used) or 0.0) < th.EXCHANGE_SHARE:
+        return False
+    power_w, limit_w = _power_w(context, training, used), context.run.gpu(used.gpu).power_limit_w
+    return power_w is None or limit_w is None or power_w < th.FULL_POWER_SHARE * limit_w
+
+
+def _power_w(context: Context, training: Training, used: LinkUsed) -> float | None:
+    return column_mean(context.series_of(used.gpu).samples, "power_w", _spans(training, used))
+
+
+def _received(context: Context, training: Training, used: LinkUsed) -> float | None:
+    """Return the bytes a second that came over a link, None where the driver does not count them."""
+    mib_s = column_mean(context.series_of(used.gpu).samples, "pcie_rx_mib_s", _spans(training, used))
+    return None if mib_s is None else mib_s * BYTES_PER_MIB
+
+
+def _summary(used: LinkUsed, share: float, exchange: float | None) -> str:
+    """Return what is wrong with a link; `exchange` is the share of a step that gradients may take, where they do."""
+    if exchange is None:
+        return _link_summary(used, share)
+    takes = f"may take up to {100 * exchange:.0f} % of each step"
+    if not used.far_below:
+        return f"Gradients over GPU {used.gpu}'s PCIe link, {used.link.words}, {takes}"
+    return f"{_link_summary(used, share)}, where gradients {takes}"
+
+
+def _link_summary(used: LinkUsed, share: float) -> str:
     (start, end), now, link = used.span, used.link.words, f"GPU {used.gpu}'s PCIe link"
     if not used.far_below:
         return f"Copying images to GPU {used.gpu} over PCIe {now} takes about {100 * share:.0f} % of each step"
@@ -155,18 +197,22 @@ def _spans(training: Training, used: LinkUsed) -> list[Span]:
     return intersect([used.span], training.train_spans)
 
 
-def _exchange_pct(context: Context, training: Training, used: LinkUsed) -> float | None:
-    """Return the percentage of a step that a ring all-reduce takes over the link, None on one GPU or with NVLink.
+def _exchange_share(context: Context, training: Training, used: LinkUsed) -> float | None:
+    """Return the share of a step, 0 to 1, that a ring all-reduce takes over the link, None on one GPU or with NVLink.
 
     Each rank sends 2 (n - 1) / n of the gradients, in 32 bits also with AMP. Part of it runs beside the backward pass.
+    Nor is it known where far less came over the link than that.
     """
     ranks, parameters = training.ranks, training.quantity("parameters")
     spans = _spans(training, used)
     if ranks < 2 or not parameters or context.throughput is None or not spans or _has_nvlink(context, used.gpu):
         return None
     steps = context.throughput.batches_per_s(spans)
-    sent = 2 * (ranks - 1) / ranks * th.GRADIENT_BYTES * parameters
-    return None if steps is None else min(100 * sent * steps / used.link.bytes_per_s, 100.0)
+    sent = 2 * (ranks - 1) / ranks * th.GRADIENT_BYTES * parameters * (steps or 0.0)
+    received = _received(context, training, used)
+    if steps is None or (received is not None and received < th.RECEIVED_SHARE * sent):
+        return None
+    return min(sent / used.link.bytes_per_s, 1.0)
 
 
 def _has_nvlink(context: Context, gpu: int) -> bool:

@@ -152,3 +152,48 @@ def test_replays_stand_beside_a_slow_link_and_alone_are_a_note():
 def test_a_few_replays_or_a_counter_that_is_not_known_are_no_finding(before, after):
     health = {"health_start": {"pcie_replays": before}, "health_end": {"pcie_replays": after}}
     assert found(trained([(4, SECONDS)], health=health)) == []
+
+
+GRADIENTS = {"world_size": 2, "parameters": 900_000_000}  # of each of 0.145 steps a second: 0.52 GB/s
+
+
+def of_two(watts=220.0, received_mib_s=np.nan, **changed):
+    """Return a training of two ranks, whose GPU has one lane of gen 3 (0.79 GB/s) and draws so much of 350 W."""
+    columns = {"power_w": [watts] * SECONDS, "pcie_rx_mib_s": [received_mib_s] * SECONDS}
+    can_do = {**changed.pop("can_do", CAN_DO), "power_limit_w": 350.0}
+    run = trained([(3, SECONDS)], [(1, SECONDS)], rate=20.0, can_do=can_do, **columns)
+    settings = {**run.inside[0].settings, **GRADIENTS, **changed}
+    return dataclasses.replace(run, inside=(dataclasses.replace(run.inside[0], settings=settings),))
+
+
+def test_gradients_that_take_most_of_a_step_over_one_lane_lead():
+    """Two GPUs wait for them in NCCL: 100 % busy, at far less than their power limit."""
+    (finding,) = found(of_two())
+    assert (finding.severity, finding.summary) == (
+        "warning",
+        "GPU 0's PCIe link ran at gen 3 x1 instead of gen 4 x16, where gradients may take up to 66 % of each step",
+    )
+    assert finding.advice[0].gain_at_most == pytest.approx(0.66 * (1 - 1 / 32), abs=0.01)
+    text = analyse(of_two()).verdict.text
+    assert text.startswith("Reseat GPU 0 and its riser (up to ")
+    assert "the model itself" not in text
+
+
+def test_gradients_over_a_slot_of_one_lane_are_a_problem_of_the_slot():
+    (finding,) = found(of_two(can_do={"max_pcie_link_generation": 3.0, "max_pcie_link_width": 1.0}))
+    assert finding.summary == "Gradients over GPU 0's PCIe link, gen 3 x1, may take up to 66 % of each step"
+    assert (finding.severity, finding.advice[0].short) == ("warning", "Use a wider slot")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"watts": 340.0},  # it works all the time
+        {"received_mib_s": 60.0},  # gradients go another way
+        {"parameters": 100_000_000},  # they take 7 % of a step
+        {"world_size": 1},
+    ],
+)
+def test_a_slow_link_for_which_no_step_waits_is_a_note(changed):
+    (finding,) = found(of_two(**changed))
+    assert (finding.severity, finding.summary) == ("info", "GPU 0's PCIe link ran at gen 3 x1 instead of gen 4 x16")

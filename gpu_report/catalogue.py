@@ -19,6 +19,7 @@ STEADY_KEY = "steady_util_pct"  # of evidence: mean utilisation in the steady st
 SWAPPED_KEY = "validated_images"  # of evidence: so many images validate for each that trains, and may be swapped
 ENLARGED_KEY = "enlarged_pixels"  # of evidence: how many times the pixels of the images on disk YOLO trains with
 SLOW_IMAGES_KEY = "waited_for_images_s"  # of evidence: how long training waited for images on slow storage
+SLEPT_KEY = "slept_s"  # of evidence: how long the machine slept in a training
 ENDS_EPOCHS_KEY = "epochs_compared"  # of evidence: how many epochs tell what their ends take
 SLOW_COST_KEY = "slow_cost_s"  # of evidence: what slow epochs took longer in all
 HUNG_KEY = "hung_s"  # of evidence: how long a training reported nothing before its end

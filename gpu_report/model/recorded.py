@@ -6,6 +6,7 @@ Times `t_s` are seconds from the run's start, monotonic; wall times are UTC seco
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -135,6 +136,9 @@ class RecordedEvent:
     fields: Mapping[str, object]
 
 
+SLEPT_LEAST_S = 60.0  # that a machine slept: less is no loss that anybody would look for
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """All that was recorded, on one clock.
@@ -180,6 +184,18 @@ class Run:
         """Return the windows of PyTorch's profiler, in order of time."""
         windows = [window for inside in self.inside for window in inside.profiled]
         return tuple(sorted([*windows, *self.imported_windows], key=lambda window: window.start_t_s))
+
+    @property
+    def slept(self) -> tuple[tuple[float, float], ...]:
+        """Return when the machine woke up and how long it had slept (s), which no clock of the recording counts."""
+        events = [(event.t_s, event.fields.get("seconds")) for event in self.events if event.kind == "suspend"]
+        known = [(t_s, float(seconds)) for t_s, seconds in events if isinstance(seconds, int | float)]
+        return tuple((t_s, seconds) for t_s, seconds in known if 0 < seconds < math.inf)
+
+    @property
+    def slept_s(self) -> float:
+        """Return for how long the machine slept in all: what `duration_s` lacks by the clock on the wall."""
+        return sum(seconds for _, seconds in self.slept)
 
     @property
     def no_gpu(self) -> Mapping[str, object] | None:

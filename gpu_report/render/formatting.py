@@ -8,6 +8,7 @@ from statistics import median
 
 from gpu_report.catalogue import RULES, cause_words, row_words
 from gpu_report.model import (
+    SLEPT_LEAST_S,
     WELL_COVERED,
     Analysis,
     Ending,
@@ -18,6 +19,7 @@ from gpu_report.model import (
     KernelEvent,
     LedgerRow,
     Recording,
+    Run,
 )
 from gpu_report.wording import JOULE_PER_WATT_HOUR, MIB_PER_GIB, MISSING, counted, lower_first
 
@@ -147,6 +149,13 @@ def energy(joules: float | None) -> str:
     if 0 < watt_hours < 0.05:
         return "<\u00a00.1\u00a0Wh"
     return f"{watt_hours / 1000:,.2f}\u00a0kWh" if watt_hours >= 1000 else f"{watt_hours:,.1f}\u00a0Wh"
+
+
+def recorded_length(run: Run) -> str:
+    """Return how long a recording took by the clock on the wall, and for how much of it the machine slept."""
+    if run.slept_s < SLEPT_LEAST_S:
+        return duration(run.duration_s)
+    return f"{duration(run.duration_s + run.slept_s)}, asleep for {duration(run.slept_s)} of it"
 
 
 def duration(seconds: float | None, *, aligned: bool = False) -> str:

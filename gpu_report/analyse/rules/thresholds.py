@@ -262,6 +262,7 @@ GRADIENT_BYTES = 4  # of a parameter, also with AMP: DDP exchanges gradients in 
 EXCHANGE_SHARE = 0.5
 RECEIVED_SHARE = 0.5  # of a step's gradients that the driver saw come over a link: less goes another way, as by NVLink
 FULL_POWER_SHARE = 0.9  # of its limit: a GPU that draws so much works, and waits for no link
+SLEPT_SHARE = 0.1  # of a training and its sleep: less sleep is no problem of the set-up
 SLOWEST_LINK = 1e9  # bytes/s: 10 Gbit Ethernet has 1.25e9, PCIe and NVLink ten and a hundred times that
 FEW_LANES = 4  # a GPU has 8 or 16: these are a riser's, or those of a slot for other cards
 AROUND_S = 600.0  # before and after a link fell: many reports of progress, and few other things that change

@@ -3,7 +3,7 @@
 from functools import cache, partial
 
 from gpu_report.model import Analysis
-from gpu_report.render.formatting import clean, duration
+from gpu_report.render.formatting import clean, recorded_length
 from gpu_report.render.page.sections import (
     code_time,
     epochs,
@@ -39,9 +39,9 @@ def compose(analysis: Analysis) -> ReportView:
         advice=findings.first_advice(unexpected, analysis),
         advice_title=findings.advice_title(analysis),
         subtitle=(*overview.subtitle(analysis), *yolo_run.set_up(analysis)),
-        duration=duration(analysis.run.duration_s),
+        duration=recorded_length(analysis.run),
         start=clock.moment(0.0),
-        end=clock.moment(analysis.run.duration_s),
+        end=WallClock(analysis.run.start_wall_s + analysis.run.slept_s).moment(analysis.run.duration_s),
         tiles=overview.tiles(analysis),
         more_tiles=(more := overview.more_tiles(analysis)),
         more_tiles_title=overview.more_title(more),

@@ -10,7 +10,7 @@ from functools import cache
 from jinja2 import Template
 
 from gpu_report.model import Analysis
-from gpu_report.render.formatting import clean, duration
+from gpu_report.render.formatting import clean, recorded_length
 from gpu_report.render.page.blank import skeleton
 from gpu_report.render.page.sections import epochs, findings, overview
 from gpu_report.render.page.utilisation_picture import Picture, picture, sparks
@@ -69,7 +69,7 @@ def compose(analysis: Analysis, link: str = "", instead: str = "") -> NotebookVi
     shown = tuple(findings.finding_view(each, clock, analysis) for each in unexpected[:FINDINGS_SHOWN])
     return NotebookView(
         title=clean(run_title(run)),
-        subtitle=(*overview.subtitle(analysis), clock.moment(0.0).utc, duration(run.duration_s)),
+        subtitle=(*overview.subtitle(analysis), clock.moment(0.0).utc, recorded_length(run)),
         verdict=overview.verdict(analysis, [each.id for each in shown]),
         advice=findings.first_advice(unexpected, analysis),
         advice_title=findings.advice_title(analysis),

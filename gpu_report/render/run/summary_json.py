@@ -109,12 +109,12 @@ def _span(run: Run, start_t_s: float, end_t_s: float) -> Json:
 
 def _run(analysis: Analysis) -> Json:
     run, recording = analysis.run, analysis.run.recording
-    span = _span(run, 0.0, run.duration_s)
     return {
         "path": run.path,
-        "start": span["start"],
-        "end": span["end"],
+        "start": iso_utc(run.start_wall_s),
+        "end": iso_utc(run.start_wall_s + run.duration_s + run.slept_s),
         "duration_s": run.duration_s,
+        "slept_s": run.slept_s,
         "interval_s": recording.interval_s,
         "ended_by": recording.ended_by,
         "exit_code": recording.exit_code,

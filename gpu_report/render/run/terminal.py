@@ -37,6 +37,7 @@ from gpu_report.render.formatting import (
     numbers,
     outlier_words,
     partly,
+    recorded_length,
     sentence,
     share,
     step_time,
@@ -201,7 +202,7 @@ def _head(analysis: Analysis) -> str:
         did = counted(calls_in_all(analysis), "call")
     elif analysis.is_validation:
         did = counted(len(analysis.validations), "validation")
-    parts = [run.path, f"{start} UTC", duration(run.duration_s), did]
+    parts = [run.path, f"{start} UTC", recorded_length(run), did]
     return "   ".join(parts).replace(TIED, " ")
 
 

@@ -1,6 +1,6 @@
 """What was not measured, and why."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.busy_in_training import Busy
 from gpu_report.analyse.context import Context
@@ -9,14 +9,15 @@ from gpu_report.analyse.results.verdict.work import (
 )
 from gpu_report.analyse.rules.setup.torch import no_gpu_for_torch
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
+from gpu_report.catalogue import SLEPT_KEY
 from gpu_report.model import (
+    SLEPT_LEAST_S,
     STARVED_PCT,
     WELL_COVERED,
+    Finding,
     Sentence,
 )
 from gpu_report.wording import length
-
-SLEPT_S = 60.0  # less is no loss that anybody would look for
 
 
 def unsampled_share(context: Context) -> float:
@@ -43,12 +44,12 @@ def unmeasured(trained: Busy, unseen: float, unsampled: float) -> Iterator[Sente
         yield Sentence("unmeasured", f"{missing}: there only the driver's own utilisation readings are known.")
 
 
-def machine_slept(context: Context) -> Iterator[Sentence]:
+def machine_slept(context: Context, findings: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield for how long the machine slept, from a minute on: nothing ran, and no clock of the recording went on."""
-    slept = [event.fields.get("seconds") for event in context.run.events if event.kind == "suspend"]
-    slept_s = sum(seconds for seconds in slept if isinstance(seconds, int | float))
-    if slept_s >= SLEPT_S:
-        yield Sentence("slept", f"The machine slept for {length(slept_s)}, and nothing ran: prevent its suspend.")
+    if context.run.slept_s >= SLEPT_LEAST_S:
+        slept = f"The machine slept for {length(context.run.slept_s)}"
+        of_training = tuple(each.id for each in findings if each.number(SLEPT_KEY) is not None)
+        yield Sentence("slept", f"{slept}, and nothing ran: prevent its suspend.", of_training)
 
 
 def no_gpu(context: Context) -> Iterator[Sentence]:

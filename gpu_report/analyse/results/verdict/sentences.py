@@ -155,7 +155,11 @@ def _by_weight(
 
 
 def _sentences(known: _Known, opening: _Opening) -> tuple[Sentence, ...]:
-    return (*_what_to_change(known, opening), *_what_happened(known, opening), *_what_it_cost(known, opening))
+    change = tuple(_what_to_change(known, opening))
+    said = {found for sentence in change for found in sentence.findings}
+    happened = _what_happened(known, opening)
+    new = (each for each in happened if each.kind != "slept" or not said.intersection(each.findings))
+    return (*change, *new, *_what_it_cost(known, opening))
 
 
 def _opening(known: _Known) -> _Opening:
@@ -239,7 +243,7 @@ def _what_happened(known: _Known, opening: _Opening) -> Iterator[Sentence]:
 
 def _not_measured(known: _Known) -> Iterator[Sentence]:
     yield from recorder_killed(known.context)
-    yield from machine_slept(known.context)
+    yield from machine_slept(known.context, known.findings)
     yield from unmeasured(known.trained, known.unseen, known.unsampled)
     yield from no_gpu(known.context)
 

@@ -10,6 +10,7 @@ from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
 from gpu_report.analyse.rules.setup.images import enlarged
 from gpu_report.analyse.rules.setup.nccl import transport_off
 from gpu_report.analyse.rules.setup.pcie import pcie_link
+from gpu_report.analyse.rules.setup.sleep import machine_slept
 from gpu_report.analyse.rules.setup.slow_images import slow_images, slow_npy
 from gpu_report.analyse.rules.setup.storage import data_disk
 from gpu_report.analyse.rules.setup.torch import (
@@ -47,6 +48,7 @@ CHECKS: tuple[Check, ...] = (
     data_disk,
     slow_npy,
     slow_images,
+    machine_slept,
 )
 
 

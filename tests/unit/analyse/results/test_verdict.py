@@ -1,6 +1,7 @@
 """The one sentence: it calls nothing healthy beside a bad end, another process or a set-up at odds, and says which."""
 
 import dataclasses
+from datetime import datetime
 
 import pandas as pd
 import pytest
@@ -31,7 +32,9 @@ from gpu_report.model import (
     YoloRun,
 )
 from gpu_report.render.formatting import ledger_words
+from gpu_report.render.run.summary_json import build_summary
 from gpu_report.render.run.terminal import render_text
+from gpu_report.render.what_to_change import listed_changes
 
 NAN = float("nan")
 BUSY = "the GPU was busy 90 % of training time"
@@ -430,9 +433,32 @@ def test_a_gpu_that_waits_beside_busy_ones_is_named_and_nothing_is_called_fine()
     assert "GPU 2 was busy only 26 %." in text
 
 
-@pytest.mark.parametrize(("seconds", "said"), [((1800.0, 1800.0), "The machine slept for 1 h"), ((20.0, None), "")])
-def test_a_machine_that_slept_is_said_for_how_long(seconds, said):
-    events = tuple(RecordedEvent(60.0, "suspend", None, {"seconds": each}) for each in seconds)
-    text = analyse(dataclasses.replace(trained(), events=events)).verdict.text
+def slept(*seconds, at_s=60.0):
+    events = tuple(RecordedEvent(at_s, "suspend", None, {"seconds": each}) for each in seconds)
+    return analyse(dataclasses.replace(trained(), events=events))
+
+
+@pytest.mark.parametrize(("seconds", "said"), [((1800.0, 1800.0), "the machine slept for 1 h of"), ((20.0, None), "")])
+def test_a_machine_that_slept_for_most_of_a_training_leads(seconds, said):
+    """What takes most of the time comes first, and what to do about it is what to change."""
+    analysis = slept(*seconds)
+    text = analysis.verdict.text
     assert said in text
-    assert ("slept" in text) == bool(said)
+    assert text.startswith("Keep the machine awake while it trains: ") == bool(said)
+    assert text.count("slept") == bool(said)
+    assert any("systemd-inhibit" in each.text for each in listed_changes(analysis)) == bool(said)
+
+
+def test_the_length_of_a_recording_is_that_of_the_clock_on_the_wall():
+    analysis = slept(1800.0, 1800.0)
+    assert "1 h 2 min, asleep for 1 h of it" in render_text(analysis)
+    said = build_summary(analysis)["run"]
+    assert (said["duration_s"], said["slept_s"]) == (120, 3600)
+    start, end = (datetime.fromisoformat(said[name]) for name in ("start", "end"))
+    assert (end - start).total_seconds() == 3720
+
+
+def test_a_sleep_outside_of_the_training_does_not_lead():
+    analysis = slept(1800.0, at_s=-5.0)
+    assert "nothing ran: prevent its suspend." in analysis.verdict.text
+    assert not analysis.verdict.text.startswith("Keep")

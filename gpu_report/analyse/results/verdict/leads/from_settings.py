@@ -18,7 +18,7 @@ from gpu_report.analyse.results.verdict.leads.lead import (
     without_backticks,
 )
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
-from gpu_report.catalogue import CAUSES, ENLARGED_KEY, MEMORY_GROWS, RULES, SLOW_IMAGES_KEY
+from gpu_report.catalogue import CAUSES, ENLARGED_KEY, MEMORY_GROWS, RULES, SLEPT_KEY, SLOW_IMAGES_KEY
 from gpu_report.model import LEAST_SPEED_UP, UNSURE, Advice, EpochNow, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import epoch_length, lower_first, shown_ratio
 
@@ -57,7 +57,7 @@ def set_up(context: Context, findings: Sequence[Finding], now: EpochNow | None) 
             ratio = _ratio(gain, now)
             faster = f" (up to {ratio:.2g}\u00d7 faster)" if ratio >= th.FASTER_FROM else ""
             saves_s = UNSURE * gain * seconds_trained(context) if 0 < gain < th.HALF else URGENT_S
-            saves_s = finding.number(SLOW_IMAGES_KEY) or saves_s
+            saves_s = finding.number(SLOW_IMAGES_KEY) or finding.number(SLEPT_KEY) or saves_s
             text = f"{advice.short}{faster}: {lower_first(finding.summary)}"
             said = replace(sentence_of(finding, LOOK, text, advice), replaces=_same_storage(finding, findings))
             yield Lead(said, saves_s, says_how=True)

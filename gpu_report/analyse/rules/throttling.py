@@ -16,7 +16,7 @@ from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.thresholds import HOT_C
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import intersect, length_s, mask_in_any, union
-from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding
+from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Gpu
 from gpu_report.wording import length, lower_first
 
 COUNTER_TEXTS = {
@@ -25,6 +25,7 @@ COUNTER_TEXTS = {
     "sw_thermal_slowdown_s": "limited by the driver for heat, by its counter",
     "hw_thermal_slowdown_s": "limited by the board for heat, by its counter",
 }
+LAPTOP = "Laptop GPU"  # in the names that the driver gives to those
 BRAKE = Advice(
     "Check the power supply and its cables: a signal from outside the GPU (power brake) says that it is overloaded. A "
     "server's management shows why",
@@ -51,19 +52,38 @@ def _finding(context: Context, throttle: Throttle) -> Finding:
         of_gpus="" if others else _summary(throttle, GPUS),
         evidence=_evidence(context, throttle, series),
         cause=_cause(throttle, others),
-        advice=_advice(throttle),
+        advice=_advice(throttle, context.run.gpu(throttle.gpu)),
         kernel_events=tuple(context.signals.of(throttle.gpu, start_s, end_s).kernel),
         lost_gpu_s=throttle.lost_s if throttle.lost.any() and not throttle.by_design else None,
     )
 
 
-def _advice(throttle: Throttle) -> tuple[Advice, ...]:
+def _advice(throttle: Throttle, gpu: Gpu) -> tuple[Advice, ...]:
     if throttle.brake:
         return (BRAKE,)
+    if throttle.other_limit_w is not None:
+        return (_on_lowered_limit(throttle, gpu),)
     if throttle.applied:
         short = "Reset the application clocks (`nvidia-smi -rac`)"
         return (Advice(f"{short}, or with `-rgc` where they are locked: somebody set them lower", short=short),)
     return ()
+
+
+def _on_lowered_limit(throttle: Throttle, gpu: Gpu) -> Advice:
+    """Return what to do about a limit that was lowered: of a laptop the battery or its power profile did that."""
+    start_s = min(throttle.spans)[0]
+    lowered = f"{_watts(throttle, gpu)}, {length(start_s)} into the recording"
+    if LAPTOP in (gpu.name or ""):
+        short = "Plug the laptop in, or choose its performance profile"
+        return Advice(f"{short}: on battery, or to save power, it lowered the power limit {lowered}", short=short)
+    short = "Find what lowered the power limit"
+    how = "`nvidia-smi -q -d POWER` shows the limit now; an administrator or a power manager of the machine sets it"
+    return Advice(f"{short} {lowered}. {how}", short=short)
+
+
+def _watts(throttle: Throttle, gpu: Gpu) -> str:
+    """Return from which power limit to which it fell, in words."""
+    return f"from {gpu.power_limit_w or 0.0:.0f} to about {throttle.other_limit_w or 0.0:.0f} W"
 
 
 def _fell(throttle: Throttle) -> str:
@@ -120,9 +140,11 @@ def _how(throttle: Throttle, what: str) -> str:
         return f"Heat slowed {what}"
     if throttle.applied:
         return f"Application clocks slowed {what}"
-    return (
-        f"An outside power signal (power brake) slowed {what}" if throttle.brake else f"The power limit slowed {what}"
-    )
+    if throttle.brake:
+        return f"An outside power signal (power brake) slowed {what}"
+    if throttle.other_limit_w is not None:
+        return f"A power limit that was lowered to about {throttle.other_limit_w:.0f} W slowed {what}"
+    return f"The power limit slowed {what}"
 
 
 def _explanation(throttle: Throttle) -> str:

@@ -29,6 +29,11 @@ def throttles(series: GpuSeries, activity: Activity, gpu: Gpu, trained: Steps) -
     rows = clock_rows(series, activity)
     is_known = bool(trained.epochs)
     steps = mask_in_any(rows.t_s, trained.epochs) if is_known else np.ones(len(rows.t_s), dtype=np.bool_)
+    found = _throttles(series, rows, steps, gpu, trained)
+    return tuple(replace(each, other_limit_w=_other_limit_w(each, rows, gpu.power_limit_w)) for each in found)
+
+
+def _throttles(series: GpuSeries, rows: ClockRows, steps: Bools, gpu: Gpu, trained: Steps) -> tuple[Throttle, ...]:
     fell = clock_fall(series, rows, steps, gpu.power_limit_w, trained)
     typical_mhz = _typical_mhz(rows, gpu) if rows.reported.any() else None
     if typical_mhz is None:
@@ -116,6 +121,16 @@ def _is_far_below(limit_w: float | None, rows: ClockRows, throttled: Bools, *, a
     if not limit_w or not known.any() or (alike and median_of(util_pct) >= HEALTHY_PCT):
         return False
     return median_of(power_w[known]) < th.NEAR_LIMIT_SHARE * limit_w
+
+
+def _other_limit_w(throttle: Throttle, rows: ClockRows, limit_w: float | None) -> float | None:
+    """Return at what power a limit acted far below the recorded one, though the same work drew more; None elsewhere."""
+    power_w = rows.power_w[(throttle.throttled_s > 0) & np.isfinite(rows.power_w)]
+    by_board = throttle.brake or throttle.hard.any()
+    if throttle.cause != POWER_CAP or by_board or not throttle.alike or not limit_w or not len(power_w):
+        return None
+    drawn_w = median_of(power_w)
+    return drawn_w if drawn_w < th.NEAR_LIMIT_SHARE * limit_w else None
 
 
 def _typical_mhz(rows: ClockRows, gpu: Gpu) -> float | None:

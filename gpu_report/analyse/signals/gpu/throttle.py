@@ -21,6 +21,7 @@ class Throttle:
     is of all work, 0 to 1. `by_design` says that the card is at the power limit that it came with, in nearly all of its
     work: that is what it can do. `lost_s` is the time lost at most: what was busy, by the clock that it lacked (work
     that waits for memory loses less). `applied` says that application clocks, which somebody sets, lowered it.
+    `other_limit_w` is what it drew at a power limit that acted far below the one that was recorded: it had been lowered.
     """
 
     gpu: int
@@ -37,6 +38,7 @@ class Throttle:
     by_design: bool = False
     applied: bool = False
     unsure: bool = False
+    other_limit_w: float | None = None
 
     @property
     def cost_pct(self) -> float:

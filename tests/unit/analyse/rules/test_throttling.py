@@ -86,6 +86,36 @@ def test_the_verdict_says_it_and_the_ledger_takes_the_clock_from_the_work():
     }
 
 
+def test_a_cap_far_below_the_recorded_limit_is_another_limit():
+    """Nobody can raise it with nvidia-smi -pl: it was lowered, by a laptop on its battery or by a power manager."""
+    lowered = run(power_w=column(600, 250))
+    (finding,) = throttled(lowered)
+    assert (
+        finding.summary
+        == "A power limit that was lowered to about 250 W slowed GPU 0 to 1,386 MHz instead of 1,980 for 40 s"
+    )
+    text = "Find what lowered the power limit of GPU 0 from 700 to about 250 W, 40 s into the recording. "
+    assert finding.advice[0].text.startswith(text)
+    assert analyse(lowered).verdict.text.startswith("Find what lowered the power limit of GPU 0: it cost about ")
+    assert "aise the power limit" not in analyse(lowered).verdict.text
+
+
+def test_a_laptop_with_a_lowered_limit_is_to_be_plugged_in():
+    given = run(power_w=column(600, 250))
+    gpus = tuple(dataclasses.replace(gpu, name="NVIDIA GeForce RTX 4070 Laptop GPU") for gpu in given.gpus)
+    analysis = analyse(dataclasses.replace(given, gpus=gpus))
+    assert analysis.verdict.text.startswith("Plug the laptop in, or choose its performance profile: ")
+
+
+@pytest.mark.parametrize(
+    "changed", [{"power_w": column(600, 600)}, {"reasons": BRAKE | HW, "power_w": column(600, 250)}]
+)
+def test_a_cap_near_the_limit_or_by_a_signal_from_outside_is_no_lowered_limit(changed):
+    (finding,) = throttled(run(**changed))
+    assert "lowered" not in finding.summary
+    assert not any("lowered" in each.text for each in finding.advice)
+
+
 @pytest.mark.parametrize(
     "reasons", [0, IDLE, APP_CLOCKS, SYNC_BOOST, DISPLAY, IDLE | APP_CLOCKS | SYNC_BOOST | DISPLAY]
 )

@@ -21,7 +21,7 @@ class Throttle:
     is of all work, 0 to 1. `by_design` says that the card is at the power limit that it came with, in nearly all of its
     work: that is what it can do. `lost_s` is the time lost at most: what was busy, by the clock that it lacked (work
     that waits for memory loses less). `applied` says that application clocks, which somebody sets, lowered it.
-    `other_limit_w` is what it drew at a power limit that acted far below the one that was recorded: it had been lowered.
+    `other_limit_w` is what it drew at a power limit far below the one that was recorded: that had been lowered.
     """
 
     gpu: int

@@ -90,13 +90,10 @@ def test_a_cap_far_below_the_recorded_limit_is_another_limit():
     """Nobody can raise it with nvidia-smi -pl: it was lowered, by a laptop on its battery or by a power manager."""
     lowered = run(power_w=column(600, 250))
     (finding,) = throttled(lowered)
-    assert (
-        finding.summary
-        == "A power limit that was lowered to about 250 W slowed GPU 0 to 1,386 MHz instead of 1,980 for 40 s"
-    )
-    text = "Find what lowered the power limit of GPU 0 from 700 to about 250 W, 40 s into the recording. "
+    assert finding.summary.startswith("A power limit that was lowered to about 250 W slowed GPU 0 to 1,386 MHz")
+    text = "Find what lowered the power limit from 700 to about 250 W, 40 s into the recording. "
     assert finding.advice[0].text.startswith(text)
-    assert analyse(lowered).verdict.text.startswith("Find what lowered the power limit of GPU 0: it cost about ")
+    assert analyse(lowered).verdict.text.startswith("Find what lowered the power limit: it cost about ")
     assert "aise the power limit" not in analyse(lowered).verdict.text
 
 

@@ -196,6 +196,8 @@ GROWN_IN_ONE_SHARE = 0.5  # of what an epoch takes longer, in one function: most
 RETRY_AT_MOST_S = 1.0
 PAGING_POWER_SHARE = 0.75  # of the power before: a GPU that waits for pages of the host draws less, though it is busy
 CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
+OTHERS_ROSE_PCT = 5.0  # of all cores, by others than the training: less takes no core that it would miss
+BLOCKED_LEAST = 0.5  # loader workers that wait for storage at a time: one of them for half of the time
 
 # --- how a training ended ---
 
@@ -258,8 +260,8 @@ HALF_PRECISION_LEAST = 0.05  # of the time of convolutions: with AMP nine tenths
 HALF_PRECISION_TIME = 0.5  # of the same in 32 bits: YOLO26m on an H100, convolutions of 25.7 and 12.7 ms a step
 HEAVY_SHARE = 0.1  # of a step in convolutions and matrix products: below it their precision hardly matters
 GRADIENT_BYTES = 4  # of a parameter, also with AMP: DDP exchanges gradients in 32 bits
-# Of a step, for gradients over a slow link: what hides behind the backward pass is less, since that is no whole step.
-EXCHANGE_SHARE = 0.5
+# Of a step, for gradients over a slow link: most hides behind the backward pass, and a third may not (COPIES_SHARE).
+EXCHANGE_SHARE = 0.3
 RECEIVED_SHARE = 0.5  # of a step's gradients that the driver saw come over a link: less goes another way, as by NVLink
 FULL_POWER_SHARE = 0.9  # of its limit: a GPU that draws so much works, and waits for no link
 SLEPT_SHARE = 0.1  # of a training and its sleep: less sleep is no problem of the set-up

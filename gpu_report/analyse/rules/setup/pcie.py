@@ -14,6 +14,7 @@ from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue
 from gpu_report.analyse.signals.gpu.pcie_link import LinkUsed, link_used
+from gpu_report.analyse.signals.thresholds import BUSY_WAIT_UTIL_PCT
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span, intersect
@@ -81,9 +82,10 @@ def _slow(context: Context, training: Training, used: LinkUsed, further: int) ->
     waits = _waits_for_gradients(context, training, used)
     costs = waits or _costs(training, share, slower)
     gain = _gain(used, exchange if waits else None if training.ranks > 1 else share)
+    summary = _of_gradients(used, exchange, share or 0.0) if waits else _summary(used, share or 0.0)
     return SetupIssue(
         "warning" if costs else "info",
-        _summary(used, share or 0.0, exchange if waits else None),
+        summary,
         (used.gpu, used.link, used.span[0] if used.before else None),
         evidence(
             ("bandwidth of this PCIe link, about", used.link.bytes_per_s / GIGA, "GB/s"),
@@ -126,10 +128,25 @@ def _waits_for_gradients(context: Context, training: Training, used: LinkUsed) -
 
     What waits in NCCL reads as 100 % busy. It draws no more than its share of the power that work takes.
     """
-    if (_exchange_share(context, training, used) or 0.0) < th.EXCHANGE_SHARE:
+    share = _exchange_share(context, training, used)
+    if not (_may_be_slowest(context, training, used) if share is None else share >= th.EXCHANGE_SHARE):
         return False
     power_w, limit_w = _power_w(context, training, used), context.run.gpu(used.gpu).power_limit_w
     return power_w is None or limit_w is None or power_w < th.FULL_POWER_SHARE * limit_w
+
+
+def _may_be_slowest(context: Context, training: Training, used: LinkUsed) -> bool:
+    """Tell whether gradients may fill a link, where nobody knows how many there are: one slower than a fast network.
+
+    GPUs that wait for them are busy all the time. Where traffic was read, the link was full for half of it or more.
+    """
+    is_counted = training.quantity("parameters") is not None and context.throughput is not None
+    if is_counted or not training.steps_together or _has_nvlink(context, used.gpu):
+        return False
+    util_pct = column_mean(context.series_of(used.gpu).samples, "gpu_util_pct", _spans(training, used)) or 0.0
+    received, speed = _received(context, training, used), used.link.bytes_per_s
+    is_full = received is None or received >= th.RECEIVED_SHARE * speed
+    return speed < th.SLOWEST_LINK and util_pct >= BUSY_WAIT_UTIL_PCT and is_full
 
 
 def _power_w(context: Context, training: Training, used: LinkUsed) -> float | None:
@@ -142,17 +159,16 @@ def _received(context: Context, training: Training, used: LinkUsed) -> float | N
     return None if mib_s is None else mib_s * BYTES_PER_MIB
 
 
-def _summary(used: LinkUsed, share: float, exchange: float | None) -> str:
-    """Return what is wrong with a link; `exchange` is the share of a step that gradients may take, where they do."""
-    if exchange is None:
-        return _link_summary(used, share)
-    takes = f"may take up to {100 * exchange:.0f} % of each step"
-    if not used.far_below:
-        return f"Gradients over GPU {used.gpu}'s PCIe link, {used.link.words}, {takes}"
-    return f"{_link_summary(used, share)}, where gradients {takes}"
+def _of_gradients(used: LinkUsed, exchange: float | None, share: float) -> str:
+    """Return what is wrong with a link for which gradients make steps longer, up to a share `exchange` of each."""
+    takes = "" if exchange is None else f" may take up to {100 * exchange:.0f} % of each step"
+    if used.far_below:
+        crossing = f"where gradients{takes}" if takes else "and gradients cross it"
+        return f"{_summary(used, share)}, {crossing}"
+    return f"Gradients over GPU {used.gpu}'s PCIe link, {used.link.words},{takes or ' may be what steps wait for'}"
 
 
-def _link_summary(used: LinkUsed, share: float) -> str:
+def _summary(used: LinkUsed, share: float) -> str:
     (start, end), now, link = used.span, used.link.words, f"GPU {used.gpu}'s PCIe link"
     if not used.far_below:
         return f"Copying images to GPU {used.gpu} over PCIe {now} takes about {100 * share:.0f} % of each step"

@@ -7,7 +7,7 @@ import pytest
 from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideEpoch, InsideRun, Phase
+from gpu_report.model import InsideEpoch, InsideRun, Phase, YoloRun
 
 SECONDS, TRAINED = 1400, (10.0, 1390.0)
 CAN_DO = {"max_pcie_link_generation": 4.0, "max_pcie_link_width": 16.0}
@@ -183,6 +183,29 @@ def test_gradients_over_a_slot_of_one_lane_are_a_problem_of_the_slot():
     (finding,) = found(of_two(can_do={"max_pcie_link_generation": 3.0, "max_pcie_link_width": 1.0}))
     assert finding.summary == "Gradients over GPU 0's PCIe link, gen 3 x1, may take up to 66 % of each step"
     assert (finding.severity, finding.advice[0].short) == ("warning", "Use a wider slot")
+
+
+def of_two_outside(util=100.0, watts=220.0, received_mib_s=np.nan):
+    """Return the samples of two GPUs of one training without callbacks, each with one lane of gen 3."""
+    columns = {"pcie_link_generation": link((3, SECONDS)), "pcie_link_width": link((1, SECONDS))}
+    columns |= {"power_w": [watts] * SECONDS, "pcie_rx_mib_s": [received_mib_s] * SECONDS}
+    util_pct = readings((0, 10), (util, SECONDS - 20), (0, 10))
+    facts = {**CAN_DO, "power_limit_w": 350.0}
+    run = make_run([util_pct, util_pct], rows=[(1, 700.0), (2, 1380.0)], quantities=columns, facts=facts)
+    return dataclasses.replace(run, yolo_runs=(YoloRun(1, None, {"device": "0,1"}, "recorded", None),))
+
+
+def test_one_lane_below_two_gpus_that_wait_leads_where_nobody_counted_gradients():
+    (finding,) = found(of_two_outside())
+    assert finding.severity == "warning"
+    assert finding.summary.endswith(" ran at gen 3 x1 instead of gen 4 x16, and gradients cross it")
+    assert "the model itself" not in analyse(of_two_outside()).verdict.text
+
+
+@pytest.mark.parametrize("changed", [{"util": 60.0}, {"watts": 340.0}, {"received_mib_s": 60.0}])
+def test_one_lane_below_two_gpus_that_do_not_wait_for_it_is_a_note(changed):
+    (finding,) = found(of_two_outside(**changed))
+    assert finding.severity == "info"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from gpu_report.analyse.causes import own_memory
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.cpu_users import new_cpu_users
 from gpu_report.analyse.causes.image_storage import ImageStorage, copy_images, image_storage
@@ -12,7 +13,7 @@ from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Advice
-from gpu_report.wording import MIB_PER_GIB, amount
+from gpu_report.wording import amount
 
 HOSTED = frozenset({"9p", "virtiofs"})  # folders that the host of a virtual machine lends it
 SLOWER_STORAGE = Advice(
@@ -76,6 +77,8 @@ def advice_on_storage(signals: IntervalSignals) -> Advice:
     """
     disk, own = signals.within("disk_read_mib_s"), signals.within("trainer_read_mib_s")
     disk_before, before = signals.typical("disk_read_mib_s"), signals.typical("trainer_read_mib_s")
+    if pushed_out := own_memory.images_pushed_out(signals):
+        return pushed_out
     if disk is None or own is None or disk_before is None or before is None:
         return SLOWER_STORAGE
     others, others_before = disk - own, disk_before - before
@@ -84,7 +87,7 @@ def advice_on_storage(signals: IntervalSignals) -> Advice:
     grew = f"{before:.0f} to {own:.0f} MiB/s"
     if _rose(own, before):
         short = "Leave memory for the images, which are read from disk again"
-        why = _own_memory(signals) or "The page cache no longer holds them; `free -h` shows what it has"
+        why = "The page cache no longer holds them; `free -h` shows what it has"
         return Advice(f"{short}: reads grew from {grew}. {why}", short=short)
     if before >= th.READ_MIB_S and own < th.READS_FELL_SHARE * before and others < th.OTHERS_READ_SHARE * own:
         storage = image_storage(signals)
@@ -110,17 +113,6 @@ def until_cached(
             why = f"reads fell from {then:.0f} to {now:.0f} MiB/s"
             return (Advice(f"{short}: {why}", short=short),) if _rose(then, now) else ()
     return ()
-
-
-def _own_memory(signals: IntervalSignals) -> str:
-    """Return how much memory the training itself took from the page cache; empty where that is little of what went."""
-    own, before = signals.within("trainer_memory_mib"), signals.typical("trainer_memory_mib")
-    left, left_before = signals.within("memory_available_mib"), signals.typical("memory_available_mib")
-    if own is None or before is None or left is None or left_before is None:
-        return ""
-    if own - before < max(th.TOOK_SHARE * (left_before - left), MIB_PER_GIB):
-        return ""
-    return f"The training's own memory grew from {before / MIB_PER_GIB:.0f} to {own / MIB_PER_GIB:.0f} GiB meanwhile"
 
 
 def _keep_others_off(signals: IntervalSignals, others: float, own: float) -> Advice:

@@ -114,3 +114,8 @@ OF_THE_WAIT = 0.5  # of an interval or an epoch's wait for data: so much at the 
 GARBAGE_LEAST_SHARE = 0.05
 # ... of a training on the CPU in seconds, too: YOLO collects after each epoch, which is much of one that takes 0.3 s
 GARBAGE_LEAST_S = 1.0
+
+# A training whose own memory leaves no room for its images.
+ROOM_FELL_SHARE = 0.25  # of the memory that was available: so much less, and the page cache may lose what it held
+OWN_GREW_SHARE = 0.5  # of that in the training's own memory: it is what took the room
+OWN_READS_ROSE = 1.25  # times as much is read as before beside it: less is no sign of images that left the page cache

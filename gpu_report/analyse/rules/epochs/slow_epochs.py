@@ -30,7 +30,9 @@ from gpu_report.analyse.rules.epochs.growth import (
     thirds,
 )
 from gpu_report.analyse.rules.epochs.on_gpu import Loss, advice_on_gpu
+from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeseries.gpu_series import Bools
+from gpu_report.analyse.timeseries.intervals import Spans
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_AT_LEAST_S
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
@@ -38,6 +40,7 @@ from gpu_report.catalogue import SLOW_COST_KEY
 from gpu_report.model import Advice, Cause, Evidence, Finding, NearbyKernelEvent, Occurrence
 from gpu_report.wording import brief_length, ends_of_change
 
+BLOCKED = "workers_blocked"
 TYPICAL_KEY = "typical_epoch_s"  # of evidence: what the training of an epoch typically takes
 
 
@@ -265,9 +268,25 @@ def _held_up(context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[Trai
     middle = sorted(slow, key=lambda epoch: epoch.train_s)[len(slow) // 2]
     signals = signals_beside(context, middle, rest)
     found = None if signals is None else explain(signals, fell=True)
-    if signals is None or found is None or found.cause.confidence < POSSIBLE:
+    if signals is None or found is None:
         return None
-    return with_storage_advice(found, signals)
+    if found.cause.confidence < POSSIBLE:
+        found = _no_longer_hidden(signals)
+    return with_storage_advice(found, signals) if found is not None else None
+
+
+def _no_longer_hidden(signals: IntervalSignals) -> Explanation | None:
+    """Return that the loader waited for storage, where it did so before, too, and the GPU had batches all the same.
+
+    Workers that are ahead of the GPU rest. Those that wait for storage as much as ever, while it idles, hold it up.
+    """
+    nothing: Spans = ()
+    alone = replace(signals, host=signals.host.with_steady(nothing), own=signals.own.with_steady(nothing))
+    found, blocked, usual = explain(alone, fell=True), signals.within(BLOCKED), signals.typical(BLOCKED)
+    as_ever = blocked is not None and usual is not None and blocked >= max(usual, th.BLOCKED_LEAST)
+    if found.cause.name != "input-storage" or not as_ever:
+        return None
+    return replace(found, cause=replace(found.cause, confidence=POSSIBLE))
 
 
 def _something_else(context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[TrainedEpoch]) -> Cause | None:
@@ -305,10 +324,6 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
     on_gpu = advice_on_gpu(context, first, last, grown.first / grown.last, Loss(epochs, lost_s))
     since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
     why = None if on_gpu else _held_up(context, last, first)
-    of_storage = why.advice if why is not None and why.cause.name == "input-storage" else ()
-    is_main = why is not None and why.cause.name == "main-process"
-    look = "Find what grows in the main process" if is_main else where_to_look(context, epochs, grown)
-    slowed = "the main process" if is_main else "the GPU's work" if _is_on_gpu(context, epochs, grown) else "training"
     return context.finding(
         "epochs-slowing",
         "warning",
@@ -317,12 +332,26 @@ def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         f"{brief_length(grown.first)} to {brief_length(grown.last)} an epoch",
         evidence=evidence_of_growth(context, epochs, grown, "training of an epoch", lost_s),
         cause=why.cause if why is not None else None,
-        advice=of_storage or (on_gpu or advice_on_growth(context, epochs, grown, look, slowed),),
+        advice=_advice(context, epochs, grown, on_gpu, why),
         kernel_events=() if since is epochs[0] else _kernel(context, since),
         epoch=None,
         phase=None,
         lost_gpu_s=lost_gpu_s(context, epochs, lost_s),
     )
+
+
+def _advice(
+    context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, on_gpu: Advice | None, why: Explanation | None
+) -> tuple[Advice, ...]:
+    """Return what to do about epochs that get slower: what is on the GPU, what their cause says, else where to look."""
+    if on_gpu is not None:
+        return (on_gpu,)
+    if why is not None and why.advice and (why.cause.name == "input-storage" or why.cause.confidence >= LIKELY):
+        return why.advice
+    is_main = why is not None and why.cause.name == "main-process"
+    look = "Find what grows in the main process" if is_main else where_to_look(context, epochs, grown)
+    slowed = "the main process" if is_main else "the GPU's work" if _is_on_gpu(context, epochs, grown) else "training"
+    return (advice_on_growth(context, epochs, grown, look, slowed),)
 
 
 def where_to_look(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> str:

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.runs import make_run
 
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
 from gpu_report.analyse.rules.epochs.growth import advice_on_growth
@@ -33,7 +34,8 @@ class Noted:
 
 
 def advice(*stacks, grown=GROWN):
-    context = SimpleNamespace(signals=SimpleNamespace(idle_stacks=stacks), used_series=[None])
+    signals = SimpleNamespace(idle_stacks=stacks)
+    context = SimpleNamespace(signals=signals, used_series=[], run=make_run([90.0] * 60))
     return advice_on_growth(context, EPOCHS, grown, "Find what grows in the main process")
 
 

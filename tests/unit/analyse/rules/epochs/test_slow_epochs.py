@@ -365,6 +365,72 @@ def test_who_made_the_storage_slow_is_told_by_who_reads(disk, own, before, words
     assert advice_on_storage(IntervalSignals(0, 20.0, 40.0, host, host)).text.startswith(words)
 
 
+MEMORY = {"memory_available_mib": (20_000.0, 5_000.0), "trainer_memory_mib": (12_000.0, 26_000.0)}
+
+
+def outside(lengths, from_s, columns):
+    """Return a run seen from outside whose epochs take so long, the GPU idle for what they take over a minute.
+
+    `columns` of the host are (before, from then on).
+    """
+    util = readings((0, 10), *((90.0 * 60 / length, int(length)) for length in lengths))
+    ends = [10.0 + sum(lengths[: n + 1]) for n in range(len(lengths))]
+    run = make_run(util, rows=list(enumerate(ends, 1)), quantities={"sm_clock_mhz": [1800.0] * len(util)})
+    t_s = np.arange(len(util)).astype(float)
+    told = {name: np.where(t_s >= from_s, now, was) for name, (was, now) in columns.items()}
+    empty = {c.name: np.nan for c in schema.HOST_QUANTITIES}
+    recording = dataclasses.replace(run.recording, cores=10)
+    return dataclasses.replace(run, host=pd.DataFrame({"t_s": t_s, **empty, **told}), recording=recording)
+
+
+def slowed_outside(lengths=(*[60.0] * 6, *[75.0] * 6), **columns):
+    """Return the advice on epochs seen from outside that take longer from the seventh on."""
+    (finding,) = findings(outside(lengths, 370, columns), "epochs-slowing")
+    return finding.advice[0].text
+
+
+@pytest.mark.parametrize(("blocked", "cause"), [((2.0, 5.0), "input-storage"), ((2.0, 1.0), None)])
+def test_a_loader_that_waits_for_storage_as_ever_holds_up_a_gpu_that_idles_now(blocked, cause):
+    """It was ahead before; workers that are ahead rest."""
+    columns = {"io_pressure_pct": (74.0, 98.0), "io_full_pressure_pct": (9.0, 60.0), "workers_blocked": blocked}
+    columns |= {"trainer_read_mib_s": (6.0, 9.0), "main_cpu_pct": (70.0, 40.0), "workers": (8.0, 8.0), **MEMORY}
+    columns |= {"workers_cpu_pct": (250.0, 200.0), "busiest_worker_cpu_pct": (40.0, 30.0)}
+    run = outside([60.0] * 12 + [90.0], 730, columns)
+    (finding,) = findings(run, "slow-epoch")
+    assert (finding.cause.name if finding.cause else None) == cause
+    grows = "Find what grows in the training's memory, which leaves no room for the images"
+    assert [each.short for each in finding.advice] == ([grows] if cause else [])
+
+
+QUIET = {
+    "cpu_pct": (20.0, 21.0),
+    "main_cpu_pct": (50.0, 50.0),
+    "io_pressure_pct": (0.0, 1.0),
+    "workers_blocked": (0.0, 0.1),
+    "memory_available_mib": (20_000.0, 19_500.0),
+}
+
+
+def test_what_may_have_slowed_epochs_is_what_no_reading_excludes():
+    assert slowed_outside().endswith(": another program, slower storage or less free memory")  # the clock was read
+    assert slowed_outside(**QUIET).endswith("were as before; your code or data may have changed")
+    fell = {**QUIET, "memory_available_mib": (20_000.0, 9_000.0)}
+    assert slowed_outside(**fell).endswith(": less free memory")
+    assert slowed_outside(**{**QUIET, "workers_blocked": (0.0, 3.0)}).endswith(": slower storage")
+    assert slowed_outside(**{**QUIET, "cpu_pct": (20.0, 30.0)}).endswith(": another program")
+
+
+def test_epochs_seen_from_outside_that_slow_for_storage_say_what_to_do_about_it():
+    """Nothing of it needs callbacks: the cause that was found comes before guesses."""
+    columns = {name: (0.0, value) for name, value in WAITED_STORAGE.items()}
+    columns |= {"io_pressure_pct": (2.0, 95.0), "main_cpu_pct": (50.0, 10.0), "disk_read_mib_s": (1.0, 40.0)}
+    columns |= {"trainer_read_mib_s": (1.0, 40.0)}
+    slower = [60.0 + 3 * n for n in range(14)]
+    assert slowed_outside(slower, **columns).startswith("Leave memory for the images, which are read from disk again")
+    own_grew = slowed_outside(slower, **columns, **MEMORY)
+    assert own_grew.startswith("Find what grows in the training's memory, which leaves no room for the images: ")
+
+
 def test_slow_epochs_that_waited_for_storage_say_so():
     waits = [3.0, *[1.0] * 5, *[41.0] * 2, *[1.0] * 7]
     lengths = [60.0 + wait for wait in waits]

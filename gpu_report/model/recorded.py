@@ -6,7 +6,6 @@ Times `t_s` are seconds from the run's start, monotonic; wall times are UTC seco
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -137,6 +136,7 @@ class RecordedEvent:
 
 
 SLEPT_LEAST_S = 60.0  # that a machine slept: less is no loss that anybody would look for
+SLEPT_MOST_S = 366 * 86400.0  # at once: more is no credible length
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +190,7 @@ class Run:
         """Return when the machine woke up and how long it had slept (s), which no clock of the recording counts."""
         events = [(event.t_s, event.fields.get("seconds")) for event in self.events if event.kind == "suspend"]
         known = [(t_s, float(seconds)) for t_s, seconds in events if isinstance(seconds, int | float)]
-        return tuple((t_s, seconds) for t_s, seconds in known if 0 < seconds < math.inf)
+        return tuple((t_s, seconds) for t_s, seconds in known if 0 < seconds < SLEPT_MOST_S)
 
     @property
     def slept_s(self) -> float:

@@ -458,6 +458,11 @@ def test_the_length_of_a_recording_is_that_of_the_clock_on_the_wall():
     assert (end - start).total_seconds() == 3720
 
 
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e300, -1800.0, "1800", None])
+def test_a_length_that_no_sleep_has_is_none(seconds):
+    assert "slept" not in slept(seconds).verdict.text
+
+
 def test_a_sleep_outside_of_the_training_does_not_lead():
     analysis = slept(1800.0, at_s=-5.0)
     assert "nothing ran: prevent its suspend." in analysis.verdict.text

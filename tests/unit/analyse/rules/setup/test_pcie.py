@@ -189,6 +189,7 @@ def of_two_outside(util=100.0, watts=220.0, received_mib_s=np.nan):
     """Return the samples of two GPUs of one training without callbacks, each with one lane of gen 3."""
     columns = {"pcie_link_generation": link((3, SECONDS)), "pcie_link_width": link((1, SECONDS))}
     columns |= {"power_w": [watts] * SECONDS, "pcie_rx_mib_s": [received_mib_s] * SECONDS}
+    columns |= {"performance_state": [2.0] * SECONDS}
     util_pct = readings((0, 10), (util, SECONDS - 20), (0, 10))
     facts = {**CAN_DO, "power_limit_w": 350.0}
     run = make_run([util_pct, util_pct], rows=[(1, 700.0), (2, 1380.0)], quantities=columns, facts=facts)

@@ -13,9 +13,13 @@ HOPPER_NAMES = ("NVIDIA H", "NVIDIA GH")  # by which recordings before that sett
 # larger models spend more in products, less in what is done for each element (docs/findings.md, other-gpu-work).
 OF_A_MILLION, EXPONENT = 0.052, 0.34
 SM_LEAST_PCT = 10.0  # SM activity: of less, tensor activity is read too coarsely for a ratio
-# For how long (s) tensor cores are active for 10^12 operations of a model's own step: 0.9 to 1.2 ms of YOLO26 s to x,
-# up to 2.1 ms of n, and 2.5 ms of s in TF32 (77 recordings on H100 and H200).
-ACTIVE_S_PER_TFLOP = 0.0025
+# For how long (s) tensor cores are active at most for 10^12 operations of a model's own step in 16 bits: 0.9 to 1.2 ms
+# of YOLO26 s to x, up to 2.1 ms of n (77 recordings on H100 and H200, at FULL_MHZ). In TF32 it takes twice as long.
+ACTIVE_S_PER_TFLOP, TF32_TIMES = 0.0025, 2
+FULL_MHZ = 1980.0  # SM clock: activity is a share of cycles, of which a slower clock has fewer
+# Of which kinds that holds: H20 has other tensor cores, and a MIG device a few of a GPU's SMs.
+AS_MANY_TENSOR_CORES = ("NVIDIA H100", "NVIDIA H200", "NVIDIA GH200")
+LEAST_PARAMETERS = 2e6  # of the smallest model that was measured, YOLO26n has 2.6: smaller ones fill tensor cores less
 GFLOPS_PX = 640  # of the square image that ultralytics counts `gflops` for
 PASSES = 3  # a step's operations, in those of a forward pass: the backward one takes two
 # Of the usual share, in a model of 32 bits without TF32: YOLO26m had 0.04 of it (H200); what is computed besides leaves
@@ -115,10 +119,20 @@ def times_its_own_work(context: Context, training: Training, gpu: int) -> float 
     gflops, batch, imgsz = (training.quantity(name) for name in ("gflops", "batch", "imgsz"))
     if known is None or signals is None or signals.step_s is None or not gflops or not batch or not imgsz:
         return None
-    if training.quantity("compute_capability") != HOPPER:  # nobody reported that it trained there
+    clock_mhz = signals.gpu_within("sm_clock_mhz")
+    if clock_mhz is None or not _is_as_measured(context, training, gpu):
         return None
     tflop = PASSES * gflops / 1000 * batch / training.ranks * (imgsz / GFLOPS_PX) ** 2
-    return known.tensor_pct / 100 * signals.step_s / (tflop * ACTIVE_S_PER_TFLOP)
+    own_s = tflop * ACTIVE_S_PER_TFLOP * (1 if training.settings.get("amp") else TF32_TIMES)
+    return known.tensor_pct / 100 * signals.step_s * min(clock_mhz / FULL_MHZ, 1.0) / own_s
+
+
+def _is_as_measured(context: Context, training: Training, gpu: int) -> bool:
+    """Tell whether a training surely ran on a GPU, and with a model, as those whose tensor activity was measured."""
+    facts, parameters = context.run.gpu(gpu), training.quantity("parameters")
+    is_same = (facts.name or "").startswith(AS_MANY_TENSOR_CORES) and facts.parent_index is None
+    is_said = training.quantity("compute_capability") == HOPPER  # else nobody reported that it trained there
+    return is_same and is_said and parameters is not None and parameters >= LEAST_PARAMETERS
 
 
 def usual_tensor_share(parameters: float) -> float:

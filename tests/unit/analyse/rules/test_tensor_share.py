@@ -303,3 +303,22 @@ def test_more_tensor_work_than_the_model_needs_is_another_network(healthy, gflop
     for finding in findings:
         assert finding.advice[0].short == "Find which other network runs in each step"
         assert finding.advice[0].gain_at_most == pytest.approx(0.91 * (1 - 1 / 2.1), abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("settings", "facts", "clock_mhz"),
+    [
+        ({"amp": False, "tf32": True}, {}, 1980.0),  # a product in TF32 takes twice as long
+        ({"parameters": 600_000}, {}, 1980.0),  # fills tensor cores less than those that were measured
+        ({}, {"name": "NVIDIA H20"}, 1980.0),  # fewer tensor cores, and slower ones
+        ({}, {"parent_index": 1, "mig_index": 0}, 1980.0),  # an eighth of a GPU
+        ({}, {}, 1400.0),  # fewer cycles for the same work
+        ({}, {}, float("nan")),
+    ],
+)
+def test_tensor_work_is_not_judged_but_where_it_takes_as_long_as_was_measured(healthy, settings, facts, clock_mhz):
+    said = {"gflops": 15.0, "compute_capability": 9.0}
+    inside = tuple(replace(each, settings={**each.settings, **said, **settings}) for each in healthy.inside)
+    gpus = tuple(replace(gpu, **facts) for gpu in healthy.gpus)
+    run = replace(healthy, inside=inside, gpus=gpus, samples=healthy.samples.assign(sm_clock_mhz=clock_mhz))
+    assert not [found for found in found_in(run) if "what its model's steps need" in found.summary]

@@ -8,6 +8,8 @@ from statistics import median
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.timeline.epoch_ends import EpochEnd
+from gpu_report.analyse.timeline.thresholds import EPOCH_END_S
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import OCCURRED_KEY, RULES, SEVERITIES, STEADY_KEY, USER_CODE_KEY
 from gpu_report.model import GPUS, Evidence, Finding, Occurrence, Severity
@@ -239,16 +241,32 @@ def _graded(context: Context, group: Group) -> Group:
 def _every_epochs(context: Context, events: Sequence[Group]) -> int | None:
     """Return at the end of each how many-th epoch events came, None where they keep to no such period.
 
-    What happens to a training falls into any epoch. What comes after each tenth is planned: an evaluation of one's own.
+    What happens to a training falls into any epoch, and any part of it. What comes after each tenth is planned: an
+    evaluation of one's own.
     """
-    ends = [context.epoch_ends.touching(*_span(event)) for event in events]
-    rows = [end.row for end in ends if end is not None]
-    epochs = sorted({row.epoch for row in rows})
-    if not len(ends) == len(rows) == len(epochs) >= th.RECURS_TIMES or len({row.run for row in rows}) > 1:
+    found = [context.epoch_ends.touching(*_span(event)) for event in events]
+    ends = [end for end in found if end is not None]
+    epochs = sorted({end.row.epoch for end in ends})
+    if not len(found) == len(ends) == len(epochs) >= th.RECURS_TIMES or len({end.row.run for end in ends}) > 1:
+        return None
+    if not _begin_alike(context, [_span(event)[0] for event in events], ends):
         return None
     every = gcd(*(later - before for before, later in pairwise(epochs)))
     turns = (epochs[-1] - epochs[0]) // every + 1
     return every if every > 1 and len(epochs) >= th.TURNS_SHARE * turns else None
+
+
+def _begin_alike(context: Context, starts_s: Sequence[float], ends: Sequence[EpochEnd]) -> bool:
+    """Tell whether events begin as long after the training of their epochs, or after their rows, each time.
+
+    Where epochs are short, nearly all that happens touches the end of one.
+    """
+    tick_s = max((series.tick_s for series in context.series), default=0.0)
+    of_rows = [start_s - end.row.row_t_s for start_s, end in zip(starts_s, ends, strict=True)]
+    of_pauses = [start_s - end.pause[0] for start_s, end in zip(starts_s, ends, strict=True) if end.pause]
+    early = any(end.from_callbacks for end in ends) and min(of_pauses, default=0.0) < -(EPOCH_END_S + tick_s)
+    known = [of_rows, of_pauses] if len(of_pauses) == len(ends) else [of_rows]
+    return not early and min(max(each) - min(each) for each in known) <= EPOCH_END_S + 2 * tick_s
 
 
 def _raised(finding: Finding, lost_s: float, trained_s: float) -> Finding:

@@ -748,3 +748,15 @@ def test_a_network_drive_that_workers_waited_for_is_named(filesystem, words):
     given = IntervalSignals(0, 20.0, 50.0, NO_SIGNALS, NO_SIGNALS, named_file_wait=wait, worker_file_wait=wait)
     advice = (*advice_on_remote(given), advice_on_storage(given))
     assert advice[0].text.startswith(words)
+
+    given = IntervalSignals(0, 20.0, 40.0, NO_SIGNALS, NO_SIGNALS, worker_file_wait=wait)
+    assert advice_on_storage(given).text.startswith(words)
+
+
+@pytest.mark.parametrize(("after_s", "apart_s", "every"), [(0.0, 60.0, 3), (0.0, 62.0, None), (-8.0, 60.0, None)])
+def test_what_does_not_begin_with_the_ends_of_epochs_is_not_planned(after_s, apart_s, every):
+    """Of epochs of 20 s, a pause of 12 s touches the end of one wherever it lies: every 62 s it drifts."""
+    lengths = [18.0] * 20
+    begins = [start_of(3, lengths) - VALIDATION_S + after_s + apart_s * number for number in range(5)]
+    (finding,) = findings(trained(lengths, busy=[(t_s, t_s + 12.0, 0.0) for t_s in begins]), "drop")
+    assert (len(finding.occurrences), finding.every_epochs) == (5, every)

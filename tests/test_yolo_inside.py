@@ -231,7 +231,7 @@ def test_the_yolo_command_line_tells_every_phase(run_cli, yolo_home, offline, tm
     assert inside.settings["data_mib"] > 0
     assert inside.settings["image_px"] == 64
     assert inside.settings["image_boxes"] == [1.0, 1]
-    assert inside.settings["label_classes"] == [2, 2]
+    assert inside.settings["label_classes"][:2] == [2, 2]
     assert inside.settings["omp_num_threads"] >= 1
     assert version() < (8, 4) or inside.settings["gflops"] > 1  # 8.3 builds the model before it calls us
     assert run.recording.ultralytics == ".".join(map(str, version()))

@@ -59,7 +59,7 @@ SETTINGS |= {
     "image_px": 4000,
     "scaled_down": [0.3, 4000, 0.05],
     "image_boxes": [12.5, 2500],
-    "label_classes": [1203, 4],
+    "label_classes": [1203, 4, 0],
     "omp_num_threads": 64,
     "nccl_disabled": ["p2p", "shm"],
 }

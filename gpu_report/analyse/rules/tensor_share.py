@@ -176,8 +176,8 @@ def _costly_loss(training: Training) -> _CostlyLoss | None:
         return _CostlyLoss(f"The loss pads each batch to its fullest image ({counts})", do)
     if classes is None or classes[0] < th.MANY_CLASSES:
         return None
-    named, labelled = classes
-    if th.UNUSED_CLASSES_TIMES * labelled <= named:
+    named, labelled, once = classes
+    if th.UNUSED_CLASSES_TIMES * labelled <= named and once <= th.ONCE_SHARE * labelled:
         do = f"Name only classes with labels in `data.yaml` ({labelled:,} of {named:,})"
         return _CostlyLoss(f"The loss computes {named:,} classes at each place, of which {labelled:,} have labels", do)
     return _CostlyLoss(f"The loss computes {named:,} classes at each place", "Train with fewer classes, if they may be")

@@ -166,11 +166,14 @@ class Training:
         return (known[0], known[1]) if len(known) == 2 else None
 
     @property
-    def label_classes(self) -> tuple[int, int] | None:
-        """Return how many classes its data set names, and how many have labels, None where it is not known."""
+    def label_classes(self) -> tuple[int, int, int] | None:
+        """Return how many classes its data set names, how many have labels, and how many one label; None if not known.
+
+        The labels are those of the images that were looked at.
+        """
         told = self.settings.get("label_classes")
-        known = [each for each in map(whole, told) if each] if isinstance(told, list) else []
-        return (known[0], known[1]) if len(known) == 2 else None
+        known = [each for each in map(whole, told) if each is not None] if isinstance(told, list) else []
+        return (known[0], known[1], known[2]) if len(known) == 3 and known[1] else None
 
     def memory_retries(self, span: Span) -> int | None:
         """Return how often rank 0 emptied PyTorch's cache within a span to get GPU memory; None where nobody told."""

@@ -239,7 +239,7 @@ def test_how_many_classes_are_named_and_labelled(folder):
     full[facts.BOXES_ASKED + 1 :] = 7  # of a full image the first boxes count
     classes = [np.array([[0.0], [5.0]]), np.zeros((0, 1)), full]
     trainer.train_loader.dataset = Images(labels=[{"cls": each} for each in classes])
-    assert facts.read(facts.TRAINING, trainer)["label_classes"] == [1203, 3]
+    assert facts.read(facts.TRAINING, trainer)["label_classes"] == [1203, 3, 2]
     trainer.train_loader.dataset = Images(samples=[("a.jpg", 0)])
     assert "label_classes" not in facts.read(facts.TRAINING, trainer)
 

@@ -323,9 +323,14 @@ def _mean_and_most_boxes(labels: list[dict[str, Any]]) -> list[float]:
 
 
 def _classes(named: int, labels: list[dict[str, Any]]) -> list[int]:
-    """Return how many classes a data set names, and how many have labels; of a full image the first boxes count."""
+    """Return how many classes a data set names, how many have labels, and how many of these only one.
+
+    Of a full image the first boxes count. Where many were met but once, others have labels in images that were not.
+    """
+    numpy = sys.modules["numpy"]
     firsts = [label["cls"][:BOXES_ASKED].ravel() for label in _evenly_spread(labels)]
-    return [int(named), len(sys.modules["numpy"].unique(sys.modules["numpy"].concatenate(firsts)))]
+    _, counts = numpy.unique(numpy.concatenate(firsts), return_counts=True)
+    return [int(named), len(counts), int((counts == 1).sum())]
 
 
 def _evenly_spread(labels: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -63,12 +63,17 @@ def _finding(context: Context, part: DropPart) -> Finding:
 
 
 def of_first_reads(context: Context, signals: IntervalSignals, cause: Cause) -> tuple[Advice, ...]:
-    """Return that images of a first epoch came from the disk, where those of later ones came from memory."""
+    """Return that images of a first epoch came from the disk, where those of later ones came from memory.
+
+    All of the first epoch is compared: what is read at once after a wait says nothing of what an epoch reads.
+    """
     if cause.name != "input-storage" or not signals.in_first_epoch:
         return ()
-    training, span = context.training_at(signals.start_t_s, signals.gpu), (signals.start_t_s, signals.end_t_s)
-    later = [each for each in (training.train_spans if training is not None else ()) if each[0] >= span[1]]
-    return until_cached(context.run.host, [span], later)
+    training = context.training_at(signals.start_t_s, signals.gpu)
+    spans = training.train_spans if training is not None else ()
+    first = [each for each in spans if each[0] < signals.end_t_s]
+    later = [each for each in spans if each[0] >= signals.end_t_s]
+    return until_cached(context.run.host, first, later)
 
 
 def _without_epochs(context: Context, drop: Drop) -> Cause | None:

@@ -459,7 +459,7 @@ def test_a_faster_disk_is_not_what_later_epochs_that_read_from_memory_need(later
     assert (finding.cause.name, [each.short for each in finding.advice]) == ("input-storage", [short] if short else [])
 
 
-@pytest.mark.parametrize(("later_mib_s", "advised"), [(1.0, [f"{UNTIL_CACHED} later"]), (180.0, [])])
+@pytest.mark.parametrize(("later_mib_s", "advised"), [(1.0, [f"{UNTIL_CACHED} later"]), (60.0, []), (180.0, [])])
 def test_a_drop_of_the_first_reads_needs_no_faster_disk(later_mib_s, advised):
     lengths = [200.0, *[140.0] * 6]
     host = read_until(2, lengths, later_mib_s)

@@ -81,6 +81,8 @@ def _rises(run: Run, series: GpuSeries) -> Iterator[_Rise]:
             continue
         base_mib = float(np.median(mib[before]))
         fall = _first_at_most(mib, rise, base_mib + th.SAME_MEMORY_MIB)
+        if fall is None and not last:  # what never fell tells nothing where none came and went before
+            continue
         if fall == rise:  # it rose from below the level that it had, to no more than that
             continue
         end = len(mib) - 1 if fall is None else fall

@@ -8,6 +8,7 @@ from support.runs import PROCESSES, make_run
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
+from gpu_report.analyse.signals.host import memory_steps
 from gpu_report.analyse.signals.host.memory_steps import memory_stays
 from gpu_report.model import Options
 
@@ -131,3 +132,13 @@ def coarse(*validations_pct):
 def test_one_busy_reading_of_validations_that_take_memory_is_none(validations_pct, found):
     """Utilisation looks back over a second: of a validation that has just begun it is training's."""
     assert len(stays(coarse(*validations_pct))) == found
+
+
+def test_memory_that_only_grows_is_not_looked_at_to_the_end_of_the_log_at_each_step(monkeypatch):
+    """A month with 200 steps would take ten seconds."""
+    looked = []
+    monkeypatch.setattr(memory_steps, "_works_on", lambda *what: looked.append(what))
+    seconds = 1200
+    growing = [OWN + 300.0 * (second // 120) for second in range(seconds)]
+    assert stays(make_run([90.0] * seconds, quantities={"memory_used_mib": growing})) == []
+    assert looked == []

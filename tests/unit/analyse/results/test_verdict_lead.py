@@ -18,7 +18,7 @@ from gpu_report.analyse.results.verdict.leads.from_steady_state import steady_le
 from gpu_report.analyse.results.verdict.leads.lead import FIX, LOOK, Lead, affected_epochs
 from gpu_report.catalogue import ENDS_SHARE_KEY, SLOW_IMAGES_KEY
 from gpu_report.load import load_run
-from gpu_report.model import Advice, Cause, CodeLocation, Evidence, Finding, Options, Sentence
+from gpu_report.model import Advice, Cause, CodeLocation, Evidence, Finding, Options, Sentence, SpeedupLimit
 from gpu_report.render.what_to_change import listed_changes
 
 
@@ -312,3 +312,12 @@ def test_an_advice_that_two_findings_have_is_said_once():
     assert list(also_worth_changing(both, [])) == []
     other = dataclasses.replace(both[1].sentence, advice=Advice("Something else"))
     assert list(also_worth_changing([both[0], Lead(other, 8.0)], [])) == [other]
+
+
+def test_what_costs_nobody_knows_what_saves_no_more_than_it_took():
+    """Where a limit is known of the cause: that of all epochs may be far more than a stay of minutes."""
+    run = make_run(readings((0, 10), (90, 4000)), rows=[(1, 2000), (2, 4000)])
+    stayed = finding_of("other-process", Cause("other-process", 0.9, "it was there"), (100.0, 160.0), None)
+    limit = SpeedupLimit("other-process", 2000.0, 1000.0, "")
+    (found,) = drop_leads(build_context(run, Options()), [stayed], [limit], 2)
+    assert found.saves_s == pytest.approx(60.0)

@@ -58,7 +58,7 @@ def _saves_s(context: Context, findings: Sequence[Finding], cost_s: float | None
     idle = [one for one in findings if one.lost_gpu_s is None and RULES[one.rule].takes_time]
     if cost_s is None and not idle:
         least_s = th.WORTH_LEADING_SHARE * seconds_trained(context)
-        return min(_took_s(findings), least_s) if at_most_s is None else at_most_s
+        return min(_took_s(findings), least_s if at_most_s is None else at_most_s)
     beside = minus(union([one.span for finding in idle for one in finding.each]), union(of_known))
     saves_s = (cost_s or 0.0) + length_s(beside) * _lost_share(idle)
     return saves_s if at_most_s is None else min(saves_s, at_most_s)

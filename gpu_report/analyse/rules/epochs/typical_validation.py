@@ -8,8 +8,9 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.model import VALIDATION_PARTS, Evidence, Validation, ValidationPart
 from gpu_report.wording import VALIDATION_PART_WORDS
 
-# Parts that take as long in each validation: in the others the first one starts its workers and loads kernels.
-RECURRING: tuple[ValidationPart, ...] = ("postprocess", "metrics", "plots")
+# Parts that come again in each validation: in the others the first one starts its workers and loads kernels, and
+# ultralytics plots in the last one alone.
+RECURRING: tuple[ValidationPart, ...] = ("postprocess", "metrics")
 
 
 @dataclass(frozen=True)

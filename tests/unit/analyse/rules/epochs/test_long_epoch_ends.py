@@ -146,7 +146,13 @@ def test_three_epochs_are_enough_that_are_mostly_their_ends(train_s, validations
 
 @pytest.mark.parametrize(
     ("part", "seconds", "found"),
-    [("metrics", 8.0, True), ("data", 8.0, False), ("inference", 8.0, False), ("metrics", 3.0, False)],
+    [
+        ("metrics", 8.0, True),
+        ("data", 8.0, False),
+        ("inference", 8.0, False),
+        ("plots", 8.0, False),
+        ("metrics", 3.0, False),
+    ],
 )
 def test_one_validation_tells_what_it_takes_in_parts_that_come_again(part, seconds, found):
     run = trained(8.7, seconds + 1.0, count=1, parts={part: seconds, "loss": 1.0})

@@ -71,8 +71,9 @@ def slow_images(context: Context, training: Training) -> SetupIssue | None:
         short = FASTER if mount is not None and mount.device is not None else LOCAL
     hidden = "most steps hide the wait, the first batch and validations do not"
     advice = (Advice(f"{short}: {hidden}", short=short), *_places(context, training))
-    # the first batch and the first validation come from the storage in any case
-    advice = until_cached(context.run.host, spans[:2], spans[2:]) or advice
+    # the images of the first validation come from the storage in any case
+    validated = training.within(union([phase.span for phase in context.phases if phase.name == "validation"]))
+    advice = until_cached(context.run.host, validated[:1], validated[1:]) or advice
     return _issue(context, training, waits, ("images", waits.work.reading), advice)
 
 

@@ -615,13 +615,22 @@ def test_images_that_come_slowly_to_what_is_not_hidden_by_steps(mount, do):
     assert analyse(run).verdict.text.startswith(f"{do}: training waited 19 s for images on slow storage.")
 
 
-@pytest.mark.parametrize(("later_mib_s", "advised"), [(1.0, "A faster disk helps only until"), (90.0, "Move the data")])
-def test_images_that_later_validations_read_from_memory_need_no_faster_disk(later_mib_s, advised):
-    read = np.where(np.arange(SECONDS) < 70, 90.0, later_mib_s)
+@pytest.mark.parametrize(
+    ("later_mib_s", "validated_s", "advised"),
+    [
+        (1.0, 15.0, "A faster disk helps only until"),
+        (90.0, 15.0, "Move the data"),
+        (90.0, 4.0, "Move the data"),  # a checkpoint after it reads nothing
+    ],
+)
+def test_images_that_later_validations_read_from_memory_need_no_faster_disk(later_mib_s, validated_s, advised):
+    t_s, ends_s = np.arange(SECONDS), 95.0 + validated_s
+    read = np.where(t_s < 70, 90.0, np.where((t_s >= 95) & (t_s <= ends_s), later_mib_s, 0.0))
     run = waited_for_images(FROM_JPEG, settings={"cache": False}, mounts=(ROOT, DISK))
     run = before_steps(dataclasses.replace(run, host=run.host.assign(trainer_read_mib_s=read)))
     parts = [("train", 1, 40.0, 60.0), ("validation", 1, 60.0, 65.0), ("train", 2, 65.0, 95.0)]
-    phases = tuple(Phase(*part, "inside") for part in [*parts, ("validation", 2, 95.0, 110.0)])
+    parts += [("validation", 2, 95.0, ends_s), ("checkpoint", 2, ends_s, 115.0)]
+    phases = tuple(Phase(*part, "inside") for part in parts)
     inside = tuple(dataclasses.replace(each, phases=(each.phases[0], *phases)) for each in run.inside)
     found = npy_finding(dataclasses.replace(run, inside=inside))
     assert found.advice[0].short.startswith(advised)

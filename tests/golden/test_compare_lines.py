@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 from conftest import REPOSITORY
+from support.runs import on_played_gpu
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.compare import compare
@@ -34,7 +35,7 @@ def folders(tmp_path_factory):
 @pytest.fixture(scope="module")
 def recorded(folders):
     def find(of, name):
-        analysis = analyse(load_run(folders / of / name))
+        analysis = analyse(on_played_gpu(load_run(folders / of / name)))
         return replace(analysis, ending=replace(analysis.ending, name="finished", failure=""))
 
     return find

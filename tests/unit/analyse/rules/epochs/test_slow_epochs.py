@@ -736,7 +736,8 @@ def test_images_that_are_read_again_say_where_the_training_itself_took_their_mem
     of["trainer_memory_mib"] = 12_000, own_mib
     host = SignalTable(rows, {name: np.where(then, now, before) for name, (before, now) in of.items()}, ~then)
     text = advice_on_storage(IntervalSignals(0, 20.0, 40.0, host, host)).text
-    assert text.endswith("The training's own memory grew from 12 to 23 GiB meanwhile") is says
+    assert text.startswith("Find what grows in the training's memory") is says
+    assert ("it grew from 12 to 23 GiB" in text) is says
 
 
 @pytest.mark.parametrize(("filesystem", "words"), [("nfs4", "Copy the images to a local disk"), ("ext4", "Find what")])
@@ -748,9 +749,6 @@ def test_a_network_drive_that_workers_waited_for_is_named(filesystem, words):
     given = IntervalSignals(0, 20.0, 50.0, NO_SIGNALS, NO_SIGNALS, named_file_wait=wait, worker_file_wait=wait)
     advice = (*advice_on_remote(given), advice_on_storage(given))
     assert advice[0].text.startswith(words)
-
-    given = IntervalSignals(0, 20.0, 40.0, NO_SIGNALS, NO_SIGNALS, worker_file_wait=wait)
-    assert advice_on_storage(given).text.startswith(words)
 
 
 @pytest.mark.parametrize(("after_s", "apart_s", "every"), [(0.0, 60.0, 3), (0.0, 62.0, None), (-8.0, 60.0, None)])

@@ -192,7 +192,7 @@ def test_what_goes_with_a_function_of_ones_own_is_no_best_case(folder):
     analysis = analyse(load_run(folder / "mlflow_remote"))
     first, second = analysis.verdict.sentences[:2]
     assert "`log_metric` (tracking.py:13)" in first.text
-    assert second.text == "Without it an epoch takes about 9.5 s instead of 16.4 s."
+    assert second.text == "Without it an epoch takes about 9.2 s instead of 16.1 s."
     assert "your own code" not in analysis.verdict.text  # which the line has said
     assert [limit.function for limit in analysis.speedup_limits] == ["log_metric (tracking.py:13)"]
 

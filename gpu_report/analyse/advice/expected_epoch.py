@@ -42,16 +42,16 @@ def _as_later_ones(context: Context, training: Training, epoch: EpochSummary) ->
 def expected_end_s(context: Context, firsts: Sequence[EpochSummary]) -> float:
     """Return what validation and saving take at least (s) at the end of later epochs, by that of a first one.
 
-    The first validation starts its workers and loads kernels: what it takes beyond that comes again, and so do its
-    parts in which it does neither. 0 where no first epoch was whole.
+    The first validation starts its workers and loads kernels: what it takes beyond that comes again, and so does
+    the part that it has in common with later ones. 0 where no first epoch was whole.
     """
-    validated = {p.epoch: p.validated for p in context.phases if p.name == "validation" and p.validated}
-    ends = []
-    for first in firsts:
-        known = validated.get(first.epoch)
-        recurs_s = sum(known.seconds.get(part, 0.0) for part in RECURRING) if known else 0.0
-        ends.append(max((first.validation_s or 0.0) - FIRST_VALIDATION_EXTRA_S, recurs_s) + (first.checkpoint_s or 0.0))
-    return ends[-1] if ends else 0.0
+    if not firsts:
+        return 0.0
+    first = firsts[-1]
+    within = (p for p in context.phases if p.validated and first.start_t_s <= p.start_t_s < first.end_t_s)
+    known = next((phase.validated for phase in within if phase.name == "validation"), None)
+    recurs_s = known.seconds.get(RECURRING, 0.0) if known else 0.0
+    return max((first.validation_s or 0.0) - FIRST_VALIDATION_EXTRA_S, recurs_s) + (first.checkpoint_s or 0.0)
 
 
 def epoch_as_it_went(context: Context, training: Training) -> EpochSummary | None:

@@ -37,7 +37,7 @@ from gpu_report.analyse.results.verdict.not_measured import (
     would_show_drops,
 )
 from gpu_report.analyse.results.verdict.rest import is_mostly_known, rest_of_training
-from gpu_report.analyse.results.verdict.unsaid import unsaid
+from gpu_report.analyse.results.verdict.unsaid import unsaid, unsaid_sentences
 from gpu_report.analyse.results.verdict.validation import validation_sentences
 from gpu_report.analyse.results.verdict.what_happened import (
     drops_together,
@@ -267,8 +267,8 @@ def _of_inference(context: Context, findings: Sequence[Finding], merged: Sequenc
         *other_findings([finding for finding in findings if finding.id not in said], merged),
         *throttled(findings),
     ]
-    left = [] if said else unsaid(findings, sentences)
-    return [*(each.sentence for each in left), *sentences[1:]] if left else sentences  # not: nothing to fix
+    left = [] if said else unsaid_sentences(findings, sentences)
+    return [*left, *sentences[1:]] if left else sentences  # not: nothing to fix
 
 
 def _of_validation(known: _Known, opening: _Opening) -> list[Sentence]:
@@ -278,7 +278,7 @@ def _of_validation(known: _Known, opening: _Opening) -> list[Sentence]:
         *other_findings(known.findings, known.merged),
         *throttled(known.findings),
     ]
-    left = [each.sentence for each in unsaid(known.findings, [*opening.first, *beside])]
+    left = unsaid_sentences(known.findings, [*opening.first, *beside])
     of_val = validation_sentences(known.context)
     is_marred = bool(left or opening.first)
     return [*left, *(each for each in of_val if not (is_marred and each.kind == "nothing")), *beside]

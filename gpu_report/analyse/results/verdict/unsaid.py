@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpu_report.analyse.results.verdict.leads.lead import LOOK, Lead, sentence_of
 from gpu_report.analyse.results.verdict.places import worst_place
 from gpu_report.model import Finding, Sentence
-from gpu_report.wording import lower_first, place_words
+from gpu_report.wording import place_words
 
 
 def unsaid(findings: Sequence[Finding], said: Sequence[Sentence]) -> list[Lead]:
@@ -15,10 +15,20 @@ def unsaid(findings: Sequence[Finding], said: Sequence[Sentence]) -> list[Lead]:
     return [_lead(finding) for finding in sorted(left, key=lambda f: (f.severity != "critical", -f.costs_s))]
 
 
+def unsaid_sentences(findings: Sequence[Finding], said: Sequence[Sentence]) -> list[Sentence]:
+    """Return the sentences of `unsaid`: what to do about each, and why."""
+    return [
+        each
+        for lead in unsaid(findings, said)
+        for each in (lead.sentence, Sentence("where", lead.then, lead.sentence.findings, lead.sentence.about))
+        if each.text
+    ]
+
+
 def _lead(finding: Finding) -> Lead:
     """Return what to do about it, else the line of the user's to look at, else what was found."""
     advice, at = next((each for each in finding.advice if each.short), None), worst_place(finding)
     own = at is not None and not at.is_yolo and advice is None
     do = advice.short if advice else f"Look at {place_words(at)}" if at and own else ""
-    text = f"{do}: {lower_first(finding.summary)}" if do else finding.summary
-    return Lead(sentence_of(finding, LOOK, text, advice, names_own=own), finding.costs_s, says_how=bool(advice))
+    said = sentence_of(finding, LOOK, do or finding.summary, advice, names_own=own)
+    return Lead(said, finding.costs_s, f"{finding.summary}." if do else "", says_how=bool(advice))

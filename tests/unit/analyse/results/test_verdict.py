@@ -94,7 +94,7 @@ def test_a_function_of_the_users_is_to_be_looked_at_once_beside_what_switches_it
 def test_a_warning_that_no_sentence_is_about_leads():
     left = RecordedEvent(119.0, "left_behind", None, {"pids": [7], "gpus": [0]})
     said = analyse(dataclasses.replace(trained(), events=(left,))).verdict.text
-    assert said.startswith("Stop what still runs on GPU 0 (`ps -p 7` shows it): 1 process (pid 7) kept running")
+    assert said.startswith("Stop what still runs on GPU 0 (`ps -p 7` shows it). 1 process (pid 7) kept running")
     assert "Nothing to fix" not in said
 
 

@@ -93,7 +93,7 @@ def _another_network(context: Context, training: Training, gpu: int) -> Finding 
             ("times the tensor work of the model's own steps, at least", times, ""),
         ),
         advice=(Advice(f"{short}: {why}", short=short, gain_at_most=known.util_pct / 100 * (1 - 1 / times)),),
-        where=(CodeLocation.in_main(line, 0.0),) if line else (),
+        where=(line,) if line else (),
     )
 
 

@@ -213,16 +213,26 @@ class StackHabits:
         """Return the user's line for which tensors were copied for longest in some stretches; None without one."""
         return self._longest(copies_for, spans)
 
-    def network_line(self, spans: Sequence[Span]) -> Frame | None:
-        """Return the user's line that ran another network for longest in some stretches; None without one."""
-        return self._longest(runs_network, spans)
+    def network_line(self, spans: Sequence[Span]) -> CodeLocation | None:
+        """Return the user's line that ran another network for longest, and its share of the time; None without one."""
+        by, total_s = self._by_line(runs_network, spans)
+        line = max(by, key=lambda each: by[each], default=None)
+        return line and CodeLocation.in_main(line, by[line] / total_s)
 
     def _longest(self, line_of: Callable[[Stack], Frame | None], spans: Sequence[Span]) -> Frame | None:
+        by, _ = self._by_line(line_of, spans)
+        return max(by, key=lambda each: by[each], default=None)
+
+    def _by_line(
+        self, line_of: Callable[[Stack], Frame | None], spans: Sequence[Span]
+    ) -> tuple[dict[Frame, float], float]:
+        """Return the seconds of each line that stacks noted in some stretches are of, and those of all stacks."""
         by: dict[Frame, float] = {}
-        for stack, spent in self._noted(spans):
+        noted = self._noted(spans)
+        for stack, spent in noted:
             if (line := line_of(stack)) is not None:
                 by[line] = by.get(line, 0.0) + spent
-        return max(by, key=lambda each: by[each], default=None)
+        return by, sum(spent for _, spent in noted)
 
     def synced_share(self, spans: Sequence[Span]) -> float:
         """Return the share (0 to 1) of the model's forward passes in which norms exchange with other ranks."""

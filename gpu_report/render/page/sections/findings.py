@@ -333,7 +333,8 @@ def _gain(advice: Advice, analysis: Analysis) -> str:
     if likely is None and most is None:
         return ""
     training = "the time in training steps" if analysis.epoch_now is None else "each epoch"
-    whole = "the time for all calls" if analysis.is_inference else training
+    calls = "the time for all calls" if analysis.is_inference else training
+    whole = "the time of validations and between them" if analysis.is_validation else calls
     if likely is None:
         return f"saves at most {share(most)} of {whole}"
     row = next((row for row in speedup_rows(analysis) if row.limit.fix and row.limit.fix == advice.typed), None)

@@ -6,7 +6,7 @@ from functools import partial
 import pandas as pd
 
 from gpu_report.catalogue import RULES, SEVERITIES, cause_look, phase_words
-from gpu_report.model import Analysis, Finding, GpuSummary, LedgerRow, Run, Sentence
+from gpu_report.model import SLEPT_LEAST_S, Analysis, Finding, GpuSummary, LedgerRow, Run, Sentence
 from gpu_report.render.formatting import (
     clean,
     duration,
@@ -81,11 +81,18 @@ def tiles(analysis: Analysis) -> tuple[Fact, ...]:
     """Return the key numbers of the run, over all its GPUs; whether readings are missing only where many are."""
     return (
         *(_gpu_tiles(analysis) if analysis.gpus else _host_tiles(analysis.run.host)),
-        Fact("Duration", duration(analysis.run.duration_s), how_it_ended(analysis.run.recording, analysis.ending)),
+        Fact("Duration", *_duration(analysis)),
         _work(analysis),
         *_ending(analysis),
         *([_readings(analysis)] if partly(analysis.coverage) else []),
     )
+
+
+def _duration(analysis: Analysis) -> tuple[str, str]:
+    """Return how long was recorded and how it ended; while the machine slept nothing was."""
+    run = analysis.run
+    asleep = f"awake, asleep for {duration(run.slept_s)}; " if run.slept_s >= SLEPT_LEAST_S else ""
+    return duration(run.duration_s), f"{asleep}{how_it_ended(run.recording, analysis.ending)}"
 
 
 def more_tiles(analysis: Analysis) -> tuple[Fact, ...]:

@@ -27,12 +27,6 @@ from gpu_report.model import (
 from gpu_report.wording import about_length, epoch_length, money_words
 
 
-def where_it_was(lead: Lead | None) -> Iterator[Sentence]:
-    """Yield in which line a process was, where the lead says what to do and not where."""
-    if lead is not None and lead.then:
-        yield Sentence("where", lead.then, lead.sentence.findings, lead.sentence.about)
-
-
 def whose_training(context: Context, lead: Lead | None, findings: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield which of several trainings the lead is about; of what lasts its cause says that."""
     led = [finding for finding in findings if lead is not None and finding.id in lead.sentence.findings]

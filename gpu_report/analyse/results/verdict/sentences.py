@@ -22,7 +22,6 @@ from gpu_report.analyse.results.verdict.lead_details import (
     is_of_lead,
     projected,
     speedup_limit,
-    where_it_was,
     whose_training,
 )
 from gpu_report.analyse.results.verdict.leads import leads
@@ -186,7 +185,7 @@ def _what_to_change(known: _Known, opening: _Opening) -> Iterator[Sentence]:
     begin = [lead.sentence] if lead else []
     yield from opening.first
     yield from begin if not (opening.first and lead and _is_vague(lead)) else ()
-    yield from where_it_was(lead)
+    yield from lead.follows if lead else ()
     reaches = list(speedup_limit(known.limits, findings, projection, lead))
     is_lead = is_of_lead(known.limits, lead, reaches)
     yield from reaches if is_lead else ()

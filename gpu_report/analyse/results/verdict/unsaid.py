@@ -17,12 +17,7 @@ def unsaid(findings: Sequence[Finding], said: Sequence[Sentence]) -> list[Lead]:
 
 def unsaid_sentences(findings: Sequence[Finding], said: Sequence[Sentence]) -> list[Sentence]:
     """Return the sentences of `unsaid`: what to do about each, and why."""
-    return [
-        each
-        for lead in unsaid(findings, said)
-        for each in (lead.sentence, Sentence("where", lead.then, lead.sentence.findings, lead.sentence.about))
-        if each.text
-    ]
+    return [each for lead in unsaid(findings, said) for each in (lead.sentence, *lead.follows)]
 
 
 def _lead(finding: Finding) -> Lead:

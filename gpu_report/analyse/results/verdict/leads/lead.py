@@ -18,7 +18,7 @@ OUTGROWS_S = 1e12  # of what makes each epoch longer than the one before: in tim
 class Lead:
     """A sentence that may lead the verdict, and the seconds of the recorded training that it is about.
 
-    `then` is in which line a process was meanwhile, as a sentence that follows, empty where the lead says it.
+    `then` is in which line a process was meanwhile, or why, as a sentence that follows; empty where the lead says it.
     `says_how` says that it has said what to do, too, `names_others_on_cpu` that it is on who else used the CPU.
     """
 
@@ -27,6 +27,11 @@ class Lead:
     then: str = ""
     says_how: bool = False
     names_others_on_cpu: bool = False
+
+    @property
+    def follows(self) -> tuple[Sentence, ...]:
+        """Return the sentence that follows it, where it says what to do and not where or why."""
+        return (Sentence("where", self.then, self.sentence.findings, self.sentence.about),) if self.then else ()
 
 
 def seconds_trained(context: Context) -> float:

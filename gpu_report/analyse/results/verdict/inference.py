@@ -166,20 +166,20 @@ def _no_lead(context: Context, served: ServedModel, findings: Sequence[Finding])
     if unknown_s >= th.HALF * whole_s > 0:
         what = f"Unknown what the program did for {percent(unknown_s / whole_s)} of the time from the first to the last"
         yield Sentence("unknown", f"{what} call of {model_name(served)}: stack samples do not say it.")
+    elif any(finding.rule == RARE_CALLS for finding in findings):
+        waits = "it mostly waits for the next request or image, so its latency is what matters"
+        yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}: {waits}.")
     elif (note := _to_try(findings)) is not None:
         text = f"Nothing is wrong in the calls of {model_name(served)}. To try: {lower_first(note.advice[0].short)}."
         yield Sentence("nothing", text, (note.id,), note.cause.name if note.cause else "")
     else:
-        rare = any(finding.rule == RARE_CALLS for finding in findings)
-        waits = ": it mostly waits for the next request or image, so its latency is what matters" if rare else ""
-        yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}{waits}.")
+        yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}.")
 
 
 def _to_try(findings: Sequence[Finding]) -> Finding | None:
-    """Return the note on calls whose advice may win most; None where hardly any call came, for nothing is won then."""
+    """Return the note on calls whose advice may win most, None without one."""
     notes = [f for f in findings if RULES[f.rule].of_calls and f.advice and f.advice[0].short]
-    rare = any(finding.rule == RARE_CALLS for finding in findings)
-    return None if rare else max(notes, key=_gain, default=None)
+    return max(notes, key=_gain, default=None)
 
 
 def _money(served: ServedModel) -> Iterator[Sentence]:

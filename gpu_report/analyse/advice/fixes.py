@@ -54,9 +54,7 @@ def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     are needed as the epoch now is longer than at best, and a little more.
     """
     now, free = max(settings.workers or 0, 1), settings.cores_free
-    if settings.workers is None or free is None or not settings.has("workers") or cores_short(signals):
-        return None
-    if settings.loader_rate is not None or (signals.loader is not None and signals.loader.waits_for_shared):
+    if settings.workers is None or free is None or not _may_help(settings, signals):
         return None
     needed = ceil(now * limit.speed_up_at_most * th.WORKERS_MARGIN)
     waits = limit.cause == "input-latency"  # then it is no matter of cores
@@ -176,11 +174,15 @@ def _with_more_workers(batches: LargerBatches, most: float, best_s: float) -> Fi
     return replace(fix, reason=f"{fix.reason}. {fed}", also=(Setting("workers", str(settings.workers), str(workers)),))
 
 
+def _may_help(settings: RunSettings, signals: IntervalSignals) -> bool:
+    """Tell whether more workers can deliver more: not where they lack cores, or wait for what all of them share."""
+    shares = settings.loader_rate is not None or (signals.loader is not None and signals.loader.waits_for_shared)
+    return settings.has("workers") and not cores_short(signals) and not shares
+
+
 def _most_workers(settings: RunSettings, signals: IntervalSignals) -> int | None:
     """Return how many workers the cores and ultralytics allow, None where that is not known or more would not help."""
-    if settings.workers is None or settings.cores_free is None or not settings.has("workers") or cores_short(signals):
-        return None
-    if settings.loader_rate is not None or (signals.loader is not None and signals.loader.waits_for_shared):
+    if settings.workers is None or settings.cores_free is None or not _may_help(settings, signals):
         return None
     return settings.cores_free if settings.workers_most is None else min(settings.cores_free, settings.workers_most)
 

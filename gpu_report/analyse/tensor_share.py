@@ -109,15 +109,15 @@ def tensor_share(context: Context, training: Training, gpu: int, *, of_any_task:
     return TensorShare(util, active, tensor, usual_tensor_share(parameters))
 
 
-def times_its_own_work(context: Context, training: Training, gpu: int) -> float | None:
+def times_its_own_work(context: Context, training: Training, gpu: int, known: TensorShare) -> float | None:
     """Return how many times the work of the model's own step tensor cores did at least, None where it is not known.
 
     A step has the images of a batch, of `gflops` for one of 640 px, forwards and backwards. A GPU that waits does
     nothing meanwhile, so that utilisation does not matter.
     """
-    known, signals = tensor_share(context, training, gpu, of_any_task=True), context.signals.of_training(gpu, training)
+    signals = context.signals.of_training(gpu, training)
     gflops, batch, imgsz = (training.quantity(name) for name in ("gflops", "batch", "imgsz"))
-    if known is None or signals is None or signals.step_s is None or not gflops or not batch or not imgsz:
+    if signals is None or signals.step_s is None or not gflops or not batch or not imgsz:
         return None
     clock_mhz = signals.gpu_within("sm_clock_mhz")
     if clock_mhz is None or not _is_as_measured(context, training, gpu):

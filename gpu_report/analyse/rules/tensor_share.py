@@ -74,7 +74,8 @@ def _hardly_filled(context: Context, training: Training, gpu: int) -> Finding | 
 
 def _another_network(context: Context, training: Training, gpu: int) -> Finding | None:
     """Report a GPU whose tensor cores do far more than its model's own steps: another network runs, or it again."""
-    known, times = tensor_share(context, training, gpu, of_any_task=True), times_its_own_work(context, training, gpu)
+    known = tensor_share(context, training, gpu, of_any_task=True)
+    times = None if known is None else times_its_own_work(context, training, gpu, known)
     if known is None or times is None or times < th.OTHER_NETWORK_TIMES:
         return None
     line = context.signals.network_line(gpu, context.signals.steady_of(training))

@@ -30,7 +30,7 @@ KEEP = Advice(
 )
 
 
-class Gap(NamedTuple):
+class ValidationGap(NamedTuple):
     """The time between a validation's end and the next one's start, in one process.
 
     `data` is that of the next one, empty where not known; `again` says that it was validated before in this run.
@@ -44,7 +44,7 @@ class Gap(NamedTuple):
     whole_s: float
 
 
-class Did(NamedTuple):
+class GapWork(NamedTuple):
     """What most of the gaps went to: a kind of work, None of any other; its line and, of YOLO's, the user's that asked.
 
     `share` (0 to 1) is that of the kind of work, or of the function, of what was noted.
@@ -66,7 +66,7 @@ def between_validations(context: Context) -> list[Finding]:
     return [] if did is None else [_finding(context, gaps, did)]
 
 
-def _gaps(context: Context) -> Iterator[Gap]:
+def _gaps(context: Context) -> Iterator[ValidationGap]:
     """Yield the time before each validation but the first of each process."""
     found = sorted(validations(context), key=lambda each: each[0].pid)  # of each process they stay in order
     for pid, mine in groupby(found, key=lambda each: each[0].pid):
@@ -75,11 +75,11 @@ def _gaps(context: Context) -> Iterator[Gap]:
         for (_, before), (run, phase) in pairwise(validated):
             data = str(run.settings.get("data", ""))
             span = before.end_t_s, max(phase.start_t_s, before.end_t_s)
-            yield Gap(span, pid, data, bool(data) and data in seen, span[1] - span[0] + phase.duration_s)
+            yield ValidationGap(span, pid, data, bool(data) and data in seen, span[1] - span[0] + phase.duration_s)
             seen.add(data)
 
 
-def _stood(context: Context, gaps: Sequence[Gap]) -> dict[Stack, float]:
+def _stood(context: Context, gaps: Sequence[ValidationGap]) -> dict[Stack, float]:
     """Return how long processes stood in each stack between validations (s), but for sleep."""
     seconds: dict[Stack, float] = {}
     for each in context.signals.idle_stacks:
@@ -93,7 +93,7 @@ def _stood(context: Context, gaps: Sequence[Gap]) -> dict[Stack, float]:
     return seconds
 
 
-def _did(stood: Mapping[Stack, float], gap_s: float) -> Did | None:
+def _did(stood: Mapping[Stack, float], gap_s: float) -> GapWork | None:
     """Return what most of the gaps went to, None where too little of them was noted."""
     noted_s = sum(stood.values())
     if noted_s < th.BETWEEN_NOTED * gap_s:
@@ -102,11 +102,11 @@ def _did(stood: Mapping[Stack, float], gap_s: float) -> Did | None:
     work = max(works, key=lambda each: works[each])
     if work is not None and works[work] > noted_s / 2:
         of_work = {stack: spent for stack, spent in stood.items() if work_of(stack) is work}
-        return Did(work, works[work] / noted_s, _lines(of_work, noted_s))
+        return GapWork(work, works[work] / noted_s, _lines(of_work, noted_s))
     functions = _sums((_function(stack), spent) for stack, spent in stood.items())
     most = max(functions, key=lambda each: functions[each])
     mine = {stack: spent for stack, spent in stood.items() if _function(stack) == most}
-    return Did(None, functions[most] / noted_s, _lines(mine, noted_s))
+    return GapWork(None, functions[most] / noted_s, _lines(mine, noted_s))
 
 
 def _sums(pairs: Iterable[tuple[Key, float]]) -> dict[Key, float]:
@@ -137,7 +137,7 @@ def _asks(stack: Stack) -> Frame | None:
     return own and own._replace(called="")
 
 
-def _finding(context: Context, gaps: Sequence[Gap], did: Did) -> Finding:
+def _finding(context: Context, gaps: Sequence[ValidationGap], did: GapWork) -> Finding:
     gap_s, whole_s = length_s([gap.span for gap in gaps]), sum(gap.whole_s for gap in gaps)
     again = [gap for gap in gaps if gap.again] if did.work is SCANS else []
     line = ", for ".join(where_it_is(each) for each in did.lines)
@@ -161,12 +161,14 @@ def _finding(context: Context, gaps: Sequence[Gap], did: Did) -> Finding:
     )
 
 
-def _times(gaps: Sequence[Gap], again: Sequence[Gap]) -> str:
+def _times(gaps: Sequence[ValidationGap], again: Sequence[ValidationGap]) -> str:
     """Return that what was checked had been checked before, as the end of a phrase."""
     return "" if not again else " again" if len(again) == len(gaps) else f", {len(again)} of {len(gaps)} times again"
 
 
-def _ways(context: Context, gaps: Sequence[Gap], again: Sequence[Gap], did: Did) -> Iterator[Advice]:
+def _ways(
+    context: Context, gaps: Sequence[ValidationGap], again: Sequence[ValidationGap], did: GapWork
+) -> Iterator[Advice]:
     """Yield what to do: of a check that is made again to keep what it wrote, which is as much of each validation."""
     if again:
         checked_s, whole_s = _checked_s(context, again), sum(gap.whole_s for gap in again)
@@ -181,11 +183,11 @@ def _ways(context: Context, gaps: Sequence[Gap], again: Sequence[Gap], did: Did)
         yield Advice(text, gain_at_most=_share(gaps, did), short=text)
 
 
-def _share(gaps: Sequence[Gap], did: Did) -> float:
+def _share(gaps: Sequence[ValidationGap], did: GapWork) -> float:
     return did.share * length_s([gap.span for gap in gaps]) / sum(gap.whole_s for gap in gaps)
 
 
-def _checked_s(context: Context, gaps: Sequence[Gap]) -> float:
+def _checked_s(context: Context, gaps: Sequence[ValidationGap]) -> float:
     """Return how long processes checked images and labels in some gaps."""
     stood = _stood(context, gaps)
     return sum(spent for stack, spent in stood.items() if work_of(stack) is SCANS)

@@ -73,10 +73,8 @@ SLOW_EXIT_LINE_SHARE = 0.1  # of the time after the training: a line of less is 
 
 # --- between validations ---
 
-BETWEEN_SHARE, BETWEEN_S = (
-    0.2,
-    2.0,
-)  # of the time of validations and what lies between: a fifth is worth a fix (as calls)
+BETWEEN_SHARE = 0.2  # of the time of validations and what lies between: a fifth is worth a fix (as calls)
+BETWEEN_S = 2.0  # ... and so many seconds in all
 BETWEEN_NOTED = 0.5  # of the time between, in stack samples: less, and what most of it went to is a guess
 
 # --- low utilisation ---

@@ -186,6 +186,11 @@ class Run:
         return tuple(sorted([*windows, *self.imported_windows], key=lambda window: window.start_t_s))
 
     @property
+    def began_command(self) -> bool:
+        """Tell whether the recorder began the command itself: then it saw its environment, and all of its start."""
+        return any(event.kind == "command_started" for event in self.events)
+
+    @property
     def slept(self) -> tuple[tuple[float, float], ...]:
         """Return when the machine woke up and how long it had slept (s), which no clock of the recording counts."""
         events = [(event.t_s, event.fields.get("seconds")) for event in self.events if event.kind == "suspend"]

@@ -103,7 +103,7 @@ def _could_have_had(context: Context, series: GpuSeries) -> bool:
     recorded and nobody was on the GPU. On a machine whose other GPUs others use, a free one may be theirs.
     """
     run = context.run
-    ours = any(event.kind == "command_started" for event in run.events) and len(run.processes) > 0
+    ours = run.began_command and len(run.processes) > 0
     alone = not (run.processes["gpu"] == series.gpu).any()
     failed = any(e.kind == "nvml_error" and e.fields.get("quantity") == "processes" for e in run.events)
     shared = bool(context.gpus_of_others)

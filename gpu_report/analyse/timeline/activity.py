@@ -63,7 +63,7 @@ def find_activity(run: Run, all_series: Sequence[GpuSeries]) -> Activity:
     said = {calls.gpu for calls in run.calls} | trained  # however seldom: who used it says so
     used += [series for series in all_series if series.gpu in said - {each.gpu for each in used}]
     idle = _idle_spans(run, used, presence)
-    commanded = any(event.kind == "command_started" for event in run.events)
+    commanded = run.began_command
     startups: list[Span] = []
     for begin in _begins(run):
         first = _first_work(begin, used, run.duration_s)

@@ -54,7 +54,7 @@ def known_order(run: Run) -> bool:
     CUDA puts faster GPUs first and equal ones in the order of their bus, as the driver does, unless
     CUDA_VISIBLE_DEVICES says otherwise. What a process reported of its own GPU must agree.
     """
-    ours = any(event.kind == "command_started" for event in run.events)
+    ours = run.began_command
     names = {gpu.name for gpu in run.gpus}
     alike = len(names) == 1 and None not in names and all(gpu.parent_index is None for gpu in run.gpus)
     return ours and alike and run.recording.cuda_visible_devices is None and _agree(run)

@@ -80,7 +80,7 @@ def gpu_not_taken(context: Context, training: Training) -> SetupIssue | None:
 def _unset(context: Context) -> str:
     """Return what to do about a CUDA_VISIBLE_DEVICES that hides all GPUs: who set it, the command or what began it."""
     named = context.run.recording.cuda_visible_devices
-    is_ours = any(event.kind == "command_started" for event in context.run.events)
+    is_ours = context.run.began_command
     if is_ours and (named is None or visible_devices(named)):
         return (
             "Find what sets CUDA_VISIBLE_DEVICES within the command: its code, a script, or an .env file that it loads"

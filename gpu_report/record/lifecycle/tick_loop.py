@@ -181,8 +181,7 @@ class Session:
         self._gpus.tick(at, self._journal, self._say, last=True)
 
     def _watch_yolo(self, at: Clocks) -> None:
-        pid = self._command_pid
-        if self._yolo.tick(at, lambda: pids_to_follow(pid, self._on_gpus()), self._journal.event):
+        if self._yolo.tick(at, self._may_train, self._journal.event):
             self._journal.describe({"yolo": self._yolo.as_json()})
             self._gpus.owners.learn(self._command_pid, self._yolo.path)
         for trace in self._yolo.take_traces():
@@ -201,6 +200,9 @@ class Session:
         on_gpus = {pid for gpu in gpus for pid in self._gpus.pids.get(gpu, ())}
         ours = self._trainer.mains - self._gpus.others
         return Candidates(ours, self._trainer.workers, frozenset(on_gpus - self._gpus.others))
+
+    def _may_train(self) -> list[int]:
+        return pids_to_follow(self._command_pid, self._on_gpus(), self._gpus.others)
 
     def _on_gpus(self) -> set[int]:
         return {pid for pids in self._gpus.pids.values() for pid in pids}

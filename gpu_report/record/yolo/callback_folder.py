@@ -20,7 +20,7 @@ class InsideWatch:
         """Read from here on: what stands there already is of an earlier recording."""
         self._folder = folder / schema.INSIDE_DIR
         self._read: dict[str, int] = {entry.name: size for entry, size in self._sizes()}
-        self.has_told = False
+        self.has_told = False  # of a training, or of a model that is called
         self.profiled: list[dict[str, Any]] = []  # windows of the profiler that ended, until they are taken from here
 
     def new_trainings(self) -> list[Path]:
@@ -29,7 +29,6 @@ class InsideWatch:
         for entry, size in self._sizes():
             if size > self._read.get(entry.name, 0):
                 found += self._trainings_in(entry)
-        self.has_told |= bool(found)
         return found
 
     def _sizes(self) -> Iterator[tuple[os.DirEntry[str], int]]:
@@ -49,6 +48,7 @@ class InsideWatch:
         whole = data[: data.rfind(b"\n") + 1]
         self._read[entry.name] = self._read.get(entry.name, 0) + (len(whole) or len(data) // MAX_READ * MAX_READ)
         lines = whole.splitlines()
+        self.has_told |= any(MARK in line for line in lines)
         self.profiled += [said for line in lines if PROFILE_MARK in line for said in _profiled(line)]
         return [path for line in lines if MARK in line for path in _training(line)]
 

@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -131,7 +131,7 @@ class YoloWatch:
     def _find(self, pids: Callable[[], Iterable[int]]) -> Path | None:
         if self._given is not None:
             return self._given if not self.runs and self._given.is_dir() else None
-        if self._command and self._inside.has_told:  # of each training of it: what else lies there is another's
+        if self._command and self._inside.has_told:  # it tells of each training: what else lies there is another's
             return None
         roots = search_roots(self._command, pids())
         known = [run.path for run in self.runs]
@@ -240,9 +240,12 @@ class YoloWatch:
         return self._final or run.copied_at_s is None or at.mono_s - run.copied_at_s >= COPY_EVERY_S
 
 
-def pids_to_follow(command_pid: int | None, gpu_pids: Iterable[int]) -> list[int]:
-    """Return the processes whose working folders may hold a run: those on a GPU, and the command's descendants."""
-    return [*gpu_pids, *(descendants(command_pid) if command_pid is not None else ())]
+def pids_to_follow(command_pid: int | None, gpu_pids: Set[int], others: Set[int]) -> list[int]:
+    """Return the processes whose working folders may hold a run: those on a GPU, and the command's descendants.
+
+    Beside a command, `others` on a GPU are somebody else's, and so is what they write.
+    """
+    return [*gpu_pids] if command_pid is None else [*(gpu_pids - others), *descendants(command_pid)]
 
 
 def copy_file(source: Path, target: Path, status: os.stat_result) -> None:

@@ -9,7 +9,8 @@ from support.tensorboard import write_by_torch
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.options import RecordOptions
-from gpu_report.record.yolo.watch import SEARCH_AGAIN_EVERY_S, YoloWatch
+from gpu_report.record.proc_files import descendants
+from gpu_report.record.yolo.watch import SEARCH_AGAIN_EVERY_S, YoloWatch, pids_to_follow
 from gpu_report.record.yolo.weights import WeightsWatch
 
 HEADER = "epoch,time,train/box_loss\n"
@@ -376,6 +377,25 @@ def write_events(training, folder):
     at_s = training.at.wall_s
     scalars = [("train/box_loss", 1.0, 1, at_s - 0.4), ("metrics/mAP50(B)", 0.5, 1, at_s - 0.1)]
     return write_by_torch(folder, scalars, begun_s=at_s - 2)
+
+
+def test_a_command_that_calls_a_model_has_no_trainings_of_others(tmp_path, monkeypatch):
+    """A neighbour on the other GPU began to train in the same working folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("YOLO_CONFIG_DIR", str(tmp_path))
+    served = Training(tmp_path, command=("python", "serve.py"))
+    inside = served.run_folder / "inside"
+    inside.mkdir(parents=True)
+    (inside / "7.jsonl").write_text(json.dumps({"kind": "run", "task": "predict", "save_dir": None}) + "\n")
+    served.write(tmp_path / "runs/detect/train", (1, 1.0))
+    served.tick()
+    assert served.watch.path is None
+
+
+def test_beside_a_command_processes_of_others_are_not_followed():
+    mine = os.getpid()
+    assert pids_to_follow(mine, {7, 8}, {8}) == [7, *descendants(mine)]
+    assert pids_to_follow(None, {7}, {7}) == [7]  # a recorder beside trainings follows any of them
 
 
 def test_the_events_that_yolo_writes_for_tensorboard_say_when_epochs_ended(training, tmp_path):

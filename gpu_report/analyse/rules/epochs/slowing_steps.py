@@ -96,7 +96,8 @@ def slowing_steps(
     is_said = any(each.rule in SAID for each in told) or any(each.number(GROWN_FROM_KEY) for each in found)
     if context.throughput is None or is_said:
         return []
-    cut = (_in_parts(context.throughput, training, held_up) for training in context.trainings)
+    until_s = context.run.duration_s  # later nobody saw what slowed them, such as another process on the GPU
+    cut = (_in_parts(context.throughput, training, held_up, until_s) for training in context.trainings)
     return [
         _finding(context, steps, grown)
         for steps in cut
@@ -104,10 +105,10 @@ def slowing_steps(
     ]
 
 
-def _in_parts(done: Throughput, training: Training, held_up: KnownSlowdowns) -> _Steps | None:
-    """Return a training in STEP_PARTS parts of about as many batches, None where undisturbed ones are too few."""
+def _in_parts(done: Throughput, training: Training, held_up: KnownSlowdowns, until_s: float) -> _Steps | None:
+    """Return a training up to a moment in STEP_PARTS parts of about as many batches; None of too few undisturbed."""
     per_epoch = training.quantity("batches")
-    edges = _edges(done, training)
+    edges = _edges(done, training, until_s)
     if per_epoch is None or len(edges) <= th.STEP_PARTS_LEAST:
         return None
     batches, own_s = np.diff(done.batches[edges]), np.diff((done.trained_s - done.waited_s)[edges])
@@ -126,12 +127,12 @@ def _in_parts(done: Throughput, training: Training, held_up: KnownSlowdowns) -> 
     return _Steps(training, parts, batches[kept].tolist(), per_epoch)
 
 
-def _edges(done: Throughput, training: Training) -> Indices:
+def _edges(done: Throughput, training: Training, until_s: float) -> Indices:
     """Return the reports between which parts of a training lie, once its first batches are over."""
     spans = training.train_spans
     if not spans:
         return np.zeros(0, dtype=np.int64)
-    inside = (done.t_s >= done.warm_at_s(spans[0])) & (done.t_s <= training.span[1])
+    inside = (done.t_s >= done.warm_at_s(spans[0])) & (done.t_s <= min(training.span[1], until_s))
     at = np.flatnonzero(inside & (np.diff(done.batches, prepend=-1.0) > 0))
     if not len(at):
         return at

@@ -37,13 +37,17 @@ def drop_leads(
     of = {key: mine for key, mine in every.items() if any(one.severity != "info" for one in mine)}
     lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
     waited_for = {WAITING_FOR_PEER} if len(of) > 1 else set()  # what was waited for says why
-    for (cause, *_), mine in of.items():
-        limit = next((limit for limit in limits if limit.cause == cause), None)
+    for (cause, *_), found in of.items():
+        # what holds back all of a training is told of its steps; the ends of its epochs are no part of these
+        mine = [one for one in found if RULES[one.rule].at_epoch_ends] if cause in lasting else found
+        at_ends = any(RULES[one.rule].at_epoch_ends for one in mine)
+        same = (each for each in limits if each.cause == cause)
+        limit = max(same, key=lambda each: each.at_epoch_ends == at_ends, default=None)
         took_s = _took_s(mine)
         cost_s, faster = cost_on_the_clock_s(context, mine), faster_without(limit, epoch_now_s(limits))
         saves_s = _saves_s(context, mine, cost_s, None if limit is None else limit.saves_at_most_s * max(epochs, 1))
         saves_s *= UNSURE if cause == UNEXPLAINED else 1.0
-        if cause not in waited_for | lasting:
+        if mine and cause not in waited_for:
             sentence, then = _look(cause, mine, f"{_last(context, mine)}{about_length(took_s)}", cost_s, faster)
             yield Lead(sentence, saves_s, then)
 
@@ -122,7 +126,7 @@ def _look(
     elif advice is not None:
         slows = row.is_input and not rule.drop and not rule.at_epoch_ends  # what it took is not as long as it lasted
         waited = f"the GPU {sure}waited {_lost(rule, findings, took)} for data" if slows else f"{felt} for {took}"
-        text, then = f"{advice.short}: {waited}", _stood(at, row)
+        text, then = f"{advice.short}: {waited}{faster}", _stood(at, row)
     elif planned and (not row.once or cause in OF_A_CALL):
         text = f"Look at what runs{planned} (callbacks, an evaluation of your own): {felt} for {took}"
     elif _was_paused(worst):

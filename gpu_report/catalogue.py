@@ -278,6 +278,7 @@ _CAUSES = (
     CauseRow("checkpoint", "Saving a checkpoint", phase=True, expected=True),
     CauseRow("final evaluation", "Final evaluation", of_findings=False, phase=True, expected=True, paid_once=True),
     CauseRow("idle", "Idle, outside training", without_training="Idle", phase=True, expected=True),
+    CauseRow("kept-speed", "Training kept its speed", expected=True, coloured=False),
     CauseRow("training", "Training (GPU utilisation unknown)", of_findings=False, expected=True),
     CauseRow(
         GAPS,

@@ -8,6 +8,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import DropPart, drop_parts
 from gpu_report.analyse.rules.drops.cause_at_epoch_end import EpochEndCause, epoch_end_cause
+from gpu_report.analyse.rules.drops.kept_speed import kept_speed
 from gpu_report.analyse.rules.drops.regular import ends_a_training, regular_drops
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -36,7 +37,8 @@ def _finding(context: Context, part: DropPart) -> Finding:
     at_end = epoch_end_cause(context, drop) if part.explained else None
     signals = context.signals.of(drop.gpu, *drop.span)
     kernel_was_read = context.run.kernel.status == "read"
-    expects = at_end.cause if at_end else _without_epochs(context, drop)
+    kept = None if at_end else kept_speed(context, drop)
+    expects = at_end.cause if at_end else kept[0] if kept else _without_epochs(context, drop)
     always = lasting_cause(context, drop.gpu, drop.start_t_s)
     explained = explain(signals, fell=True, expected=expects, kernel_was_read=kernel_was_read, always=always)
     explained = with_late_first_batch(context, drop, explained)
@@ -55,7 +57,12 @@ def _finding(context: Context, part: DropPart) -> Finding:
         at_boundary=context.epoch_ends.touching(*drop.span) is not None,
         level_pct=drop.level_pct,
         low_pct=drop.mean_pct,
-        evidence=(*fall_evidence(context, drop), *_fall_context(context, part, at_end), *explained.evidence),
+        evidence=(
+            *fall_evidence(context, drop),
+            *_fall_context(context, part, at_end),
+            *(kept[1] if kept else ()),
+            *explained.evidence,
+        ),
         cause=cause,
         kernel_events=tuple(signals.kernel),
         advice=_kernel_advice(context) if cause.name == "unexplained" else explained.advice or first_reads,

@@ -36,6 +36,8 @@ from gpu_report.wording import counted, place_words, where_it_is
 
 LOADING = "model-loading"
 BECOMES = "{now} become {then} {limit}"
+# Nobody knows what does the same for less: a limit. The calls themselves may take another time then, up to a fifth.
+WITHOUT_IT = "without it {now} become {limit} about {then}"
 # What a caller does: its cause, and in words.
 GAPS = {
     "own code": ("own-code", "your code"),
@@ -194,7 +196,7 @@ def _looked_at(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[
     """
     place = "your code there" if part.where is None else _place(part.where)
     spent = part.seconds if part.where is None else part.function_s
-    yield _advice(served, f"Look at {place}", spent, "without it {now} become about {then}")
+    yield _advice(served, f"Look at {place}", spent, WITHOUT_IT)
     if copies:
         yield COPY_ONCE
     hidden_s = min(spent, active_s(served) - spent)

@@ -47,6 +47,15 @@ class Fix:
         return Setting(self.argument, self.from_value, self.to_value), *self.also
 
 
+def fed_epoch_s(limit: SpeedupLimit) -> float:
+    """Return the training part of an epoch (s) whose loader keeps up: a typical one without its waits, and some more.
+
+    The shortest one is a limit: epochs differ without their waits, too. Where waits are unknown there is but the limit.
+    """
+    without_waits_s = limit.epoch_s_now - limit.waits_s if limit.waits_s else 0.0
+    return min(th.REACHED * max(without_waits_s, limit.epoch_s_at_best), limit.epoch_s_now)
+
+
 def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
     """Offer the loader workers that keep up with the GPU, as far as cores and ultralytics allow.
 
@@ -63,7 +72,7 @@ def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     try_ = min(needed, most)
     if try_ <= now:
         return None
-    expected_s = max(th.REACHED * limit.epoch_s_at_best, limit.epoch_s_now * now / try_)
+    expected_s = max(fed_epoch_s(limit), limit.epoch_s_now * now / try_)
     each = " per GPU" if settings.ranks > 1 else ""
     allowed = f"try {try_} first" if waits else f"the cores allow {try_}"
     allowed = allowed if most == free else f"ultralytics allows {try_}, its share of all cores"
@@ -244,4 +253,4 @@ def _without_reading_s(settings: RunSettings, limit: SpeedupLimit, signals: Inte
         return max(limit.epoch_s_at_best, limit.epoch_s_now * cpu / 100 / (settings.workers * settings.ranks))
     if signals.loader is None:
         return None
-    return max(th.REACHED * limit.epoch_s_at_best, limit.epoch_s_now * (1 - signals.loader.reading))
+    return max(fed_epoch_s(limit), limit.epoch_s_now * (1 - signals.loader.reading))

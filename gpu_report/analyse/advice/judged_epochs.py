@@ -50,9 +50,14 @@ def training_of_limits(context: Context, epochs: Sequence[EpochSummary]) -> Trai
 
 
 def wait_of_epoch_s(epochs: Sequence[JudgedEpoch]) -> float:
-    """Return what the training part of an epoch waits for data (s), 0 where callbacks did not report it."""
-    waits = [epoch.summary.data_wait_s for epoch in epochs if epoch.summary.data_wait_s is not None]
-    return median(waits) if waits else 0.0
+    """Return what the training part of an epoch waits for data (s), 0 where callbacks did not report it.
+
+    It is what a typical epoch is longer than one without its own wait.
+    """
+    known = [(epoch.train_s, wait) for epoch in epochs if (wait := epoch.summary.data_wait_s) is not None]
+    if not known:
+        return 0.0
+    return max(median(train for train, _ in known) - median(train - wait for train, wait in known), 0.0)
 
 
 def rest_of_epoch_s(epochs: Sequence[JudgedEpoch], middle: Callable[[list[float]], float]) -> float:

@@ -77,7 +77,7 @@ def test_the_ledger_begins_with_work_and_the_largest_loss_in_rows_of_one_line():
 def test_the_speed_up_is_expected_first_and_its_limit_last():
     lines = render_text(analysed("n-starved"), width=120).splitlines()
     row = next(line for line in lines if "faster) with workers=11" in line)
-    assert re.search(r"13\.2 s  3\.9 s \(3\.4\u00d7 faster\) with workers=11  +3\.7 s$", row)
+    assert re.search(r"13\.2 s  4\.0 s \(3\.3\u00d7 faster\) with workers=11  +3\.7 s$", row)
 
 
 def test_energy_is_in_watt_hours_and_memory_in_gib():

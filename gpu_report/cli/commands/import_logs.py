@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,13 +13,16 @@ import click
 from gpu_report.cli.common import FiniteRange, NamedPath, say, say_notes
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.option_groups import as_one
-from gpu_report.errors import UsageError
+from gpu_report.errors import InputError, UsageError
 from gpu_report.imports.format_names import AUTO, NAMES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gpu_report.imports.selection import Selection
 
 PROFILER = "profiler"
+MOST_NAMED = 10  # missing logs: of more the shell's pattern is what to look at
 NO_OUTPUT = "name the run folder to create with --output, or with --run the one that traces belong to"
 
 
@@ -148,6 +153,7 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
     dcgm-exporter is a log, too.
     """
     paths = tuple(Path(log) for log in logs if not _is_server(log))
+    _refuse_missing(paths)
     if _are_traces(paths, source, run):
         if source not in {AUTO, PROFILER} or any((*beside.values(), train_start)):
             raise UsageError("for a trace of PyTorch's profiler name --run or --output, and nothing else")
@@ -164,6 +170,23 @@ def import_logs(  # noqa: PLR0913, PLR0917 - one parameter an option of the comm
     notes = make_run(paths, output, source=source, train_start=train_start, selection=selection, **beside)
     say_notes(notes)
     _say_imported(output)
+
+
+def _refuse_missing(logs: Sequence[Path]) -> None:
+    """Raise InputError that names all logs that are not there, where there are several: of one its reader says it."""
+    missing = [str(log) for log in logs if _is_missing(log)]
+    if len(missing) > 1:
+        from gpu_report.wording import few_names
+
+        named = few_names(missing, MOST_NAMED)
+        raise InputError(f"{named} cannot be read ({os.strerror(errno.ENOENT)}): name logs that a tool wrote")
+
+
+def _is_missing(log: Path) -> bool:
+    try:
+        return not log.exists()
+    except OSError:  # the way to it is barred, or its name is too long
+        return False
 
 
 def _is_server(log: str) -> bool:

@@ -66,6 +66,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
     is_told = finding.id in findings_in_lead(analysis)
     brief = is_brief(finding)
     cause = None if brief else finding.cause
+    named = "" if cause is None else _named(finding, cause)
     return FindingView(
         id=finding.id,
         number="" if number is None else str(number),
@@ -78,8 +79,8 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         gist=_gist(finding, clock, analysis, is_told=is_told),
         summary=with_amounts_unbroken(sentence(_own_code(finding))),
         facts=() if brief else _facts(finding, analysis),
-        cause="" if cause is None else _named(finding, cause),
-        cause_kind=cause_look(cause.name) if cause else "",
+        cause=named,
+        cause_kind=cause_look(cause.name) if cause and named != finding_title(finding) else "",
         confidence=_confidence(cause) if cause else "",
         explanation=_explanation(finding) if cause else "",
         runner_up=cause_words(cause.runner_up) if cause and cause.runner_up else "",

@@ -241,6 +241,14 @@ def test_confidence_is_in_words(analysis: model.Analysis, name: str, confidence:
     assert plain(finding_view(finding, CLOCK, analysis).confidence) == said
 
 
+def test_a_cause_that_the_title_names_has_no_colour_without_a_word(analysis: model.Analysis) -> None:
+    """Its name is not said twice, and a colour alone says nothing."""
+    late = replace(DROP, rule="waiting-for-peer", cause=model.Cause("waiting-for-peer", 0.9, "it spun"))
+    shown = finding_view(late, CLOCK, analysis)
+    assert (shown.cause, shown.cause_kind) == (shown.title, "")
+    assert finding_view(replace(late, rule="drop"), CLOCK, analysis).cause_kind == "waiting-for-peer"
+
+
 def test_advice_gives_the_argument_as_it_is_typed(analysis: model.Analysis) -> None:
     advice = model.Advice("Give the loader more workers.", "workers", "2", "14", 0.25)
     shown = finding_view(replace(DROP, advice=(advice,)), CLOCK, analysis).advice[0]

@@ -178,10 +178,11 @@ def _costly_loss(training: Training) -> _CostlyLoss | None:
     if classes is None or classes[0] < th.MANY_CLASSES:
         return None
     named, labelled, once = classes
+    why = f"The loss computes {named:,} classes for each prediction"
     if th.UNUSED_CLASSES_TIMES * labelled <= named and once <= th.ONCE_SHARE * labelled:
         do = f"Name only classes with labels in `data.yaml` ({labelled:,} of {named:,})"
-        return _CostlyLoss(f"The loss computes {named:,} classes at each place, of which {labelled:,} have labels", do)
-    return _CostlyLoss(f"The loss computes {named:,} classes at each place", "Train with fewer classes, if they may be")
+        return _CostlyLoss(f"{why}, of which {labelled:,} have labels", do)
+    return _CostlyLoss(why, "Train with fewer classes, if they may be")
 
 
 def _crowded(training: Training) -> tuple[float, float] | None:

@@ -241,8 +241,8 @@ CROWDED_TIMES = 10.0
 # ... and so many boxes: with 2,500 a step took 203 instead of 126 ms (YOLO26s, batch of 32, H100), with 200 a twentieth
 # more. The most in COCO are 93.
 CROWDED_BOXES = 200
-# Classes for which a loss is much of a step, since it computes each at each place: 1,203 took 44 % of YOLO26s' (H200).
-# COCO has 80.
+# Classes for which a loss is much of a step, since it computes each of them for each prediction: 1,203 took 44 % of
+# YOLO26s' (H200). COCO has 80.
 MANY_CLASSES = 300
 UNUSED_CLASSES_TIMES = 2  # so many times as many as have labels: a rare class may not be among 2,000 images
 # Of the classes with labels, that were met once: with more, many others have labels in images that were not looked at

@@ -164,8 +164,8 @@ def test_images_that_are_crowded_beside_the_others_are_named(healthy, boxes, nam
     ("classes", "short", "said"),
     [
         ([1203, 4, 0], "Name only classes with labels in `data.yaml` (4 of 1,203)", "of which 4 have labels"),
-        ([1203, 700, 0], "Train with fewer classes, if they may be", "computes 1,203 classes at each place: probably"),
-        ([1203, 500, 90], "Train with fewer classes, if they may be", "computes 1,203 classes at each place: probably"),
+        ([1203, 700, 0], "Train with fewer classes, if they may be", "1,203 classes for each prediction: probably"),
+        ([1203, 500, 90], "Train with fewer classes, if they may be", "1,203 classes for each prediction: probably"),
         ([80, 4, 0], "Find what else the GPU computes", "other kernels"),
         ([1203], "Find what else the GPU computes", "other kernels"),
         (["1203", 4, 0], "Find what else the GPU computes", "other kernels"),

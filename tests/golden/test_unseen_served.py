@@ -27,7 +27,7 @@ BEGINS = {
     "gallery": "Nothing is wrong in the calls of large.pt",
     "market": "Look at `show` (board.py:14): without it 15 images/s become at most about",
     "pantry": "Install `onnxruntime-gpu` in place of `onnxruntime`",
-    "rollcall": "Give each list of images a folder of its own: 4.57 s a validation become 2.00 s at best",
+    "rollcall": "Give each list of images a folder of its own: 4.57 s a validation become 2.00 s at least",
     "skylight": "Look at `straighten` (lens.py:24): without it 7.7 images/s become at most about",
     "apiary": "Look at `write` (diary.py:15): without it 19 images/s become at most about",
     "archive": "Shrink the images once (now up to 6,000 px, `imgsz=640`)",

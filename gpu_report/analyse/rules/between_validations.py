@@ -174,7 +174,7 @@ def _ways(
         checked_s, whole_s = _checked_s(context, again), sum(gap.whole_s for gap in again)
         each, then = (amount(seconds / len(again), "s") for seconds in (whole_s, whole_s - checked_s))
         what = LISTS if len({gap.data for gap in gaps}) > 1 else KEEP
-        short = f"{what.short}: {each} a validation become {then} at best"
+        short = f"{what.short}: {each} a validation become {then} at least"
         yield replace(what, gain_at_most=checked_s / whole_s, short=short)
     elif did.work is not None:
         yield did.work.advice

@@ -44,7 +44,7 @@ def test_labels_that_are_checked_again_each_time_get_a_folder_for_each_list():
     assert [each.line for each in found.where] == [144, 17]
     assert found.advice[0].gain_at_most == pytest.approx(0.5, abs=0.01)
     text = analyse(run).verdict.text
-    assert text.startswith("Give each list of images a folder of its own: 12.0 s a validation become 6.00 s at best")
+    assert text.startswith("Give each list of images a folder of its own: 12.0 s a validation become 6.00 s at least")
     assert "Nothing to fix" not in text
     assert "and 18 s lay between validations." in text
 

@@ -213,7 +213,13 @@ _RULES = (
         takes_time=True,
     ),
     RuleRow("slow-start", "slow-start", "Slow start-up", "Slow start-up"),
-    RuleRow("between-validations", "between-validations", "Time between validations", "Time between validations"),
+    RuleRow(
+        "between-validations",
+        "between-validations",
+        "Time between validations",
+        "Time between validations",
+        takes_time=True,
+    ),
     RuleRow("slow-exit", "slow-exit", "Slow end of the command", "Slow end of the command"),
     RuleRow("long-epoch-ends", "long-epoch-ends", "Long validation and saving", "Long validation and saving"),
     RuleRow(

@@ -34,8 +34,9 @@ def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], 
     knows_epochs = bool(context.epoch_ends.all)  # else only findings tell where validations probably were
     for finding in findings:
         is_told = not (finding.expected and knows_epochs)
-        if finding.gpu == series.gpu and RULES[finding.rule].takes_time and finding.cause and is_told:
-            rows.give(finding.cause.name, [finding.span])
+        is_felt = finding.gpu in {series.gpu, None}  # None: of whatever the program uses
+        if is_felt and RULES[finding.rule].takes_time and finding.cause and is_told:
+            rows.give(finding.cause.name, [each.span for each in finding.each])
     if series.gpu not in context.activity.used_gpus:
         rows.give("idle", [(-np.inf, np.inf)])
     rows.give("idle", unused_intervals(context.trainings, series.gpu))

@@ -13,7 +13,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.code.stack_notes import kind_of, location_of
 from gpu_report.analyse.timeseries.intervals import Span, length_s
 from gpu_report.analyse.validations import is_validation, validations
-from gpu_report.model import Advice, Cause, CodeLocation, Finding, Frame, Stack
+from gpu_report.model import Advice, Cause, CodeLocation, Finding, Frame, Occurrence, Stack
 from gpu_report.wording import amount, place_words, where_it_is
 
 Key = TypeVar("Key")
@@ -158,6 +158,7 @@ def _finding(context: Context, gaps: Sequence[ValidationGap], did: GapWork) -> F
         cause=Cause(CAUSE, SUPPORTED, f"by stack samples: {100 * did.share:.0f} % of it"),
         where=did.lines,
         advice=advice,
+        occurrences=tuple(Occurrence(*gap.span, (), None) for gap in gaps) if len(gaps) > 1 else (),
     )
 
 

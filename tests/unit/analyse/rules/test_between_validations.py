@@ -75,3 +75,21 @@ def test_code_of_the_users_between_validations_is_named():
 )
 def test_little_time_sleep_and_what_nobody_noted_are_none(run):
     assert found_in(run) is None
+
+
+def ledger_of(run):
+    return {row.name: row.gpu_seconds for row in analyse(run).ledger}
+
+
+def test_the_ledger_says_that_the_program_worked_between_validations():
+    """18 s lie between four validations: of a program that slept through them, that is idle time."""
+    worked, slept = (ledger_of(nightly(*("a.yaml",) * 4, gap_s=6.0, between=stack)) for stack in (SCAN, SLEEP))
+    assert worked["between-validations"] == pytest.approx(0.8 * 18.0, abs=1.0)  # utilisation is 20 %
+    assert slept["idle"] == pytest.approx(worked["idle"] + 18.0, abs=1.0)
+    assert "between-validations" not in slept
+
+
+def test_each_time_between_validations_is_one_occurrence():
+    found = found_in(nightly(*("a.yaml",) * 4, gap_s=6.0))
+    assert [round(each.duration_s) for each in found.each] == [6, 6, 6]
+    assert not found_in(nightly("a.yaml", "b.yaml", gap_s=6.0)).occurrences

@@ -203,6 +203,11 @@ class Run:
         return sum(seconds for _, seconds in self.slept)
 
     @property
+    def slept_long(self) -> bool:
+        """Tell whether the machine slept for so long that a report says it."""
+        return self.slept_s >= SLEPT_LEAST_S
+
+    @property
     def no_gpu(self) -> Mapping[str, object] | None:
         """Return why the recorder could read no GPU, as it said last (reason, advice), None where it did not say so."""
         told = [event.fields for event in self.events if event.kind == "nvml_unavailable"]

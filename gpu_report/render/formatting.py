@@ -8,7 +8,6 @@ from statistics import median
 
 from gpu_report.catalogue import RULES, cause_words, row_words
 from gpu_report.model import (
-    SLEPT_LEAST_S,
     WELL_COVERED,
     Analysis,
     Ending,
@@ -153,7 +152,7 @@ def energy(joules: float | None) -> str:
 
 def recorded_length(run: Run) -> str:
     """Return how long a recording took by the clock on the wall, and for how much of it the machine slept."""
-    if run.slept_s < SLEPT_LEAST_S:
+    if not run.slept_long:
         return duration(run.duration_s)
     return f"{duration(run.duration_s + run.slept_s)}, asleep for {duration(run.slept_s)} of it"
 

@@ -11,7 +11,6 @@ from gpu_report.analyse.rules.setup.torch import no_gpu_for_torch
 from gpu_report.analyse.timeseries.gpu_series import unsampled_s
 from gpu_report.catalogue import SLEPT_KEY
 from gpu_report.model import (
-    SLEPT_LEAST_S,
     STARVED_PCT,
     WELL_COVERED,
     Finding,
@@ -46,7 +45,7 @@ def unmeasured(trained: Busy, unseen: float, unsampled: float) -> Iterator[Sente
 
 def machine_slept(context: Context, findings: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield for how long the machine slept, from a minute on: nothing ran, and no clock of the recording went on."""
-    if context.run.slept_s >= SLEPT_LEAST_S:
+    if context.run.slept_long:
         slept = f"The machine slept for {length(context.run.slept_s)}"
         of_training = tuple(each.id for each in findings if each.number(SLEPT_KEY) is not None)
         yield Sentence("slept", f"{slept}, and nothing ran: prevent its suspend.", of_training)

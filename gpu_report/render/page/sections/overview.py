@@ -6,7 +6,7 @@ from functools import partial
 import pandas as pd
 
 from gpu_report.catalogue import RULES, SEVERITIES, cause_look, phase_words
-from gpu_report.model import SLEPT_LEAST_S, Analysis, Finding, GpuSummary, LedgerRow, Run, Sentence
+from gpu_report.model import Analysis, Finding, GpuSummary, LedgerRow, Run, Sentence
 from gpu_report.render.formatting import (
     clean,
     duration,
@@ -91,7 +91,7 @@ def tiles(analysis: Analysis) -> tuple[Fact, ...]:
 def _duration(analysis: Analysis) -> tuple[str, str]:
     """Return how long was recorded and how it ended; while the machine slept nothing was."""
     run = analysis.run
-    asleep = f"awake, asleep for {duration(run.slept_s)}; " if run.slept_s >= SLEPT_LEAST_S else ""
+    asleep = f"awake, asleep for {duration(run.slept_s)}; " if run.slept_long else ""
     return duration(run.duration_s), f"{asleep}{how_it_ended(run.recording, analysis.ending)}"
 
 

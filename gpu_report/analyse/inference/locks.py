@@ -9,7 +9,8 @@ from gpu_report.analyse.inference.gap_kinds import is_in_call, kind_between_call
 from gpu_report.analyse.inference.thread_seconds import added, seconds_in
 from gpu_report.analyse.signals.code.stack_notes import ENTERS, THREAD, kind_of, location_of
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.model import CodeLocation, Frame, ProcessStacks, Stack
+from gpu_report.analyse.timeseries.sums import sums_by_key
+from gpu_report.model import CodeLocation, ProcessStacks, Stack
 
 
 class Queue(NamedTuple):
@@ -22,11 +23,9 @@ class Queue(NamedTuple):
 def queue_of(process: ProcessStacks, span: Span) -> Queue | None:
     """Return the line in which most threads waited for one another, None where less than one did on average."""
     length_s, locked = span[1] - span[0], in_locks(process, span)
-    stood: dict[Frame, float] = {}
-    for number, seconds in added(seconds_in(thread, span) for thread in process.threads).items():
-        line = location_of(process.stacks.get(number, ())) if number in locked else None
-        if line is not None:
-            stood[line] = stood.get(line, 0.0) + seconds
+    noted = added(seconds_in(thread, span) for thread in process.threads)
+    lines = ((location_of(process.stacks.get(number, ())), s) for number, s in noted.items() if number in locked)
+    stood = sums_by_key((line, seconds) for line, seconds in lines if line is not None)
     line = max(stood, key=lambda each: stood[each], default=None)
     if line is None or stood[line] < th.QUEUE_LEAST * length_s or length_s < th.THREAD_NOTES_S:
         return None

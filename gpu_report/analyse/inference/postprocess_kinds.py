@@ -8,6 +8,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.gap_kinds import is_in_call
 from gpu_report.analyse.inference.gaps import noted_stacks
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import Frame, ServedModel, Stack
 
 PostKind = Literal["NMS", "masks", "copies of images", "the rest"]
@@ -20,11 +21,8 @@ NMS_FUNCTION, COPIES = "non_max_suppression", "convert_torch2numpy_batch"  # ult
 
 def most_of_postprocessing(context: Context, served: ServedModel) -> PostKind | None:
     """Return what takes half of the post-processing of a model's calls or more, None where notes do not say it."""
-    seconds: dict[PostKind, float] = {}
-    for stack, spent in noted_stacks(context, served.calls.pid, (served.start_s, served.end_s)):
-        kind = kind_in_postprocess(stack)
-        if kind is not None:
-            seconds[kind] = seconds.get(kind, 0.0) + spent
+    noted = noted_stacks(context, served.calls.pid, (served.start_s, served.end_s))
+    seconds = sums_by_key((kind, spent) for stack, spent in noted if (kind := kind_in_postprocess(stack)) is not None)
     total = sum(seconds.values())
     most = max(seconds, key=lambda kind: seconds[kind], default=None)
     is_known = most is not None and total >= th.GAP_NOTES_S and seconds[most] >= th.MOST_OF_PART * total

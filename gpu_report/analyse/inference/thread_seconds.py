@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import ThreadStacks
 
 Seconds = Mapping[int, float]  # by the number of a stack
@@ -19,8 +20,4 @@ def seconds_in(thread: ThreadStacks, span: Span) -> dict[int, float]:
 
 def added(many: Iterable[Seconds]) -> dict[int, float]:
     """Return the seconds of many threads together."""
-    total: dict[int, float] = {}
-    for seconds in many:
-        for number, spent in seconds.items():
-            total[number] = total.get(number, 0.0) + spent
-    return total
+    return sums_by_key(pair for seconds in many for pair in seconds.items())

@@ -9,6 +9,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.call_time import part_seconds
 from gpu_report.analyse.inference.served import served_models
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import GapKind, LedgerRow, ServedModel
 
 # Rows of what is left of a part of calls beside the GPU's work, and of what lies between calls.
@@ -72,11 +73,7 @@ def _gap_shares(mine: Sequence[ServedModel]) -> dict[str, float]:
     """Return how the time between calls is shared out, by row; what nobody knows is idle."""
     parts = [part for each in mine for part in each.gap_parts]
     total = sum(part.seconds for part in parts)
-    shares: dict[str, float] = {}
-    for part in parts:
-        row = GAP_ROWS[part.kind]
-        shares[row] = shares.get(row, 0.0) + part.seconds / total
-    return shares or {"idle": 1.0}
+    return sums_by_key((GAP_ROWS[part.kind], part.seconds / total) for part in parts) or {"idle": 1.0}
 
 
 def with_lines(context: Context, rows: Sequence[LedgerRow]) -> tuple[LedgerRow, ...]:

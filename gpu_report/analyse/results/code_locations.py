@@ -15,6 +15,7 @@ from gpu_report.analyse.signals.code.stack_notes import MAIN, THREAD, WORKERS, k
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, parts, union
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.catalogue import BUSY_THREAD_KEY, CAUSES, LOADER, RULES, WAITING_FOR_PEER
 from gpu_report.model import CodeLocation, Finding, Frame, Interval, LedgerRow
 
@@ -73,9 +74,7 @@ def _call_first(
     place = context.signals.place_in_call(processes[0].gpus[0], call, spans) if call and share >= MUCH_SHARE else None
     if place is None:
         return found
-    of_each: dict[tuple[str, str], float] = {}
-    for each in found:
-        of_each[each.file, each.function] = of_each.get((each.file, each.function), 0.0) + each.share
+    of_each = sums_by_key(((each.file, each.function), each.share) for each in found)
     if max((spent for at, spent in of_each.items() if at in _own_places(found)), default=0.0) > share / 2:
         return found
     others = [each for each in found if (each.file, each.function) != (place.file, place.function)]

@@ -10,6 +10,7 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.rules.thresholds import ABUTS_S
 from gpu_report.analyse.timeline.throughput import Throughput
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.catalogue import CAUSES, RULES, UNEXPLAINED
 from gpu_report.model import Finding, InsideEpoch, Run
 
@@ -37,9 +38,7 @@ class StallsInWaits:
 
     def within(self, epoch: InsideEpoch) -> Stall | None:
         """Return what of the waits in an epoch's training was none for data, None where all were."""
-        held: dict[str, float] = {}
-        for _, seconds, cause in self.stops(epoch):
-            held[cause] = held.get(cause, 0.0) + seconds
+        held = sums_by_key((cause, seconds) for _, seconds, cause in self.stops(epoch))
         return Stall(sum(held.values()), max(held, key=lambda name: held[name])) if held else None
 
     def stops(self, epoch: InsideEpoch) -> Iterator[tuple[Span, float, str]]:

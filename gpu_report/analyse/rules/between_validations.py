@@ -1,9 +1,9 @@
 """Rule: what a program that validates does between validations: it checks the data again, or runs code of its own."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from gpu_report.analyse.causes.confidence import SUPPORTED
 from gpu_report.analyse.causes.start_work import SCANS, StartWork, work_of
@@ -12,11 +12,11 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.code.stack_notes import kind_of, location_of
 from gpu_report.analyse.timeseries.intervals import Span, length_s
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.analyse.validations import is_validation, validations
 from gpu_report.model import Advice, Cause, CodeLocation, Finding, Frame, Occurrence, Stack
 from gpu_report.wording import amount, place_words, where_it_is
 
-Key = TypeVar("Key")
 CAUSE = "between-validations"
 LISTS = Advice(
     "Give each list of images a folder of its own, with its labels. Lists of one folder share one `labels.cache`: each "
@@ -98,22 +98,15 @@ def _did(stood: Mapping[Stack, float], gap_s: float) -> GapWork | None:
     noted_s = sum(stood.values())
     if noted_s < th.BETWEEN_NOTED * gap_s:
         return None
-    works = _sums((work_of(stack), spent) for stack, spent in stood.items())
+    works = sums_by_key((work_of(stack), spent) for stack, spent in stood.items())
     work = max(works, key=lambda each: works[each])
     if work is not None and works[work] > noted_s / 2:
         of_work = {stack: spent for stack, spent in stood.items() if work_of(stack) is work}
         return GapWork(work, works[work] / noted_s, _lines(of_work, noted_s))
-    functions = _sums((_function(stack), spent) for stack, spent in stood.items())
+    functions = sums_by_key((_function(stack), spent) for stack, spent in stood.items())
     most = max(functions, key=lambda each: functions[each])
     mine = {stack: spent for stack, spent in stood.items() if _function(stack) == most}
     return GapWork(None, functions[most] / noted_s, _lines(mine, noted_s))
-
-
-def _sums(pairs: Iterable[tuple[Key, float]]) -> dict[Key, float]:
-    sums: dict[Key, float] = {}
-    for key, spent in pairs:
-        sums[key] = sums.get(key, 0.0) + spent
-    return sums
 
 
 def _function(stack: Stack) -> tuple[str, str] | None:
@@ -125,7 +118,7 @@ def _lines(stood: Mapping[Stack, float], noted_s: float) -> tuple[CodeLocation, 
     """Return the line that stacks stood in longest, and the user's that has YOLO do that."""
     found = []
     for line_of in (location_of, _asks):
-        lines = _sums((line_of(stack), spent) for stack, spent in stood.items())
+        lines = sums_by_key((line_of(stack), spent) for stack, spent in stood.items())
         line = max(lines, key=lambda each: lines[each], default=None)
         if line is not None:
             found.append(CodeLocation.in_main(line, lines[line] / noted_s))

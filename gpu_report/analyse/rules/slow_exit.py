@@ -12,6 +12,7 @@ from gpu_report.analyse.signals.code.stack_notes import kind_of, location_of
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import Cause, CodeLocation, Finding, Frame, ProcessStacks, ThreadStacks
 from gpu_report.wording import length
 
@@ -63,11 +64,8 @@ def _finding(context: Context, training: RankGroup, span: Span) -> Finding:
 
 def _noted_s(notes: ProcessStacks | ThreadStacks, span: Span) -> dict[int, float]:
     """Return the seconds of a span in which each stack was noted."""
-    seconds: dict[int, float] = {}
     spent = interval_cover([span]).seconds_in_each(np.column_stack([notes.start_s, notes.end_s]))
-    for number, each_s in zip(notes.number.tolist(), spent.tolist(), strict=True):
-        seconds[number] = seconds.get(number, 0.0) + each_s
-    return seconds
+    return sums_by_key(zip(notes.number.tolist(), spent.tolist(), strict=True))
 
 
 def _waits_for_threads(process: ProcessStacks, span: Span) -> bool:

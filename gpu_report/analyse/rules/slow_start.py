@@ -30,6 +30,7 @@ from gpu_report.analyse.signals.host.filesystems import mount_of
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Floats, Indices, Span, length_s, union
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.catalogue import LOADER, START_AGAIN_KEY, START_WORK_KEY
 from gpu_report.model import FROM_CALLBACKS, Advice, Cause, Evidence, Finding, Frame, Phase, Setting, Stack
 from gpu_report.wording import place_words, setting_location_words
@@ -221,11 +222,7 @@ def _did(context: Context, training: RankGroup, spans: Sequence[Span]) -> Did:
     noted_s = sum(seconds.values())
     if noted_s <= 0:
         return Did()
-    by_work: dict[StartWork, float] = {}
-    for stack, stood_s in seconds.items():
-        work = work_of(stack)
-        if work is not None:
-            by_work[work] = by_work.get(work, 0.0) + stood_s
+    by_work = sums_by_key((work, stood_s) for stack, stood_s in seconds.items() if (work := work_of(stack)) is not None)
     forward = next((work for work in (COMPILES, SEARCHES) if work in by_work), None)
     if forward is not None:  # what is compiled of the backward, or looked for, is so on a thread of autograd's
         by_work[forward] += sum(stood_s for stack, stood_s in seconds.items() if runs_backward(stack))

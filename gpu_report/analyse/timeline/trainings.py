@@ -23,6 +23,7 @@ from gpu_report.analyse.timeline.training_epochs import (
 )
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, mask_in_any, minus, union
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import EpochSummary, JobPart, Phase, Run, SettingLocation, YoloRun
 
 BYTES_PER_PIXEL = 3  # of an image that was loaded, in a cache or on its way to the GPU: 8 bits of each colour
@@ -246,9 +247,7 @@ def _ranks_of_node(job: JobPart) -> int | None:
 
 def longest_run(epochs: Sequence[EpochSummary]) -> int | None:
     """Return the number of the YOLO run that trained longest, None without any."""
-    trained: dict[int, float] = {}
-    for epoch in epochs:
-        trained[epoch.run] = trained.get(epoch.run, 0.0) + (epoch.train_s or 0.0)
+    trained = sums_by_key((epoch.run, epoch.train_s or 0.0) for epoch in epochs)
     return max(trained, key=lambda number: trained[number], default=None)
 
 

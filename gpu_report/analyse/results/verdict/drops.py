@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.catalogue import RULES, UNEXPLAINED, cause_words
 from gpu_report.model import Finding
 from gpu_report.wording import gpus_words, length, lower_first
@@ -96,9 +97,7 @@ def _where(merged: Sequence[MergedDrop]) -> str:
 
 def _by_cause(merged: Sequence[MergedDrop]) -> str:
     """Return the causes of drops in words with what each took, the one that took most first; of many the first two."""
-    took: dict[str, float] = {}
-    for each in merged:
-        took[each.cause] = took.get(each.cause, 0.0) + each.seconds
+    took = sums_by_key((each.cause, each.seconds) for each in merged)
     ordered = sorted(took, key=lambda name: -took[name])
     shown = ordered if len(ordered) <= SHOWN_CAUSES else ordered[: SHOWN_CAUSES - 1]
     said = [f"{length(took[name])} {lower_first(cause_words(name))}" for name in shown]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from gpu_report.analyse.signals.code.stack_notes import kind_of
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import CodeLocation, Finding, Frame
 
 
@@ -12,9 +13,7 @@ def worst_place(finding: Finding, own_share: float = STOOD_SHARE) -> CodeLocatio
 
     Of a function of the user's `own_share` of the time is enough: that one can be changed.
     """
-    shares: dict[tuple[str, str, str], float] = {}
-    for at in finding.where:
-        shares[function_of(at)] = shares.get(function_of(at), 0.0) + at.share
+    shares = sums_by_key((function_of(at), at.share) for at in finding.where)
     own = [at for at in finding.where if _is_own(at) and shares[function_of(at)] >= own_share]
     worst = max(own or finding.where, key=lambda at: at.share, default=None)
     if worst is None:

@@ -13,6 +13,7 @@ from gpu_report.analyse.signals.code.stack_notes import WAITING_CALLS, in_interp
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Indices, Span, length_s, union
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import BusyThreads, Frame, ProcessStacks, Stack
 
 
@@ -83,12 +84,9 @@ def _line(stacks: Sequence[Stack], rows: Indices, cpu_s: Floats) -> Frame | None
 
     A look needs the lock, so that it meets the thread most often where it lets go of it: there it used no CPU.
     """
-    lines: dict[Frame, float] = {}
     ran = [row for row in rows.tolist() if not (stacks[row] and stacks[row][0].called in WAITING_CALLS)]
-    for row in ran or rows.tolist():
-        line = location_of(stacks[row])
-        if line is not None:
-            lines[line] = lines.get(line, 0.0) + float(cpu_s[row])
+    of_rows = ((location_of(stacks[row]), float(cpu_s[row])) for row in ran or rows.tolist())
+    lines = sums_by_key((line, seconds) for line, seconds in of_rows if line is not None)
     return max(lines, key=lambda line: lines[line], default=None)
 
 

@@ -10,6 +10,7 @@ from gpu_report.analyse.signals.code.idle_stacks import IdleStacks, WorkKind
 from gpu_report.analyse.signals.code.stack_habits import LEAST_IDLE_S
 from gpu_report.analyse.signals.code.stack_notes import kind_of, of_worker_alone
 from gpu_report.analyse.timeseries.intervals import Span, length_s
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import Frame
 
 KINDS = len(WorkKind._fields)
@@ -114,9 +115,7 @@ def worker_places(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> tup
 
 def _worst(by_line: Mapping[Frame, float], whole_s: float) -> WorkerCode:
     """Return the function of most seconds, at the line of most of them, with its share of all."""
-    of_function: dict[tuple[str, str], float] = {}
-    for line, seconds in by_line.items():
-        of_function[line.file, line.function] = of_function.get((line.file, line.function), 0.0) + seconds
+    of_function = sums_by_key(((line.file, line.function), seconds) for line, seconds in by_line.items())
     function = max(of_function, key=lambda each: of_function[each])
     worst = max((line for line in by_line if (line.file, line.function) == function), key=lambda line: by_line[line])
     return WorkerCode(worst, of_function[function] / whole_s)
@@ -131,10 +130,6 @@ def workers_at_work(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> f
 
 def _worked_s(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> dict[Frame, float]:
     """Return the seconds of all workers by line, while they were at work."""
-    by_line: dict[Frame, float] = {}
-    for each in processes:
-        if each.process.is_worker:
-            rows, share = each.within(spans)
-            for line, seconds in each.by_line(rows, each.seconds(rows) * share).items():
-                by_line[line] = by_line.get(line, 0.0) + seconds
-    return by_line
+    workers = [(each, *each.within(spans)) for each in processes if each.process.is_worker]
+    by_line = (each.by_line(rows, each.seconds(rows) * share) for each, rows, share in workers)
+    return sums_by_key(pair for lines in by_line for pair in lines.items())

@@ -27,6 +27,7 @@ from gpu_report.analyse.timeseries.distinct import PlaceOf
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, parts
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import CodeLocation, Frame, Phase, Stack
 
 LEAST_IDLE_S = 1.0  # of an interval: 20 notes; less of it may be chance
@@ -197,14 +198,11 @@ class StackHabits:
 
     def longest_layer(self, spans: Sequence[Span]) -> OwnLayer | None:
         """Return the user's own layer that was noted for longest in some stretches, at its worst line; None without."""
-        by: dict[Frame, float] = {}
-        forward_s = 0.0
-        for stack, spent in self._noted(spans):
-            forward_s += spent if in_forward_pass(stack) else 0.0
-            if (layer := own_layer(stack)) is not None:
-                by[layer] = by.get(layer, 0.0) + spent
+        noted = self._noted(spans)
+        by = sums_by_key((layer, spent) for stack, spent in noted if (layer := own_layer(stack)) is not None)
         if not by:
             return None
+        forward_s = sum(spent for stack, spent in noted if in_forward_pass(stack))
         most = max(by, key=lambda each: by[each])
         mine_s = sum(spent for line, spent in by.items() if _function(line) == _function(most))
         return OwnLayer(most, min(mine_s / forward_s, 1.0) if forward_s else 0.0)
@@ -227,11 +225,8 @@ class StackHabits:
         self, line_of: Callable[[Stack], Frame | None], spans: Sequence[Span]
     ) -> tuple[dict[Frame, float], float]:
         """Return the seconds of each line that stacks noted in some stretches are of, and those of all stacks."""
-        by: dict[Frame, float] = {}
         noted = self._noted(spans)
-        for stack, spent in noted:
-            if (line := line_of(stack)) is not None:
-                by[line] = by.get(line, 0.0) + spent
+        by = sums_by_key((line, spent) for stack, spent in noted if (line := line_of(stack)) is not None)
         return by, sum(spent for _, spent in noted)
 
     def synced_share(self, spans: Sequence[Span]) -> float:
@@ -391,20 +386,17 @@ def _function(frame: Frame) -> Frame:
 
 def _by_frame_at(depth: int, inside: Mapping[Stack, float], within: Frame) -> dict[Frame, float]:
     """Return the seconds of each function at a depth of stacks, of those that the function before it called."""
-    by: dict[Frame, float] = {}
-    for own, spent in inside.items():
-        if len(own) > depth and (not depth or _function(own[depth - 1]) == within):
-            by[_function(own[depth])] = by.get(_function(own[depth]), 0.0) + spent
-    return by
+    return sums_by_key(
+        (_function(own[depth]), spent)
+        for own, spent in inside.items()
+        if len(own) > depth and (not depth or _function(own[depth - 1]) == within)
+    )
 
 
 def _line_of_most(inside: Mapping[Stack, float], function: Frame) -> tuple[Frame, float]:
     """Return the line of a function that most of some stacks' seconds lie in, and these seconds."""
-    by: dict[Frame, float] = {}
-    for own, spent in inside.items():
-        line = next((frame for frame in own if _function(frame) == function), None)
-        if line is not None:
-            by[line] = by.get(line, 0.0) + spent
+    mine = ((next((frame for frame in own if _function(frame) == function), None), s) for own, s in inside.items())
+    by = sums_by_key((line, spent) for line, spent in mine if line is not None)
     return max(by.items(), key=lambda each: each[1])
 
 

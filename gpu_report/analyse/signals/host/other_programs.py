@@ -10,6 +10,7 @@ import numpy as np
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, as_array, length_s
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import OtherProgram
 
 SMALLEST = 1e-9  # a share of time: a look that only touches an interval has none of it
@@ -58,10 +59,7 @@ def typical_programs(looks: Sequence[OtherProgram], steady: Sequence[Span]) -> M
         return {}
     shared_s = interval_cover(steady).seconds_in_each(as_array([look.span for look in looks]))
     cpu_pct = shared_s / steady_s * np.array([look.cpu_pct for look in looks])
-    means: dict[Program, float] = {}
-    for look, mean in zip(looks, cpu_pct.tolist(), strict=True):
-        means[look.name, look.user] = means.get((look.name, look.user), 0.0) + mean
-    return means
+    return sums_by_key(((look.name, look.user), mean) for look, mean in zip(looks, cpu_pct.tolist(), strict=True))
 
 
 def _use(looks: Sequence[OtherProgram], span: Span, looked_s: float) -> ProgramUse:

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from gpu_report.fleet.tables import TABLES, Stored
+from gpu_report.fleet.tables import TABLES, TableColumn
 from gpu_report.run_folder import finite
 from gpu_report.without_secrets import safe_text
 
@@ -27,7 +27,7 @@ def row(table: str, values: Mapping[str, object]) -> list[Cell]:
     return [_cell(column, values[column.name]) for column in columns]
 
 
-def _cell(column: Stored, value: object) -> Cell:
+def _cell(column: TableColumn, value: object) -> Cell:
     if value is None:
         return None
     if column.type == "string":
@@ -38,7 +38,7 @@ def _cell(column: Stored, value: object) -> Cell:
     return None if number is None else _number(column, number)
 
 
-def _number(column: Stored, number: float) -> Cell:
+def _number(column: TableColumn, number: float) -> Cell:
     if column.type == "timestamp":
         return round(number * MICROSECONDS) if EARLIEST_S <= number <= LATEST_S else None
     if column.type == "int64":

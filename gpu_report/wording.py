@@ -150,6 +150,11 @@ def fall_words(who: str, before_pct: float, during_pct: float) -> str:
     return f"Utilisation of {who} fell from {before_pct:.0f} % to {during_pct:.0f} %"
 
 
+def every_words(epochs: int | None) -> str:
+    """Return after how many epochs something comes again, as the end of a phrase; empty where it does not."""
+    return f" every {epochs} epochs" if epochs else ""
+
+
 def gpus_words(gpus: Sequence[int]) -> str:
     """Return GPUs, in order, as they are spoken: GPU 1, GPUs 0 and 1, GPUs 0 to 7; empty for none."""
     if len(gpus) <= 1:

@@ -2,7 +2,7 @@
 
 from gpu_report.catalogue import CAUSES, GAPS, RULES, UNEXPLAINED, row_words
 from gpu_report.model import Analysis, Finding
-from gpu_report.wording import place_words
+from gpu_report.wording import every_words, place_words
 
 _STOPPED = "find who paused the training: Ctrl-Z in its terminal, `kill -STOP`, a scheduler that suspends jobs."
 _RECORD = "record the next training with `gpu-report record -- COMMAND`: it shows what YOLO did at every second."
@@ -77,7 +77,7 @@ def _of_cause(finding: Finding, cause: str, analysis: Analysis) -> str:
         time = "the idle time" if analysis.gpus else "that time"
         return f"look at {place_words(most)}: {100 * most.share:.0f} % of {time} was there."
     if finding.every_epochs is not None and (cause == UNEXPLAINED or CAUSES[cause].has_line):
-        return f"look at what runs every {finding.every_epochs} epochs. {_LESS_OFTEN}"
+        return f"look at what runs{every_words(finding.every_epochs)}. {_LESS_OFTEN}"
     if cause == UNEXPLAINED:
         return "" if analysis.run.inside else _from_inside(analysis)
     if cause == "memory-pressure":

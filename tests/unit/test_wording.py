@@ -10,6 +10,7 @@ from gpu_report.wording import (
     brief_seconds,
     change,
     counted,
+    every_words,
     interval,
     length,
     money_words,
@@ -149,3 +150,7 @@ def test_a_length_has_no_part_that_is_nothing():
         "4 h",
     ]
     assert [amount(seconds, "s") for seconds in (420.4, 14_400.0)] == ["7 min", "4 h"]
+
+
+def test_what_comes_again_says_after_how_many_epochs():
+    assert (every_words(5), every_words(None)) == (" every 5 epochs", "")

@@ -13,7 +13,7 @@ from gpu_report.analyse.timeline.thresholds import EPOCH_END_S
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import OCCURRED_KEY, RULES, SEVERITIES, STEADY_KEY, USER_CODE_KEY
 from gpu_report.model import GPUS, Evidence, Finding, Occurrence, Severity
-from gpu_report.wording import about_length, fall_words, gpus_words, length
+from gpu_report.wording import about_length, every_words, fall_words, gpus_words, length
 
 Group = list[Finding]
 TENTHS_S = 9.95  # a length under this is said to a tenth of a second
@@ -108,7 +108,7 @@ def _lost_in_all(occurrences: Sequence[Occurrence]) -> float:
 
 def _of_several(first: Finding, group: Group, occurrences: tuple[Occurrence, ...]) -> Finding:
     """Return the first of several findings as all of them; the numbers are those of the longest."""
-    longest = max(group, key=lambda finding: finding.duration_s)
+    longest, every = max(group, key=lambda finding: finding.duration_s), every_words(first.every_epochs)
     return replace(
         first,
         gpu=first.gpus[0] if len(first.gpus) == 1 else None,
@@ -118,7 +118,7 @@ def _of_several(first: Finding, group: Group, occurrences: tuple[Occurrence, ...
         cause=longest.cause,
         advice=longest.advice,
         kernel_events=longest.kernel_events,
-        summary=f"{_summary(longest, first.gpus, occurrences)}{_planned(first)}",
+        summary=f"{_summary(longest, first.gpus, occurrences)}{every and f',{every}'}",
         evidence=(*_how_often(longest, occurrences), *longest.evidence),
         occurrences=occurrences if len(occurrences) > 1 else (),
     )
@@ -309,11 +309,6 @@ def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurr
         return f"{longest.summary}; {times}, {took} in all" if recurs else longest.summary
     how_far = fall_words(named, longest.level_pct, longest.low_pct)
     return f"{how_far}, {times} for about {each}: {took} in all" if recurs else f"{how_far} for {took}"
-
-
-def _planned(finding: Finding) -> str:
-    """Return after how many epochs it came again, as the end of a sentence; empty of what nobody planned."""
-    return f", every {finding.every_epochs} epochs" if finding.every_epochs else ""
 
 
 def _of_gpus(group: Group, gpus: Sequence[int]) -> str:

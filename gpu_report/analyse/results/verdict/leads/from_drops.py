@@ -15,7 +15,7 @@ from gpu_report.analyse.signals.thresholds import OWN_SHARE, PHASE_EDGE_S, STOOD
 from gpu_report.analyse.timeseries.intervals import length_s, minus, union
 from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, CauseRow, RuleRow, rule_words
 from gpu_report.model import UNSURE, CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
-from gpu_report.wording import about_length, counted, gpus_words, place_words, shown_ratio, upper_first
+from gpu_report.wording import about_length, counted, every_words, gpus_words, place_words, shown_ratio, upper_first
 
 # Whose stay or stretches cost a part of the time that they take.
 COSTS = frozenset({"other-process", "power-cap", "lower-clock"})
@@ -115,7 +115,7 @@ def _look(
     rule = RULES[worst.rule]
     felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
     names_own = worst.waited_for != OTHER_NODE and at is not None and not at.is_yolo
-    then, planned = "", _planned(worst)
+    then, planned = "", every_words(worst.every_epochs)
     if worst.waited_for == OTHER_NODE:  # what this rank did meanwhile was to wait
         text = f"{upper_first(_gpus([worst]))} waited {took} for {OTHER_NODE}, which nvidia-smi shows as busy"
     elif names_own and at is not None:
@@ -139,11 +139,6 @@ def _look(
         text = row.once.format(took=lost, probably=sure, gpu=_gpus(findings), cost=cost)
         then = _stood(at, row)
     return Sentence(LOOK, f"{text}.", ids, cause, advice, names_own), then
-
-
-def _planned(finding: Finding) -> str:
-    """Return after how many epochs it came again, as a part of a sentence; empty of what nobody planned."""
-    return f" every {finding.every_epochs} epochs" if finding.every_epochs else ""
 
 
 def _lost(rule: RuleRow, findings: Sequence[Finding], took: str) -> str:

@@ -17,7 +17,7 @@ from gpu_report.analyse.signals.gpu.clock_throttling import throttles
 from gpu_report.analyse.signals.gpu.short_pauses import short_pauses
 from gpu_report.analyse.signals.gpu.throttle import Throttle
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop, find_drops
-from gpu_report.analyse.signals.host.other_processes import other_processes_on
+from gpu_report.analyse.signals.host.other_processes import OtherProcess, other_processes_on
 from gpu_report.analyse.signals.loader_bursts import drops_between_bursts
 from gpu_report.analyse.signals.steady_signals import SteadySignals
 from gpu_report.analyse.signals.thresholds import CHANCE_READINGS
@@ -41,14 +41,7 @@ def build_context(run: Run, options: Options) -> Context:
     found = read.drops(options)
     others = tuple(other for each in series for other in other_processes_on(run, each))
     throughput = throughput_of(run)
-    disturbed = (
-        *_slow_to_warm_up(timeline.trainings, throughput),
-        *(wait.span for wait in read.waits),
-        *(span for span in timeline.too_coarse if _is_busy_at_times(series, span)),
-        *(other.span for other in working_on(others, timeline.activity)),
-        *_profiled(run),
-    )
-    steady = SteadySignals(run, series, timeline, others, throughput, disturbed)
+    steady = SteadySignals(run, series, timeline, others, throughput, _disturbed(run, read, others, throughput))
     all_apart = steady.excluding([drop.span for drop in found])
     signals = all_apart.index()
     bursts = drops_between_bursts(found, timeline.trainings, signals) | read.by_chance(found, options)
@@ -135,6 +128,20 @@ def _read(run: Run, series: tuple[GpuSeries, ...], timeline: Timeline) -> _Read:
     waits = busy_waits_of(series, waiting, activity.used_gpus, on_other_nodes=run.job.is_of_several_nodes)
     trains = tuple(use & _trains(each, timeline.phases, waits) for each, use in zip(series, usable, strict=True))
     return _Read(series, timeline, usable, trains, waits)
+
+
+def _disturbed(
+    run: Run, read: _Read, others: Sequence[OtherProcess], throughput: Throughput | None
+) -> tuple[Span, ...]:
+    """Return what is no steady state, beside drops: slow warm-ups, waits, other processes, profiled steps."""
+    timeline = read.timeline
+    return (
+        *_slow_to_warm_up(timeline.trainings, throughput),
+        *(wait.span for wait in read.waits),
+        *(span for span in timeline.too_coarse if _is_busy_at_times(read.series, span)),
+        *(other.span for other in working_on(others, timeline.activity)),
+        *_profiled(run),
+    )
 
 
 def _slow_to_warm_up(trainings: Sequence[Training], throughput: Throughput | None) -> list[Span]:

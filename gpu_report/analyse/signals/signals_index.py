@@ -144,7 +144,7 @@ class SignalsIndex:
         start_t_s, end_t_s = interval
         training = training_at(self._trainings, start_t_s, gpu)
         typical = self._typical_in(training)
-        return IntervalSignals(
+        found = IntervalSignals(
             gpu=gpu,
             start_t_s=start_t_s,
             end_t_s=end_t_s,
@@ -159,13 +159,7 @@ class SignalsIndex:
             data_wait_share=self._data_wait_share(gpu, within),
             step_s=self._step_s(gpu, within),
             image_bytes_s=self._image_bytes_s(training, within),
-            loader_workers=training.workers if training else None,
-            ranks=training.ranks_here if training else 1,
-            exchanges=self._run.job.is_of_several_nodes or (training is not None and training.ranks > 1),
-            slow_modes=training.slow_modes if training else frozenset(),
-            setting_locations=training.setting_locations if training else (),
-            is_rect=training is not None and training.args.get("rect") is True,
-            image_sizes=training.image_sizes if training else 1,
+            exchanges=self._run.job.is_of_several_nodes,
             phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
             idle_location=idle_location_of(self._habits, gpu, within),
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", interval),
@@ -173,17 +167,18 @@ class SignalsIndex:
             named_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", interval, only_named=True),
             lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), interval),
             garbage=self.garbage(gpu, within),
-            data_folder=training.text("data_folder") if training else None,
-            data_mib=training.quantity("data_mib") if training else None,
             mounts=self._run.recording.mounts,
             other_programs=self._programs(start_t_s, end_t_s),
             typical_programs=self._typical_programs_in(training),
             loader=self._loader_work(gpu, within),
             busy_thread=self.busy_thread(gpu, within),
-            in_first_epoch=any(
-                start <= start_t_s and end_t_s <= end + th.PHASE_EDGE_S for start, end in self._first_epochs
-            ),
+            in_first_epoch=self._in_first_epoch(interval),
         )
+        return found if training is None else _in_training(found, training)
+
+    def _in_first_epoch(self, interval: Span) -> bool:
+        first, end_s = interval[0], interval[1] - th.PHASE_EDGE_S
+        return any(start <= first and end_s <= end for start, end in self._first_epochs)
 
     @cached_property
     def _throughput_by_gpu(self) -> Mapping[int, Throughput]:
@@ -380,6 +375,22 @@ def _is_alone(main: IdleStacks, mains: Sequence[IdleStacks]) -> bool:
         return True
     start_s, end_s = float(main.start_s[0]), float(main.end_s[-1])
     return not any(each.start_s[0] < end_s and each.end_s[-1] > start_s for each in fed)
+
+
+def _in_training(signals: IntervalSignals, training: Training) -> IntervalSignals:
+    """Return the signals of an interval with what its training is known by."""
+    return replace(
+        signals,
+        loader_workers=training.workers,
+        ranks=training.ranks_here,
+        exchanges=signals.exchanges or training.ranks > 1,
+        slow_modes=training.slow_modes,
+        setting_locations=training.setting_locations,
+        is_rect=training.args.get("rect") is True,
+        image_sizes=training.image_sizes,
+        data_folder=training.text("data_folder"),
+        data_mib=training.quantity("data_mib"),
+    )
 
 
 def _shares(phases: Sequence[Phase], start_t_s: float, end_t_s: float) -> dict[str, float]:

@@ -17,7 +17,7 @@ from gpu_report.model import Advice, Cause, Evidence, Finding
 from gpu_report.wording import fall_words, length
 
 COMES_ROUND = Cause("validation", POSSIBLE, "it comes round as the validations of epochs do; no epochs are known here")
-ENDS_SO = Cause("validation", POSSIBLE, "the process left the GPU after it, as after a final evaluation")
+ENDS_SO = Cause("validation", POSSIBLE, "no training came after it, as after an evaluation; no epochs are known here")
 
 
 def drops(context: Context) -> list[Finding]:

@@ -134,3 +134,11 @@ def test_a_tenth_of_a_long_log_is_no_evaluation(seconds, warned):
     run = make_run(readings((0, 20), (98, 36_000), (39, 600), (60, seconds), interval_s=5.0), interval_s=5.0)
     found = [f for f in analyse(run).findings if f.rule in {"drop", "sustained-low"} and not f.expected]
     assert bool(found) == warned
+
+
+def test_of_a_log_that_ends_in_it_nobody_says_that_the_process_left_the_gpu():
+    """A fall at the very end may be one as well: what speaks for an evaluation is said, and no more."""
+    run = make_run(readings((0, 20), (98, 3000), (39, 100)))
+    (found,) = (f for f in analyse(run).findings if f.rule == "drop")
+    assert (found.expected, found.cause.name) == (True, "validation")
+    assert found.cause.explanation.startswith("no training came after it")

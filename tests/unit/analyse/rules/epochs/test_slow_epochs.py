@@ -450,7 +450,7 @@ def read_until(number, lengths, later_mib_s):
 
 
 @pytest.mark.parametrize(
-    ("later_mib_s", "short"), [(1.0, f"{UNTIL_CACHED} in epochs 3 to 4"), (180.0, None), (np.nan, None)]
+    ("later_mib_s", "short"), [(1.0, f"{UNTIL_CACHED} in epochs 3 to 4"), (100.0, None), (180.0, None), (np.nan, None)]
 )
 def test_a_faster_disk_is_not_what_later_epochs_that_read_from_memory_need(later_mib_s, short):
     lengths, waits = [200.0, 200.0, 62.0, 62.0], [140.0, 140.0, 1.0, 1.0]

@@ -168,6 +168,8 @@ ON = "import gc\ngc.set_threshold(5)\n"
 
 
 def module(monkeypatch, file, name="hostile"):
+    """Load a module of this file, the only one of the user's: a script that started pytest owns the repository, too."""
+    monkeypatch.setattr(setting_locations, "ancestors", list)
     loaded = ModuleType("hostile")
     loaded.__file__ = file
     monkeypatch.setitem(sys.modules, name, loaded)

@@ -19,7 +19,16 @@ from gpu_report.analyse.signals.thresholds import CHANCE_READINGS, LOW_READINGS
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
 from gpu_report.analyse.timeline.trainings import later_starts
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, Percents, in_blocks
-from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, intersect, length_s, minus, union
+from gpu_report.analyse.timeseries.intervals import (
+    IntervalIndex,
+    Span,
+    as_array,
+    intersect,
+    length_s,
+    minus,
+    parts,
+    union,
+)
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_SIBLINGS
 from gpu_report.catalogue import CAUSES, RULES, SLOW_IMAGES_KEY
@@ -305,11 +314,26 @@ def _falls_of_means(context: Context, options: Options, seconds: float) -> list[
 
 def _has_level(context: Context, fall: Drop) -> bool:
     """Tell whether a training went on for as long as a level takes before a fall: its first batches lie ready."""
-    series = context.series_of(fall.gpu)
     begun_s = max((s for s in later_starts(context.trainings, fall.gpu) if s <= fall.start_t_s), default=-np.inf)
-    before = series.between(begun_s, fall.start_t_s)
-    trains = context.trains[context.series.index(series)]
-    return float(series.weight_s[before][trains[before]].sum()) >= LEVEL_AT_LEAST_S
+    return fall.start_t_s > context.cached(_level_since_s, fall.gpu, begun_s)
+
+
+def _level_since_s(context: Context, gpu: int, begun_s: float) -> float:
+    """Return the reading with which a training that began then had gone on for as long as a level takes.
+
+    It is asked of each of thousands of falls, and lies near the beginning: what comes after is not looked at.
+    """
+    series = context.series_of(gpu)
+    first, trains = series.between(begun_s, np.inf).start, context.trains[context.series.index(series)]
+    seconds = 0.0
+    for part in parts(len(trains) - first):
+        rows = slice(first + part.start, first + part.stop)
+        so_far = seconds + np.cumsum(series.weight_s[rows] * trains[rows])
+        reached = int(np.searchsorted(so_far, LEVEL_AT_LEAST_S))
+        if reached < len(so_far):
+            return float(series.t_s[rows][reached])
+        seconds = float(so_far[-1]) if len(so_far) else seconds
+    return np.inf
 
 
 def _by_chance(context: Context, falls: Sequence[Drop], line_share: float) -> set[Drop]:

@@ -23,6 +23,7 @@ from gpu_report.cli.help_text import examples
 from gpu_report.cli.job_folders import begin_processes, nodes_of, read_nodes
 from gpu_report.cli.output_files import OutputFile, refuse_twice, write
 from gpu_report.cli.report_files import write_report
+from gpu_report.compiled_dataclasses import compiled_dataclasses
 from gpu_report.few_collections import few_collections
 from gpu_report.terminal import ProgressLine, width_of, with_command_lines, without_commands
 
@@ -67,6 +68,7 @@ def _on_one_heap(command: Callable[..., object]) -> Callable[..., object]:
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
 @option_to_redact
+@compiled_dataclasses()
 @_on_one_heap
 @options_of_analysis
 @few_collections()

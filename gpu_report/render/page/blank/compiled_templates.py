@@ -4,7 +4,6 @@ import contextlib
 import pickle
 import sys
 from hashlib import sha256
-from importlib.util import cache_from_source
 from pathlib import Path
 
 import jinja2
@@ -12,6 +11,7 @@ from jinja2 import FileSystemBytecodeCache
 from jinja2.bccache import Bucket
 
 from gpu_report import __version__
+from gpu_report.compiled_folder import folder_of_compiled
 
 
 class _WhereOneMay(FileSystemBytecodeCache):
@@ -39,12 +39,3 @@ def compiled_templates(made_by: Path) -> FileSystemBytecodeCache | None:
         return None
     versions = sha256(f"{__version__} {jinja2.__version__} {sys.version}".encode()).hexdigest()[:12]
     return _WhereOneMay(str(folder), f"jinja-{versions}-%s.cache")
-
-
-def folder_of_compiled(module: Path) -> Path | None:
-    """Return where Python keeps a module compiled; None where it keeps nothing.
-
-    It is `__pycache__` beside the module, which whoever can write to it can as well make run anything.
-    """
-    folder = Path(cache_from_source(str(module))).parent
-    return None if sys.dont_write_bytecode or not folder.is_dir() else folder

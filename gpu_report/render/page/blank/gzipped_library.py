@@ -2,14 +2,13 @@
 
 import contextlib
 import gzip
-import os
 import zlib
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from gpu_report.render.page.blank.compiled_templates import folder_of_compiled
+from gpu_report.compiled_folder import folder_of_compiled, keep
 
 SMALLEST: Final = 9  # gzip's level: it is in each page
 
@@ -25,8 +24,7 @@ def gzipped_library(library: bytes, made_by: Path) -> bytes:
         if found.endswith(_trailer(library)):
             return found
     made = _gzipped(library)
-    with contextlib.suppress(OSError):  # a disk that is full or only to be read keeps nothing
-        _keep(made, kept)
+    keep(made, kept)
     return made
 
 
@@ -38,12 +36,3 @@ def _gzipped(data: bytes) -> bytes:
 def _trailer(data: bytes) -> bytes:
     """Return how the gzipped data end (RFC 1952): a file that was cut ends otherwise."""
     return zlib.crc32(data).to_bytes(4, "little") + len(data).to_bytes(4, "little")
-
-
-def _keep(data: bytes, path: Path) -> None:
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

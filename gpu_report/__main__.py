@@ -14,7 +14,10 @@ _AS_PYTHON_DOES = signal.getsignal(signal.SIGINT) is signal.default_int_handler 
 if _AS_PYTHON_DOES:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from gpu_report.cli import main  # noqa: E402 - see above
+from gpu_report.few_collections import few_collections  # noqa: E402 - see above
+
+with few_collections():
+    from gpu_report.cli import main
 
 if _AS_PYTHON_DOES:
     signal.signal(signal.SIGINT, signal.default_int_handler)

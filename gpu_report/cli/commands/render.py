@@ -68,10 +68,10 @@ def _on_one_heap(command: Callable[..., object]) -> Callable[..., object]:
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
 @option_to_redact
+@few_collections()
 @compiled_dataclasses()
 @_on_one_heap
 @options_of_analysis
-@few_collections()
 def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     output: Path,
     runs: tuple[Path, ...],

@@ -11,15 +11,10 @@ from typing import Final
 
 from gpu_report.model import FamilyName
 
-Patterns = Sequence[tuple[FamilyName, re.Pattern[str]]]
-
-
-def _patterns(*pairs: tuple[FamilyName, str]) -> Patterns:
-    return [(family, re.compile(pattern)) for family, pattern in pairs]
-
+Patterns = Sequence[tuple[FamilyName, str]]  # `re` keeps those that it compiled: few reports have a trace
 
 # The first one that is found counts. An operator of such a name lends its family to what it calls.
-OPERATORS: Final = _patterns(
+OPERATORS: Final[Patterns] = (
     ("communication", r"nccl|c10d::|_c10d_functional|record_param_comms"),
     ("compiled", r"Torch-Compiled Region|CompiledFunction|CompiledFxGraph|TorchDynamo Cache Lookup"),
     ("NMS", r"::(?:batched_)?nms\b|::_batched_nms"),
@@ -47,11 +42,11 @@ OPERATORS: Final = _patterns(
     ("indexing", r"^torchvision::|^aten::(?:one_hot|bucketize|histc|bincount|embedding)"),
 )
 # Building blocks: they take the family of the operator that calls them, and have this one only where none does.
-BLOCKS: Final = _patterns(
+BLOCKS: Final[Patterns] = (
     ("copies", r"^aten::(?:copy_|clone|reshape|_reshape_alias|_copy_from|lift_fresh)$|CloneBackward"),
     ("elementwise", r"^aten::|AccumulateGrad"),
 )
-KERNELS: Final = _patterns(
+KERNELS: Final[Patterns] = (
     ("communication", r"nccl"),
     ("layout changes", r"nchwToNhwc|nhwcToNchw|genericTranspose|convertTensor_kernel"),
     ("compiled", r"^triton_"),
@@ -77,4 +72,4 @@ KERNELS_BY_NATURE: Final[tuple[FamilyName, ...]] = ("communication", "layout cha
 
 def family_of(name: str, patterns: Patterns) -> FamilyName | None:
     """Return the family of a name, None where no pattern is found in it."""
-    return next((family for family, pattern in patterns if pattern.search(name)), None)
+    return next((family for family, pattern in patterns if re.search(pattern, name)), None)

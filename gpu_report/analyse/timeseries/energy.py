@@ -66,7 +66,12 @@ class Energy:
         return used, sampled, sampled if is_all else self._grown(self.counted_s, starts, ends)
 
     def _grown(self, total: Floats, starts: Floats, ends: Floats) -> Floats:
-        grown: Floats = np.interp(ends, self.t_s, total) - np.interp(starts, self.t_s, total)
+        """Return by how much a total grows in many spans; most end where the next begins, as readings do."""
+        before = np.interp(starts, self.t_s, total)
+        apart = np.flatnonzero(np.append(ends[:-1] != starts[1:], np.ones(len(ends[-1:]), dtype=bool)))
+        after = np.append(before[1:], before[:1])
+        after[apart] = np.interp(ends[apart], self.t_s, total)
+        grown: Floats = after - before
         return grown
 
 

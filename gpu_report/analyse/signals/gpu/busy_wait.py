@@ -15,6 +15,8 @@ from gpu_report.analyse.timeseries.thresholds import READING_SLACK
 from gpu_report.median import median_of
 from gpu_report.model import Interval
 
+TYPICAL_OF = 1 << 17  # readings, at least: the median of more is the same to a thousandth, and a week has 3 million
+
 
 def busy_waits_of(
     series: Sequence[GpuSeries], usable: Sequence[Bools], used_gpus: Collection[int], *, on_other_nodes: bool = False
@@ -157,6 +159,8 @@ def _of_typical(series: GpuSeries, usable: Bools, name: str) -> Floats | None:
     if not known.any():
         return None
     values, t_s = values[known], t_s[known]
-    typical = median_of(np.interp(series.t_s[usable], t_s, values) if usable.any() else values)
+    usable_t_s = series.t_s[usable]
+    some_t_s = usable_t_s[:: max(len(usable_t_s) // TYPICAL_OF, 1)]
+    typical = median_of(np.interp(some_t_s, t_s, values) if len(some_t_s) else values)
     next_known = np.minimum(np.cumsum(known) - known, len(values) - 1)
     return values[next_known] / typical if typical > 0 else None

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gpu_report.median import median_of, medians_of
+from gpu_report.median import ENOUGH, enough_of, median_of, medians_of
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -30,3 +30,17 @@ def test_a_reading_that_is_missing_is_not_left_out(values):
 def test_what_is_without_end_stays_so():
     assert median_of(np.array([1.0, np.inf, np.inf])) == np.inf
     assert median_of(np.array([-np.inf, 1.0])) == -np.inf
+
+
+def test_few_are_all_looked_at():
+    few = np.arange(2.0 * ENOUGH)
+    assert enough_of(few) is few
+
+
+@pytest.mark.parametrize("period", [2, 5, 12, 1000])
+def test_of_many_values_some_are_enough_wherever_they_repeat(period):
+    many = np.arange(12 * ENOUGH) % period
+    some = enough_of(many)
+    assert len(some) == ENOUGH
+    assert np.bincount(some[:65_536], minlength=min(period, 12)).min() > 0
+    assert median_of(some.astype(float)) == pytest.approx((period - 1) / 2, rel=0.02, abs=0.5)

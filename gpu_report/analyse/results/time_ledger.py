@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
@@ -17,6 +16,7 @@ from gpu_report.analyse.rules.other_processes import lost_to_others
 from gpu_report.analyse.timeseries.energy import Energy, energy
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import (
+    Indices,
     Span,
     mask_in_any,
     minus,
@@ -46,7 +46,7 @@ class _Account:
     joules: Floats
     known: Floats
     work_share: Floats
-    numbers: npt.NDArray[np.uint8]
+    numbers: Indices
     names: Sequence[str]
     lost: Mapping[str, Floats]
 
@@ -79,7 +79,7 @@ class _Gpu:
         used_j, known_s = self.curve.of_each(t_s, t_s + weight_s)
         known = np.divide(known_s, weight_s, out=np.zeros_like(known_s), where=weight_s > 0)
         lost = {cause: share[part] for cause, share in self.lost.items()}
-        return _Account(weight_s, np.nan_to_num(used_j), known, work, numbers, rows.names, lost)
+        return _Account(weight_s, np.nan_to_num(used_j), known, work, numbers.astype(np.intp), rows.names, lost)
 
 
 @dataclass(eq=False)
@@ -189,7 +189,8 @@ def _book(account: _Account, books: _Books) -> None:
     spent = account.weight_s, account.joules, account.weight_s * account.known
     for row, share in shares:
         books.add(row, *(float((each * share).sum()) for each in spent))
-    sums = [np.bincount(account.numbers, each * (1 - work), minlength=len(account.names)).tolist() for each in spent]
+    idle = 1 - work
+    sums = [np.bincount(account.numbers, each * idle, minlength=len(account.names)).tolist() for each in spent]
     for row in account.present:
         books.add(row, *(of_each[account.names.index(row)] for of_each in sums))
 

@@ -22,7 +22,7 @@ from gpu_report.analyse.timeseries.intervals import (
 )
 from gpu_report.analyse.timeseries.steps import Seconds, Steps, as_steps
 from gpu_report.local_interval import local_intervals_s
-from gpu_report.median import median_of
+from gpu_report.median import enough_of, median_of
 from gpu_report.model import Gap, Run
 from gpu_report.ticks_alone import ticks_alone
 
@@ -268,9 +268,8 @@ def _why(series: GpuSeries, start: float, end: float) -> str:
 def _series(gpu: int, rows: pd.DataFrame, ring: pd.DataFrame, ticks: Ticks, duration_s: float) -> GpuSeries:
     tick_s = ticks.interval_s
     t, util = _finest(rows, ring, tick_s)
-    steps = np.diff(t)
+    steps = enough_of(t[1:]) - enough_of(t[:-1])
     interval_s = (min(median_of(steps), tick_s) if len(steps) else 0.0) or tick_s
-    del steps  # a month has 13 million
     return GpuSeries(
         gpu=gpu,
         t_s=t,

@@ -12,10 +12,8 @@ from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import mask_in_any, rows_before
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK
-from gpu_report.median import median_of
+from gpu_report.median import enough_of, median_of
 from gpu_report.model import Interval
-
-TYPICAL_OF = 1 << 17  # readings, at least: the median of more is the same to a thousandth, and a week has 3 million
 
 
 def busy_waits_of(
@@ -159,8 +157,7 @@ def _of_typical(series: GpuSeries, usable: Bools, name: str) -> Floats | None:
     if not known.any():
         return None
     values, t_s = values[known], t_s[known]
-    usable_t_s = series.t_s[usable]
-    some_t_s = usable_t_s[:: max(len(usable_t_s) // TYPICAL_OF, 1)]
+    some_t_s = enough_of(series.t_s[usable])
     typical = median_of(np.interp(some_t_s, t_s, values) if len(some_t_s) else values)
     next_known = np.minimum(np.cumsum(known) - known, len(values) - 1)
     return values[next_known] / typical if typical > 0 else None

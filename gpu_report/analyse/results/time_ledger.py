@@ -189,8 +189,9 @@ def _book(account: _Account, books: _Books) -> None:
     spent = account.weight_s, account.joules, account.weight_s * account.known
     for row, share in shares:
         books.add(row, *(float((each * share).sum()) for each in spent))
-    idle = 1 - work
-    sums = [np.bincount(account.numbers, each * idle, minlength=len(account.names)).tolist() for each in spent]
+    idle, begins = 1 - work, np.flatnonzero(np.diff(account.numbers, prepend=-1))  # of stretches of one row
+    of_stretches = (np.add.reduceat(each * idle, begins) for each in spent)
+    sums = [np.bincount(account.numbers[begins], each, minlength=len(account.names)).tolist() for each in of_stretches]
     for row in account.present:
         books.add(row, *(of_each[account.names.index(row)] for of_each in sums))
 

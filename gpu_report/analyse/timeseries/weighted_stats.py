@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
-from gpu_report.analyse.timeseries.intervals import ROWS_AT_ONCE, Indices, parts
+from gpu_report.analyse.timeseries.intervals import ROWS_AT_ONCE, Indices
 from gpu_report.model import Stats
 
 Readings = npt.NDArray[np.floating[Any]]  # in 32 or 64 bits, as they are kept
-SHORT = 8192  # values of a product: of longer ones BLAS starts threads
+SHORT = 8192  # values at once: of a longer product BLAS starts threads
 PERCENTILES = (0.05, 0.50, 0.95)
 UNITS = (1.0, 10.0, 100.0)  # of a reading: the schema's decimals
 LARGEST = 2**32
@@ -31,9 +31,8 @@ def weighted_stats(values: Readings, weights: Floats) -> Stats | None:
     value, weight = _where(np.isfinite(values), values, weights)
     if not len(value):
         return None
-    if weight.sum() <= 0:
-        weight = np.ones(len(value))
-    total = float(weight.sum())
+    if (total := float(weight.sum())) <= 0:
+        weight, total = np.ones(len(value)), float(len(value))
     ranks, at_ranks = _ranked(*_where(weight > 0, value, weight))
     p5, p50, p95 = np.interp(PERCENTILES, ranks / total, at_ranks)
     mean = weighted_sum(value, weight) / total
@@ -48,27 +47,31 @@ def _ranked(value: Readings, weight: Readings) -> tuple[Readings, Readings]:
     """Return weighted ranks from the lowest value on, from 0 to the sum of weights, and the values at them.
 
     Of readings with the same value the first and the last are enough: nothing changes between them. So few values
-    are counted, not sorted, which takes a report of a day of 8 GPUs from 3.4 to 2.9 s.
+    are counted, not sorted, which takes a report of a day of 8 GPUs from 3.4 to 2.9 s. Of those the ones around
+    PERCENTILES are looked for.
     """
     whole = _as_whole(value)
     if whole is None or int(whole.max()) > len(whole):
         order = np.argsort(value, kind="stable")
         return np.cumsum(weight[order]) - weight[order] / 2, value[order]
     of_each = np.bincount(whole, weight)
-    first, last = _ends(whole, len(of_each))
-    so_far, there = np.cumsum(of_each), of_each > 0
-    ranks = np.column_stack([so_far - of_each + weight[first] / 2, so_far - weight[last] / 2])
-    return ranks[there].ravel(), np.repeat(value[last[there]], 2)
+    so_far, there = np.cumsum(of_each), np.flatnonzero(of_each)
+    at = np.searchsorted(so_far[there], np.multiply(PERCENTILES, so_far[-1]))
+    near = there[np.unique(np.clip(np.add.outer(at, (-1, 0, 1)), 0, len(there) - 1))]
+    first, last = np.array([(_first(whole, number), _last(whole, number)) for number in near.tolist()]).T
+    ranks = np.column_stack([so_far[near] - of_each[near] + weight[first] / 2, so_far[near] - weight[last] / 2])
+    return ranks.ravel(), np.repeat(value[last], 2)
 
 
-def _ends(whole: Indices, count: int) -> tuple[Indices, Indices]:
-    """Return the first and the last row of each of so many numbers, 0 of one that has none."""
-    first, last, rows = np.zeros(count, dtype=np.intp), np.zeros(count, dtype=np.intp), list(parts(len(whole)))
-    for part in rows:
-        last[whole[part]] = np.arange(part.start, part.stop)  # the last one written stays
-    for part in reversed(rows):
-        first[whole[part][::-1]] = np.arange(part.start, part.stop)[::-1]
-    return first, last
+def _first(whole: Indices, number: int) -> int:
+    """Return the first row of a number that is there: of one that is frequent it is soon found."""
+    found = ((at, whole[at : at + SHORT] == number) for at in range(0, len(whole), SHORT))
+    row: int = next(at + int(same.argmax()) for at, same in found if same.any())
+    return row
+
+
+def _last(whole: Indices, number: int) -> int:
+    return len(whole) - 1 - _first(whole[::-1], number)
 
 
 def _as_whole(values: Readings) -> Indices | None:

@@ -221,6 +221,13 @@ class Run:
         """Return the index of the GPU that a process named by its UUID (`gpu_uuid` of settings), None where unknown."""
         return next((gpu.index for gpu in self.gpus if gpu.uuid and gpu.uuid == uuid), None)
 
+    @property
+    def sampled_gpus(self) -> list[int]:
+        """Return the index of each GPU that has rows of `samples`, in their order."""
+        of = self.samples["gpu"].to_numpy()
+        changes = (of[1:] != of[:-1]).nonzero()[0] + 1
+        return list(dict.fromkeys(map(int, [*of[:1], *of[changes]])))
+
     def samples_of(self, gpu: int) -> pd.DataFrame:
         """Return a GPU's rows of `samples`, which are not copied."""
         return _of_gpu(self.samples, gpu)

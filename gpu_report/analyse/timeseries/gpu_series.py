@@ -180,7 +180,7 @@ def is_well_sampled(sampled_s: Floats | float, length_s: Floats | float, slack_s
 
 def gpu_series(run: Run) -> tuple[GpuSeries, ...]:
     """Return a series for each GPU of the run that has rows, by index."""
-    return tuple(series_of_gpu(run, int(gpu)) for gpu in run.samples["gpu"].unique())
+    return tuple(series_of_gpu(run, gpu) for gpu in run.sampled_gpus)
 
 
 def series_of_gpu(run: Run, gpu: int) -> GpuSeries:

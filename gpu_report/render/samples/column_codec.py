@@ -34,6 +34,7 @@ SELDOM: Final = 0.25  # of the rows: a column known in fewer is stored without t
 SLOPE_ONE: Final = 1 << 22  # slopes are whole numbers of such parts, so that both sides reckon alike
 MILLISECOND_DECIMALS: Final = 3
 TIME_COLUMN: Final = "t_s"
+FEW: Final = 64  # readings
 PART_ROWS: Final = 1 << 18  # worked out at once: a month of the driver's readings has 13 million rows
 
 
@@ -126,10 +127,10 @@ def pack_frame(
     # a recorder keeps to its ticks
     packed = {TIME_COLUMN: pack_column(TIME_COLUMN, times, scale, row_numbers(len(frame)))}
     for name, scale in scales.items():
-        if name in frame.columns and bool(frame[name].notna().any()):
+        if name in frame.columns and _has_any(values := _values(frame, name)):
             other = packed.get((kin or {}).get(name, ""))
             relative = relative_of(other, _values(frame, other.name)) if other else None
-            packed[name] = pack_column(name, _values(frame, name), scale, relative)
+            packed[name] = pack_column(name, values, scale, relative)
     return tuple(packed.values())
 
 
@@ -187,6 +188,11 @@ def _pack_seldom(name: str, values: Readings, present: Bools, scale: Scale) -> P
 def _values(frame: pd.DataFrame, name: str) -> Readings:
     """Return a column as it is kept: in 32 bits it takes half, and a part at a time is worked out in 64."""
     return frame[name].to_numpy()
+
+
+def _has_any(values: Readings) -> bool:
+    """Tell whether any is known: the first most often say it already."""
+    return not (np.isnan(values[:FEW]).all() and np.isnan(values).all())
 
 
 def _rounded(values: Readings, present: Bools, scale: Scale) -> Floats:

@@ -33,15 +33,14 @@ class QuantitySeries:
 
 def gpu_indexes(run: Run) -> list[int]:
     """Return the index of each GPU that is known or has samples, in order."""
-    return sorted({*map(int, run.samples["gpu"].unique()), *(gpu.index for gpu in run.gpus)})
+    return sorted({*run.sampled_gpus, *(gpu.index for gpu in run.gpus)})
 
 
 def series_of_each_gpu(run: Run, name: str = UTILISATION) -> dict[int, QuantitySeries]:
     """Return a quantity of each GPU, by its index; one of the machine as that of a single one."""
     if name.startswith(OF_HOST):
         return {0: _read(run.host, name.removeprefix(OF_HOST))} if len(run.host) else {}
-    gpus = [int(gpu) for gpu in run.samples["gpu"].unique()]
-    return {gpu: quantity_series(run, gpu, name) for gpu in gpus}
+    return {gpu: quantity_series(run, gpu, name) for gpu in run.sampled_gpus}
 
 
 def quantity_series(run: Run, gpu: int, name: str) -> QuantitySeries:

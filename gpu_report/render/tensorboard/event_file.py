@@ -66,7 +66,7 @@ def _part_seconds(analysis: Analysis) -> int:
 
 
 def _gpus(analysis: Analysis) -> list[int]:
-    return [int(gpu) for gpu in sorted(analysis.run.samples["gpu"].unique())]
+    return analysis.run.sampled_gpus
 
 
 def _lines(analysis: Analysis, part_s: int) -> list[Line]:

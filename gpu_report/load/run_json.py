@@ -9,7 +9,7 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.errors import InputError
-from gpu_report.median import median_of
+from gpu_report.median import enough_of, median_of
 from gpu_report.model import Gpu, Mount, Recording
 from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
 from gpu_report.run_folder import finite, read_json, slurm_job_id
@@ -99,7 +99,7 @@ def measured_interval(samples: pd.DataFrame) -> float | None:
     """
     gpus, t_s = samples["gpu"].to_numpy(), samples["t_s"].to_numpy(dtype=float)
     steps = np.diff(t_s)[gpus[1:] == gpus[:-1]]
-    median_s = round(median_of(steps), 3) if len(steps) else 0.0
+    median_s = round(median_of(enough_of(steps)), 3) if len(steps) else 0.0
     return median_s if 0 < median_s <= LONGEST_INTERVAL_S else None
 
 

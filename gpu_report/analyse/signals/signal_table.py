@@ -12,7 +12,7 @@ import pandas as pd
 from gpu_report.analyse.timeseries.columns import Columns
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.intervals import Spans, mask_in_any
-from gpu_report.median import median_of
+from gpu_report.median import enough_of, median_of
 
 LARGEST_MASK = 2.0**53  # what a file can say exactly; more is no bitmask
 ROWS_BACK = 1024  # of a column, looked through at once
@@ -77,7 +77,7 @@ class SignalTable:
         column = self.columns.get(name)
         if column is None:
             return None
-        values = column[self.steady & np.isfinite(column)].astype(np.float64)
+        values = enough_of(column[self.steady & np.isfinite(column)]).astype(np.float64)
         return median_of(values) if len(values) else None
 
     def with_steady(self, steady: Spans) -> SignalTable:

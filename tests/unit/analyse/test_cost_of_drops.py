@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from support.counted import counted_readings
+from support.runs import make_run
 
 from gpu_report.analyse import analyse
-from tests.support.counted import counted_readings
-from tests.support.runs import make_run
 
 ROWS, FEW, MANY = 200_000, 60, 240
 FALL_S = 60

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from support.runs import make_run
 
 from gpu_report.analyse.timeseries.energy import energy
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
-from tests.support.runs import make_run
 
 
 @pytest.fixture

@@ -132,3 +132,10 @@ def test_a_series_worked_out_in_parts_is_that_of_all_at_once(monkeypatch):
     np.testing.assert_array_equal(parts.after_gap, np.append(True, np.diff(whole.t_s) - whole.weight_s[:-1] > 1e-6))
     assert gaps(parts, run.duration_s) == gaps(whole, run.duration_s)
     assert running_total(parts.weight_s[:], parts.after_gap)[-1] == pytest.approx(parts.weight_s[parts.after_gap].sum())
+
+
+def test_the_gpus_that_have_rows_are_told_in_the_order_of_these():
+    assert make_run([[90.0, 90.0], [80.0], [70.0]]).sampled_gpus == [0, 1, 2]
+    apart = make_run([[90.0], [80.0, 70.0]])
+    assert dataclasses.replace(apart, samples=apart.samples.iloc[[1, 0, 2]]).sampled_gpus == [1, 0]
+    assert dataclasses.replace(apart, samples=apart.samples.iloc[:0]).sampled_gpus == []

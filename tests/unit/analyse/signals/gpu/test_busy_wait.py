@@ -1,9 +1,9 @@
 import numpy as np
+from support.runs import make_run
 
 from gpu_report.analyse.signals.gpu.busy_wait import busy_waits
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.median import ENOUGH
-from tests.support.runs import make_run
 
 
 def test_a_long_run_is_searched_by_what_some_of_its_readings_show(monkeypatch):

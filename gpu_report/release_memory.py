@@ -18,7 +18,11 @@ def keep_one_heap() -> None:
     than are used. It is for a process of our own, before its first thread and before numpy. Arrow, in which pandas
     keeps text where pyarrow is there, takes its memory from it, too: its own allocator reserves a GiB of address space,
     which a process may not have (`ulimit -v`).
+
+    Nor is numpy to begin a thread a core for products of matrices, of which there are none here: that takes a tenth of
+    a short run's report on two cores.
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
     with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library, or none to be asked

@@ -9,6 +9,8 @@ import pytest
 
 from gpu_report.release_memory import give_back_memory, keep_one_heap
 
+ASKED = {"NUMPY_MADVISE_HUGEPAGE", "OPENBLAS_NUM_THREADS"}  # of numpy, by keep_one_heap
+
 
 def resident_mb():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
@@ -70,22 +72,34 @@ print(kept - before, resident_mb() - before)
     assert rest_mb < 10
 
 
-def test_render_asks_for_no_large_pages_before_numpy_is_imported(tmp_path):
+def test_render_asks_for_no_large_pages_and_threads_before_numpy_is_imported(tmp_path):
     (tmp_path / "samples.csv").write_text("wall_s,gpu,gpu_util_pct\n1795000000,0,50\n1795000001,0,50\n")
     looked = """
 import os, sys
 class Look:
     def find_spec(self, name, path=None, target=None):
         if name == "numpy":
-            print("pages", os.environ.get("NUMPY_MADVISE_HUGEPAGE"))
+            print("pages", os.environ.get("NUMPY_MADVISE_HUGEPAGE"), os.environ.get("OPENBLAS_NUM_THREADS"))
 sys.meta_path.insert(0, Look())
 from gpu_report.cli import main
 main()
 """
-    env = {name: value for name, value in os.environ.items() if name != "NUMPY_MADVISE_HUGEPAGE"}
+    env = {name: value for name, value in os.environ.items() if name not in ASKED}
     command = [sys.executable, "-c", looked, "render", tmp_path / "report.html", tmp_path / "samples.csv"]
     said = subprocess.run(command, capture_output=True, check=True, env=env, text=True).stdout
-    assert said.splitlines()[0] == "pages 0"
+    assert said.splitlines()[0] == "pages 0 1"
+
+
+def test_numpy_begins_no_threads_in_a_process_of_our_own():
+    began = """
+from pathlib import Path
+from gpu_report.release_memory import keep_one_heap
+keep_one_heap()
+import numpy
+print(len(list(Path("/proc/self/task").iterdir())))
+"""
+    env = {name: value for name, value in os.environ.items() if name not in ASKED}
+    assert int(subprocess.run([sys.executable, "-c", began], capture_output=True, check=True, env=env).stdout) == 1
 
 
 @pytest.mark.parametrize("error", [OSError, AttributeError, TypeError])

@@ -47,6 +47,8 @@ def clean(text: str) -> str:
     """Return text that a page can show: what draws nothing is U+FFFD, and the rest of a very long one is counted."""
     if len(text) > LONGEST_TEXT:
         text = f"{text[:LONGEST_TEXT]}\u2026 ({len(text) - LONGEST_TEXT:,} more characters)"
+    if text.isascii() and text.isprintable():  # nearly every text
+        return text
     return _STACKED.sub(r"\1", _UNSHOWN.sub("\ufffd", text))
 
 

@@ -13,6 +13,7 @@ from gpu_report.cli.gate_outputs import finish, options_of_outputs, redacted_com
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.job_folders import refuse_job
 from gpu_report.cli.output_files import refuse_twice
+from gpu_report.cli.own_process import in_own_process
 from gpu_report.terminal import ProgressLine
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @option_of_run
 @options_of_gates(baseline=False)
 @options_of_outputs
+@in_own_process
 @options_of_analysis
 def check(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     run: Path | None,

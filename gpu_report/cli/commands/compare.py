@@ -15,6 +15,7 @@ from gpu_report.cli.gate_options import gates_asked_for, options_of_gates
 from gpu_report.cli.gate_outputs import finish, options_of_outputs, redacted_comparison
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.output_files import OutputFile, refuse_twice
+from gpu_report.cli.own_process import in_own_process
 from gpu_report.errors import NotComparableError, UsageError
 from gpu_report.terminal import ProgressLine
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 @options_of_gates(baseline=True)
 @click.option("--html", "html_path", metavar="FILE", type=OutputFile(), default=None, help="Write a page here.")
 @options_of_outputs
+@in_own_process
 @options_of_analysis
 def compare(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     baseline: Path | None,

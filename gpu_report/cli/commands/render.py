@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,28 +21,12 @@ from gpu_report.cli.common import (
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.job_folders import begin_processes, nodes_of, read_nodes
 from gpu_report.cli.output_files import OutputFile, refuse_twice, write
+from gpu_report.cli.own_process import in_own_process
 from gpu_report.cli.report_files import write_report
-from gpu_report.compiled_dataclasses import compiled_dataclasses
-from gpu_report.few_collections import few_collections
 from gpu_report.terminal import ProgressLine, width_of, with_command_lines, without_commands
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gpu_report.model import Options
-
-
-def _on_one_heap(command: Callable[..., object]) -> Callable[..., object]:
-    """Return a command that keeps one heap from before the first thread, and before the model imports numpy."""
-
-    @wraps(command)
-    def begin(**given: object) -> object:
-        from gpu_report.release_memory import keep_one_heap
-
-        keep_one_heap()
-        return command(**given)
-
-    return begin
 
 
 @click.command(
@@ -68,9 +51,7 @@ def _on_one_heap(command: Callable[..., object]) -> Callable[..., object]:
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the report in a browser.")
 @option_to_redact
-@few_collections()
-@compiled_dataclasses()
-@_on_one_heap
+@in_own_process
 @options_of_analysis
 def render(  # noqa: PLR0913, PLR0917 - one parameter an option of the command line
     output: Path,

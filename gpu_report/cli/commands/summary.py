@@ -11,6 +11,7 @@ import click
 from gpu_report.cli.common import NamedPath, analysed, option_of_run, options_of_analysis, run_of
 from gpu_report.cli.help_text import examples
 from gpu_report.cli.job_folders import refuse_job
+from gpu_report.cli.own_process import in_own_process
 from gpu_report.terminal import ProgressLine, is_terminal
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="Default: text."
 )
+@in_own_process
 @options_of_analysis
 def summary(
     run: Path | None,

@@ -89,6 +89,8 @@ _LABELS = {
     "trainer_stopped": "Stopped by a signal",
     "trainer_read_mib_s": "Read by this run",
     "trainer_memory_mib": "Memory of this run",
+    "cpu_clock_mhz": "CPU clock",
+    "cpu_heat_throttles_per_s": "CPU slowed for heat",
 }
 
 LANES = (

@@ -184,7 +184,7 @@ def recorder_on(machine: Machine) -> Iterator[None]:
         patch.setattr(run_folder, "write_text", machine.write_text)
         patch.setattr(run_json, "_host", dict)
         patch.setattr(recording, "KernelLogThread", _Quiet)
-        for name in ("HostSampler", "PressureSampler", "TrainerTree"):
+        for name in ("HostSampler", "PressureSampler", "CpuClock", "TrainerTree"):
             patch.setattr(tick_loop, name, _Quiet)
         patch.setattr(nvml_quantities, "NVML_CALLS", calls)
         patch.setattr(nvml_quantities, "Gpm", _Quiet)

@@ -10,6 +10,7 @@ from gpu_report.record.cost import Cost
 from gpu_report.record.gpu.sampler import GpuWatch
 from gpu_report.record.guard import Guard
 from gpu_report.record.host import cgroup
+from gpu_report.record.host.cpu_clock import CpuClock
 from gpu_report.record.host.cpu_memory import HostSampler
 from gpu_report.record.host.oom_counters import OomWatch
 from gpu_report.record.host.other_programs import Machine, OtherPrograms
@@ -54,6 +55,7 @@ class Session:
         self._say = say
         self._host = HostSampler()
         self._pressure = PressureSampler()
+        self._cpu_clock = CpuClock()
         self._trainer = TrainerTree()
         self._waits = ProcessWaits(self._journal.wait)
         self._others = OtherPrograms(self._journal.other_program)
@@ -153,7 +155,8 @@ class Session:
         if self._before is not None and at.mono_s - self._before.mono_s < SHORTEST_SHARE_S < self._options.interval_s:
             return  # the last tick right after a regular one
         trainer = self._trainer.sample(at.mono_s, self._command_pid, self._on_gpus)
-        self._journal.host(at, {**self._host.sample(), **self._pressure.sample(at.mono_s), **trainer})
+        machine = {**self._host.sample(), **self._pressure.sample(at.mono_s), **self._cpu_clock.sample(at.mono_s)}
+        self._journal.host(at, {**machine, **trainer})
 
     def _look_at_waits(self, at: Clocks) -> None:
         self._waits.look(at, self._trainer.looks, self._trainer.mains)

@@ -98,7 +98,7 @@ def fast(monkeypatch):
 
     monkeypatch.setattr(tick_loop, "time", FastTime)
     monkeypatch.setattr(tick_loop.clocks, "now", clock.clocks)
-    for sampler in ("HostSampler", "PressureSampler", "TrainerTree"):
+    for sampler in ("HostSampler", "PressureSampler", "CpuClock", "TrainerTree"):
         monkeypatch.setattr(tick_loop, sampler, Constant)
     return clock
 

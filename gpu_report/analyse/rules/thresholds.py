@@ -195,6 +195,10 @@ RETRY_AT_MOST_S = 1.0
 PAGING_POWER_SHARE = 0.75  # of the power before: a GPU that waits for pages of the host draws less, though it is busy
 CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
 OTHERS_ROSE_PCT = 5.0  # of all cores, by others than the training: less takes no core that it would miss
+SLOWER_CPU_FACTOR = 1.3  # CPU time of the same work over what it was: caches and busy sibling threads move it by less
+SLOWER_CLOCK_SHARE = 0.15  # of the CPU's clock, that it fell: with load a mean over some cores moves by a few percent
+OWN_WORK_LEAST_S = 0.5  # a validation's work that needs no loader: less of it is a matter of its first call
+STEAL_ROSE_PCT = 2.0  # of all cores, taken by a hypervisor: with less a CPU is not slower by SLOWER_CPU_FACTOR
 BLOCKED_LEAST = 0.5  # loader workers that wait for storage at a time: one of them for half of the time
 
 # --- how a training ended ---

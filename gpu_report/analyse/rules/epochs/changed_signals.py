@@ -112,6 +112,7 @@ SIGNALS: tuple[tuple[str, str, Signal, bool], ...] = (
     ("GPU memory", "MiB", of_gpus("memory_used_mib"), False),
     ("CPU of others", "% of all cores", others_cpu_pct, False),
     ("CPU that went to other virtual machines (steal)", "% of all cores", of_host("cpu_steal_pct"), False),
+    ("CPU clock", "MHz", of_host("cpu_clock_mhz"), False),
     ("read from storage by the training", "MiB/s", of_host("trainer_read_mib_s"), False),
     ("processes waiting for input or output", "%", of_host("io_pressure_pct"), False),
 )

@@ -18,6 +18,7 @@ from gpu_report.analyse.rules.epochs.growth import (
     risen_since,
     thirds,
 )
+from gpu_report.analyse.rules.epochs.slower_cpu import by_slower_cpu
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.analyse.timeseries.trend import Trend, mann_kendall_rise
@@ -100,7 +101,7 @@ def why_waited(
         return None
     at_first = waiting[-1].span < min(epoch.span for epoch in usual)
     cached = until_cached(context.run.host, [waited.span], [epoch.span for epoch in usual]) if at_first else ()
-    return with_storage_advice(found, alike, cached)
+    return by_slower_cpu(context, with_storage_advice(found, alike, cached), usual, waiting)
 
 
 def with_storage_advice(found: Explanation, signals: IntervalSignals, cached: tuple[Advice, ...] = ()) -> Explanation:

@@ -30,6 +30,7 @@ from gpu_report.analyse.rules.epochs.growth import (
     thirds,
 )
 from gpu_report.analyse.rules.epochs.on_gpu import Loss, advice_on_gpu
+from gpu_report.analyse.rules.epochs.slower_cpu import by_slower_cpu
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeseries.gpu_series import Bools
 from gpu_report.analyse.timeseries.intervals import Spans
@@ -272,7 +273,7 @@ def _held_up(context: Context, slow: Sequence[TrainedEpoch], rest: Sequence[Trai
         return None
     if found.cause.confidence < POSSIBLE:
         found = _no_longer_hidden(signals)
-    return with_storage_advice(found, signals) if found is not None else None
+    return by_slower_cpu(context, with_storage_advice(found, signals), rest, slow) if found is not None else None
 
 
 def _no_longer_hidden(signals: IntervalSignals) -> Explanation | None:

@@ -1,0 +1,89 @@
+"""A CPU that got slower: the same images take more CPU time, at a lower clock, or with other work that takes longer."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
+
+from gpu_report.analyse.causes import Explanation
+from gpu_report.analyse.causes.confidence import STRONG
+from gpu_report.analyse.context import Context
+from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.epochs.changed_signals import Signal, of_host, others_cpu_pct
+from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
+from gpu_report.analyse.timeseries.columns import column_mean
+from gpu_report.model import Advice, ValidationPart
+
+LACKS_CPU = frozenset({"input-cpu", "cpu-limit", "main-process"})  # what a slower CPU looks like
+OWN_WORK: tuple[ValidationPart, ...] = ("postprocess", "metrics")  # of a validation: NMS and metrics, no loader
+CLOCK, HEAT = of_host("cpu_clock_mhz"), of_host("cpu_heat_throttles_per_s")
+DO = "Find what slowed the CPU: power profile, governor, heat or battery"
+
+
+def by_slower_cpu(
+    context: Context, found: Explanation, usual: Sequence[TrainedEpoch], slow: Sequence[TrainedEpoch]
+) -> Explanation:
+    """Return why some epochs were slow: that the CPU was slower, where that is what they lacked, else what was found.
+
+    The same epochs load the same images. That an image takes more CPU time than before is no reason by itself: the
+    user's code may do more. A lower clock, or other work that takes longer as well, is of the CPU.
+    """
+    loaded = _rose(_workers_cpu_s, context, usual, slow)
+    if found.cause.name not in LACKS_CPU or loaded is None or _others_took_it(context, usual, slow):
+        return found
+    before, after = CLOCK(context, usual), CLOCK(context, slow)
+    fell = None if before is None or after is None else after <= (1 - th.SLOWER_CLOCK_SHARE) * before
+    own = _rose(_own_work_s, context, usual, slow)
+    if not fell and (fell is not None or own is None):
+        return found
+    numbers = evidence(
+        ("CPU time of the data-loader workers per epoch, before", loaded[0], "s"),
+        ("CPU time of the data-loader workers per epoch, since then", loaded[1], "s"),
+        ("the CPU's clock, before", before, "MHz"),
+        ("the CPU's clock, since then", after, "MHz"),
+        ("NMS and metrics of a validation, before", own and own[0], "s"),
+        ("NMS and metrics of a validation, since then", own and own[1], "s"),
+    )
+    heated, heats = ((HEAT(context, epochs) or 0.0) for epochs in (usual, slow))
+    proof = f"its clock fell from {before:,.0f} to {after:,.0f} MHz" if fell else "NMS and metrics took longer"
+    text = f"the CPU got slower (an image took {loaded[1] / loaded[0]:.1f} times the CPU time, and {proof})"
+    cause = replace(found.cause, explanation=text, confidence=max(found.cause.confidence, STRONG if fell else 0.0))
+    return replace(found, cause=cause, evidence=(*found.evidence, *numbers), advice=(_advice(heat=heats > heated),))
+
+
+def _advice(*, heat: bool) -> Advice:
+    short = "Improve the cooling of the CPU: heat slowed it" if heat else DO
+    look = "`cpupower frequency-info` shows its clock and governor, `sensors` its temperature"
+    return Advice(f"{short}. {look}", short=short)
+
+
+def _rose(
+    signal: Signal, context: Context, usual: Sequence[TrainedEpoch], slow: Sequence[TrainedEpoch]
+) -> tuple[float, float] | None:
+    """Return what the same work took before and since, None where it did not rise by SLOWER_CPU_FACTOR."""
+    before, after = signal(context, usual), signal(context, slow)
+    is_more = before and after is not None and after >= th.SLOWER_CPU_FACTOR * before
+    return (before, after) if before and after is not None and is_more else None
+
+
+def _workers_cpu_s(context: Context, epochs: Sequence[TrainedEpoch]) -> float | None:
+    """Return the CPU time of the workers in the training of an epoch, None where it was not read."""
+    used_pct = column_mean(context.run.host, "workers_cpu_pct", [epoch.span for epoch in epochs])
+    return None if used_pct is None else used_pct / 100 * median(epoch.train_s for epoch in epochs)
+
+
+def _own_work_s(_: Context, epochs: Sequence[TrainedEpoch]) -> float | None:
+    """Return what NMS and metrics took in a validation (median), None where nobody knows, or it was too short."""
+    parts = [epoch.validated.seconds for epoch in epochs if epoch.validated is not None]
+    known = [sum(seconds.get(part, 0.0) for part in OWN_WORK) for seconds in parts]
+    took_s = median(known) if known else 0.0
+    return took_s if took_s >= th.OWN_WORK_LEAST_S else None
+
+
+def _others_took_it(context: Context, usual: Sequence[TrainedEpoch], slow: Sequence[TrainedEpoch]) -> bool:
+    """Tell whether others may have made it slower: programs on the same cores, or a hypervisor. Unknown is maybe."""
+    before, after = (others_cpu_pct(context, epochs) for epochs in (usual, slow))
+    stolen, stole = (of_host("cpu_steal_pct")(context, epochs) or 0.0 for epochs in (usual, slow))
+    if before is None or after is None or after - before >= th.OTHERS_ROSE_PCT:
+        return True
+    return stole - stolen >= th.STEAL_ROSE_PCT

@@ -1,0 +1,78 @@
+"""A CPU that got slower by itself: its power profile, governor, heat or battery."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from unit.analyse.rules.epochs.test_slow_epochs import VALIDATION_S, findings, start_of, trained
+
+from gpu_report.model import Validation
+
+BEFORE, SINCE = 10, 10
+LENGTHS = [22.0, *[20.0] * (BEFORE - 1), *[30.0] * SINCE]
+WAITS = [0.0] * BEFORE + [10.0] * SINCE
+THEN_S = start_of(BEFORE + 1, LENGTHS)
+LOADS = {"workers_cpu_pct": (300.0, 590.0), "busiest_worker_cpu_pct": (55.0, 98.0), "workers": 6.0}
+CALM = {"main_cpu_pct": (60.0, 60.0), "cpu_pct": (36.0, 65.0), "cpu_steal_pct": 0.0, "io_pressure_pct": 0.0}
+NMS_S = 0.8, 1.7
+SLOWER = "the CPU got slower"
+
+
+def slowed(*, nms_s=NMS_S, **host):
+    """Return a training that waits for data since THEN_S; signals of the host are (before, since) or one value."""
+    run = trained(LENGTHS, WAITS)
+    since = run.host["t_s"].to_numpy() > THEN_S
+    columns = {
+        name: np.where(since, of[1], of[0]) if isinstance(of, tuple) else of
+        for name, of in {**LOADS, **CALM, **host}.items()
+    }
+    (inside,) = run.inside
+    phases = tuple(
+        dataclasses.replace(phase, validated=_validated(phase, nms_s)) if phase.name == "validation" else phase
+        for phase in inside.phases
+    )
+    inside = dataclasses.replace(inside, phases=phases, settings={"workers": 6})
+    return dataclasses.replace(run, host=run.host.assign(**columns), inside=(inside,))
+
+
+def _validated(phase, nms_s):
+    took_s = nms_s[int(phase.start_t_s > THEN_S)] if nms_s else 0.0
+    parts = {"postprocess": took_s, "inference": VALIDATION_S - took_s}
+    return Validation(phase.start_t_s, phase.end_t_s, phase.epoch, 100, 10, parts)
+
+
+def found(**given):
+    (finding,) = findings(slowed(**given), "data-wait-growing")
+    return finding
+
+
+def test_images_and_work_without_a_loader_that_take_more_cpu_time_are_a_slower_cpu():
+    finding = found()
+    words = "(an image took 3.0 times the CPU time, and NMS and metrics took longer)"
+    assert finding.summary.endswith(f"from epoch 11 on: {SLOWER} {words}")
+    assert finding.advice[0].short == "Find what slowed the CPU: power profile, governor, heat or battery"
+
+
+def test_a_clock_that_fell_says_so_without_a_validation():
+    finding = found(nms_s=None, cpu_clock_mhz=(4200.0, 1400.0))
+    assert "and its clock fell from 4,200 to 1,400 MHz" in finding.summary
+    assert finding.cause.confidence == pytest.approx(0.9)
+    hot = found(nms_s=None, cpu_clock_mhz=(4200.0, 1400.0), cpu_heat_throttles_per_s=(0.0, 1.5))
+    assert hot.advice[0].short == "Improve the cooling of the CPU: heat slowed it"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"nms_s": None},  # nothing but the loader tells: the user's own augmentation may do more
+        {"nms_s": (0.8, 0.85)},
+        {"cpu_clock_mhz": (4200.0, 4150.0)},  # it kept its clock
+        {"workers_cpu_pct": (590.0, 390.0), "cpu_clock_mhz": (4200.0, 1400.0), "nms_s": None, "cpu_pct": 65.0},
+        {"cpu_pct": (36.0, 90.0)},  # others ran on the same cores
+        {"cpu_pct": (36.0, 75.0), "cpu_steal_pct": (0.0, 10.0)},
+        {"cpu_pct": np.nan, "nms_s": None},  # nobody knows whether others ran
+    ],
+    ids=["one", "same NMS", "clock", "same CPU", "others", "steal", "unknown"],
+)
+def test_it_is_none_where_something_else_may_have_done_it(given):
+    assert all(SLOWER not in each.summary for each in findings(slowed(**given), "data-wait-growing"))

@@ -60,6 +60,11 @@ class EpochEnd:
         return max(self.row.row_t_s - self.pause[0], 0.0) if self.pause else None
 
     @property
+    def validates(self) -> bool:
+        """Tell whether there was a validation: where callbacks reported none, there was none; else nobody knows."""
+        return not self.from_callbacks or bool(self.validation_s)
+
+    @property
     def checkpoint_s(self) -> float | None:
         """Return how long after its row the pause ended: the checkpoint."""
         return max(self.pause[1] - self.row.row_t_s, 0.0) if self.pause else None
@@ -186,18 +191,33 @@ class EpochEnds:
             mine = [b for b in self.all if b.row.run == run]
             firsts = [b.first for b in mine]
             for part in ("validation_s", "checkpoint_s"):
-                lengths = [math.nan if (value := getattr(b, part)) is None or b.cut else value for b in mine]
+                lengths = [_length_s(b, part) for b in mine]
                 found[run, part] = mine, SiblingLengths(lengths, firsts)
         return found
 
+    @cached_property
+    def _validating(self) -> Sequence[EpochEnd]:
+        return [b for b in self.all if b.validates]
+
     def typical_s(self, of: EpochEnd) -> Span | None:
-        """Return the median validation and checkpoint of the other epochs, None where no other shows a pause."""
-        at = bisect_left(self.all, of.row.row_t_s, key=lambda b: b.row.row_t_s)
-        near = self.all[max(at - th.SIBLINGS, 0) : at + th.SIBLINGS + 1]
+        """Return the median validation and checkpoint of the other epochs, None where no other shows a pause.
+
+        Where it validated, only those count that did so as well.
+        """
+        alike = self._validating if of.validates else self.all
+        at = bisect_left(alike, of.row.row_t_s, key=lambda b: b.row.row_t_s)
+        near = alike[max(at - th.SIBLINGS, 0) : at + th.SIBLINGS + 1]
         nearest = [b for b in near if b is not of and b.pause is not None and b.row.run == of.row.run]
         if not nearest:
             return None
         return median(b.validation_s or 0.0 for b in nearest), median(b.checkpoint_s or 0.0 for b in nearest)
+
+
+def _length_s(epoch_end: EpochEnd, part: str) -> float:
+    """Return how long a part of an epoch's end took, NaN where that is not known, or it did not take place."""
+    length_s: float | None = getattr(epoch_end, part)
+    is_none = part == "validation_s" and not epoch_end.validates
+    return math.nan if length_s is None or epoch_end.cut or is_none else length_s
 
 
 def bare_epoch_ends(rows: Sequence[EpochRow]) -> EpochEnds:

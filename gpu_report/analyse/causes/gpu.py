@@ -61,7 +61,8 @@ def link_fell(signals: IntervalSignals) -> Candidate | None:
         return None
     ran = f"its PCIe link ran at {now.words} instead of {typical.words}"
     numbers = evidence(_bandwidth(now), usually(typical.bytes_per_s / GIGA, "GB/s"))
-    return Candidate("pcie-link", LIKELY, ran, numbers, (reseat(signals.gpu),))
+    sure = SUPPORTED if _copies_fill(signals, now) else LIKELY
+    return Candidate("pcie-link", sure, ran, numbers, (reseat(signals.gpu),))
 
 
 def copies_to_cpu(signals: IntervalSignals) -> Candidate | None:
@@ -97,17 +98,27 @@ def link_fills_steps(signals: IntervalSignals) -> Candidate | None:
     """Find that copies of images over the PCIe link take COPIES_SHARE of a step, and most of a GPU's idle time.
 
     It is slow all along then: copies of a fast one take less.
-    A link that is said to be slower than what goes over it is no credible reading.
     """
-    now, util = _link_at_work(signals), signals.gpu_within("gpu_util_pct")
-    if now is None or util is None or signals.image_bytes_s is None:
-        return None
-    copies = signals.image_bytes_s / now.bytes_per_s
-    if not th.COPIES_OF_IDLE * (1 - util / 100) <= copies <= 1 or copies < th.COPIES_SHARE:
+    now = _link_at_work(signals)
+    copies = None if now is None else _copies_fill(signals, now)
+    if now is None or copies is None:
         return None
     numbers = evidence(_bandwidth(now), ("copying images to the GPU, estimated, of each step", 100 * copies, "%"))
     text = f"each batch crossed its PCIe link, which ran at {now.words}, before the GPU could begin"
     return Candidate("pcie-link", SUPPORTED, text, numbers)
+
+
+def _copies_fill(signals: IntervalSignals, link: Link) -> float | None:
+    """Return the share (0 to 1) of a step that copies of images over a link take; None where they do not fill it so.
+
+    A link that is said to be slower than what goes over it is no credible reading.
+    """
+    util = signals.gpu_within("gpu_util_pct")
+    if util is None or signals.image_bytes_s is None:
+        return None
+    copies = signals.image_bytes_s / link.bytes_per_s
+    is_most = th.COPIES_OF_IDLE * (1 - util / 100) <= copies <= 1
+    return copies if is_most and copies >= th.COPIES_SHARE else None
 
 
 def _bandwidth(link: Link) -> tuple[str, float, str]:

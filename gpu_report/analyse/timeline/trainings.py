@@ -27,6 +27,8 @@ from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import EpochSummary, JobPart, Phase, Run, SettingLocation, YoloRun
 
 BYTES_PER_PIXEL = 3  # of an image that was loaded, in a cache or on its way to the GPU: 8 bits of each colour
+FLOAT_BYTES = 4  # of each colour, where the data loader itself makes numbers of 32 bits of an image
+LOADS_FLOATS = frozenset({"classify"})  # tasks whose loader does: torchvision's ToTensor and Normalize
 STRIDE_PX = 32  # imgsz is a multiple of it: the coarsest cell of YOLO's models
 
 
@@ -184,12 +186,13 @@ class Training:
 
     @property
     def image_bytes(self) -> float | None:
-        """Return what an image takes on its way to the GPU: 8-bit RGB, `imgsz` square; None where that is not known.
+        """Return what an image takes on its way to the GPU: RGB, `imgsz` square; None where that is not known.
 
-        So it is in ultralytics 8.4 (preprocess_batch).
+        So it is in ultralytics 8.4 (preprocess_batch): 8 bits of each colour, 32 of a classification.
         """
         size = self.quantity("imgsz") or whole(self.args.get("imgsz"))
-        return BYTES_PER_PIXEL * size**2 if size else None
+        of_colour = FLOAT_BYTES if self.args.get("task") in LOADS_FLOATS else 1
+        return of_colour * BYTES_PER_PIXEL * size**2 if size else None
 
     @property
     def batch_mib(self) -> float | None:

@@ -81,7 +81,8 @@ def _slow(context: Context, training: Training, used: LinkUsed, further: int) ->
     again, exchange = replays(context.run.gpu(used.gpu)), _exchange_share(context, training, used)
     waits = _waits_for_gradients(context, training, used)
     costs = waits or _costs(training, share, slower)
-    gain = _gain(used, exchange if waits else None if training.ranks > 1 else share)
+    by_estimate = _gain(used, exchange if waits else None if training.ranks > 1 else share)
+    gain = by_estimate if slower is None else slower or None  # what was measured before and after is no estimate
     summary = _of_gradients(used, exchange, share or 0.0) if waits else _summary(used, share or 0.0)
     return SetupIssue(
         "warning" if costs else "info",

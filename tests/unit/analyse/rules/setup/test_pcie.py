@@ -12,6 +12,7 @@ from gpu_report.model import InsideEpoch, InsideRun, Phase, YoloRun
 SECONDS, TRAINED = 1400, (10.0, 1390.0)
 CAN_DO = {"max_pcie_link_generation": 4.0, "max_pcie_link_width": 16.0}
 IMAGES_PER_S = 100.0  # of 640 x 640: 123 MB/s
+TASKS = "detect", "classify"
 
 
 def link(*parts, every_s=10):
@@ -221,3 +222,27 @@ def test_one_lane_below_two_gpus_that_do_not_wait_for_it_is_a_note(changed):
 def test_a_slow_link_for_which_no_step_waits_is_a_note(changed):
     (finding,) = found(of_two(**changed))
     assert (finding.severity, finding.summary) == ("info", "GPU 0's PCIe link ran at gen 3 x1 instead of gen 4 x16")
+
+
+def with_epochs(run, *epochs):
+    """Return a run whose epochs are (begin, end, images)."""
+    (inside,) = run.inside
+    ended = tuple(
+        InsideEpoch(n, 1, a, b, images, images // 16, 0.0, 0.0, 0.0) for n, (a, b, images) in enumerate(epochs, 1)
+    )
+    phases = tuple(Phase("train", n, a, b, "inside") for n, (a, b, _) in enumerate(epochs, 1))
+    return dataclasses.replace(run, inside=(dataclasses.replace(inside, epochs=ended, phases=phases),))
+
+
+def test_images_of_a_classification_cross_the_link_as_floats():
+    run = trained([(1, SECONDS)], rate=400.0)
+    tasks = [dataclasses.replace(run, yolo_runs=(YoloRun(1, None, {"task": of}, "recorded", None),)) for of in TASKS]
+    shares = [numbers(found(each)[0])["copying images to the GPU, estimated, of each step"] for each in tasks]
+    assert shares[1] == pytest.approx(4 * shares[0])
+
+
+def test_what_a_fall_cost_is_measured_and_no_estimate():
+    run = with_epochs(trained([(4, 700), (1, 700)], rate=400.0), (10.0, 700.0, 690 * 800), (700.0, 1390.0, 690 * 480))
+    (finding,) = found(run)
+    assert numbers(finding)["training without data waits got slower as the link fell"] == pytest.approx(40, abs=1)
+    assert finding.advice[0].gain_at_most == pytest.approx(0.4, abs=0.01)

@@ -21,7 +21,8 @@ class SpeedupLimit:
     epochs, whose ends the cause makes longer, `in_epochs` the first and the last that
     it made longer, where it is of some of them, None of a last one where it lasts to the end. `function` is the user's
     own that it is of, with its line; empty where it is of none, or of several. `waits_s` is what the training part
-    waits for data now, 0 where that is not known.
+    waits for data now, 0 where that is not known. `since` is the first of the last epochs, which the epoch now is of
+    where the cause goes on since then.
     """
 
     cause: str
@@ -37,6 +38,7 @@ class SpeedupLimit:
     function: str = ""
     waits_s: float = 0.0
     in_epochs: tuple[int, int | None] | None = None
+    since: int | None = None
 
     @property
     def whole_s(self) -> float:

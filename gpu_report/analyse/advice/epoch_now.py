@@ -15,6 +15,8 @@ def epoch_now(epochs: Sequence[EpochSummary], limits: Sequence[SpeedupLimit]) ->
     mine, longest = judged(epochs), longest_now(limits)
     if longest is None and not mine:
         return None
+    if longest is not None and longest.since is not None:
+        mine = [epoch for epoch in mine if epoch.epoch >= longest.since]
     middle = fmean if longest is not None and longest.is_mean else median
 
     def of(values: Iterable[float | None]) -> float | None:

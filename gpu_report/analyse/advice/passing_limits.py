@@ -191,9 +191,14 @@ def times_of(findings: Sequence[Finding]) -> list[Span]:
     return [each.span for finding in findings for each in finding.each]
 
 
-def limits_of_slower_epochs(epochs: Sequence[JudgedEpoch], slower: Sequence[Finding]) -> Iterator[SpeedupLimit]:
-    """Yield a limit for each cause of slower epochs: without what it cost, which all epochs share in their mean."""
-    now_s, shortest_s = fmean(epoch.train_s for epoch in epochs), min(epoch.train_s for epoch in epochs)
+def limits_of_slower_epochs(
+    epochs: Sequence[JudgedEpoch], slower: Sequence[Finding], shortest_s: float
+) -> Iterator[SpeedupLimit]:
+    """Yield a limit for each cause of slower epochs: without what it cost, which all epochs share in their mean.
+
+    None takes less than `shortest_s`, the shortest of the training.
+    """
+    now_s = fmean(epoch.train_s for epoch in epochs)
     of: dict[str, list[Finding]] = {}
     for finding in slower:
         of.setdefault(finding.cause.name if finding.cause else UNEXPLAINED, []).append(finding)

@@ -20,6 +20,7 @@ from gpu_report.analyse.advice.judged_epochs import (
     training_of_limits,
     wait_of_epoch_s,
 )
+from gpu_report.analyse.advice.last_state import Limits, with_last_states
 from gpu_report.analyse.advice.lasting_limits import lasting_limit, limit_of_code
 from gpu_report.analyse.advice.passing_limits import (
     cost_s_of,
@@ -64,11 +65,15 @@ def find_speedup_limits(
     idle = IntervalIndex([f for f in took if is_idle(f)], span_of)
     lasts = steady or [_beside(epoch, idle(*epoch.span)) for epoch in mine]
     lasting = [limit for limit in [lasting_limit(context, training, lasts, findings)] if limit]
-    momentary = [*momentary_limits(mine, steady, disturbing), *limits_of_slower_epochs(mine, slower)]
+    shortest_s = min(epoch.train_s for epoch in mine)
+    momentary: tuple[Limits, ...] = (
+        lambda of: momentary_limits(of, steady, disturbing),
+        lambda of: limits_of_slower_epochs(of, slower, shortest_s),
+    )
     in_all = [] if steady else limits_in_all_epochs(context, training, mine, findings, took)
     found: list[SpeedupLimit] = [
         *(typical(limit, rest_s=rest_s, waits_s=wait_of_epoch_s(usual)) for limit in lasting),
-        *(on_average(limit, rest_s=mean_rest_s) for limit in momentary),
+        *(limit for each in momentary for limit in with_last_states(each, mine, [*took, *slower], left_out)),
         *(typical(limit) for limit in _of_long_ends(usual, rest_s, findings)),
         *(on_average(limit) for limit in limits_at_epoch_ends(mine, findings)),
         *(on_average(limit, rest_s=mean_rest_s) for limit in in_all),

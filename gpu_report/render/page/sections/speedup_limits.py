@@ -42,6 +42,7 @@ def _saves(row: SpeedupRow, epochs: Sequence[EpochSummary]) -> str:
     Empty where nobody can act on it, and of several YOLO runs, of which a limit is of one.
     """
     counted = [epoch for epoch in epochs if not (row.limit.is_mean and epoch.is_special)]
+    counted = [epoch for epoch in counted if epoch.epoch >= (row.limit.since or 0)]
     if row.has_no_fix or len({epoch.run for epoch in counted}) != 1:
         return ""
     least_s = row.limit_s if row.expected_s is None else row.expected_s

@@ -697,7 +697,8 @@ def test_epochs_that_are_slower_from_one_on_have_a_row_of_their_possible_speed_u
     analysis = analyse(trained([40.0, *[20.0] * 8, *[30.0] * 8]))
     (row,) = [row for row in speedup_rows(analysis) if row.limit.in_epochs is not None]
     assert row.name == "Slower epochs (unknown cause), from epoch 10 on"
-    assert (row.limit.epoch_s_now, row.limit.epoch_s_at_best) == (25.0, 20.0)  # without the first
+    assert (row.limit.epoch_s_now, row.limit.epoch_s_at_best) == (30.0, 20.0)  # as they are now
+    assert (analysis.epoch_now.train_s, analysis.epoch_now.now_is) == (30.0, "mean of epochs 10 to 17")
     (slow,) = [row for row in speedup_rows(analyse(trained([*[20.0] * 8, 60.0, *[20.0] * 8]))) if row.limit.in_epochs]
     assert slow.name == "Slower epochs (unknown cause), in epoch 9"
 

@@ -1,0 +1,51 @@
+"""What epochs take now where something changed for good: in the last ones, in which what slows them goes on."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+
+from gpu_report.analyse.advice.judged_epochs import ALL, JudgedEpoch, rest_of_epoch_s
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.catalogue import UNEXPLAINED
+from gpu_report.model import Finding, SpeedupLimit
+
+WHOLE_SHARE = 0.9  # of an epoch's training: what holds so much of it up is there all along, and no moment
+LAST_EPOCHS = 3  # in a row at the end: fewer may be a fault that passes, and say little of the epochs to come
+
+Limits = Callable[[Sequence[JudgedEpoch]], Iterable[SpeedupLimit]]
+
+
+def with_last_states(
+    limits_of: Limits, epochs: Sequence[JudgedEpoch], findings: Sequence[Finding], left_out: str
+) -> Iterator[SpeedupLimit]:
+    """Yield the limits of all epochs, by their mean; of a cause that goes on since some epoch, by the mean since then.
+
+    A training that goes on, or is begun anew, has epochs such as the last ones.
+    """
+    for limit in limits_of(epochs):
+        last = _last_state(epochs, [each for each in findings if _cause(each) == limit.cause])
+        now = next((each for each in limits_of(last) if each.cause == limit.cause), None) if last else None
+        since = last[0].summary.epoch if last and now is not None else None
+        of, chosen = (epochs, limit) if since is None or now is None else (last, now)
+        which = f"{ALL}{left_out}" if since is None else f"epochs {since} to {last[-1].summary.epoch}"
+        rest_s = rest_of_epoch_s(of, fmean)
+        yield replace(chosen, rest_s=rest_s, now_is=f"mean of {which}", is_mean=True, since=since)
+
+
+def _cause(finding: Finding) -> str:
+    return finding.cause.name if finding.cause else UNEXPLAINED
+
+
+def _last_state(epochs: Sequence[JudgedEpoch], findings: Sequence[Finding]) -> Sequence[JudgedEpoch]:
+    """Return the last epochs, each of which findings hold up all along; none where they are few, or there is no other.
+
+    The one in which it began is none of them.
+    """
+    held_s = interval_cover(one.span for each in findings for one in each.each).seconds_in_each(
+        [epoch.span for epoch in epochs]
+    )
+    others = np.flatnonzero(held_s < WHOLE_SHARE * np.array([epoch.train_s for epoch in epochs]))
+    first = int(others[-1]) + 1 if len(others) else 0
+    return epochs[first:] if first and len(epochs) - first >= LAST_EPOCHS else ()

@@ -28,7 +28,7 @@ from gpu_report.model import EpochSummary, JobPart, Phase, Run, SettingLocation,
 
 BYTES_PER_PIXEL = 3  # of an image that was loaded, in a cache or on its way to the GPU: 8 bits of each colour
 FLOAT_BYTES = 4  # of each colour, where the data loader itself makes numbers of 32 bits of an image
-LOADS_FLOATS = frozenset({"classify"})  # tasks whose loader does: torchvision's ToTensor and Normalize
+LOADS_FLOATS = ("classify",)  # tasks whose loader does: torchvision's ToTensor and Normalize
 STRIDE_PX = 32  # imgsz is a multiple of it: the coarsest cell of YOLO's models
 
 

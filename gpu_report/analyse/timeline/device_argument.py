@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections.abc import Sequence
 
 from gpu_report.model import Run
 
@@ -54,10 +55,23 @@ def known_order(run: Run) -> bool:
     CUDA puts faster GPUs first and equal ones in the order of their bus, as the driver does, unless
     CUDA_VISIBLE_DEVICES says otherwise. What a process reported of its own GPU must agree.
     """
-    ours = run.began_command
     names = {gpu.name for gpu in run.gpus}
-    alike = len(names) == 1 and None not in names and all(gpu.parent_index is None for gpu in run.gpus)
-    return ours and alike and run.recording.cuda_visible_devices is None and _agree(run)
+    return len(names) == 1 and None not in names and _sees_all(run)
+
+
+def known_as_first(run: Run, faster: Sequence[int]) -> bool:
+    """Tell whether torch's numbers of the faster GPUs are those that they have here, of models that are not alike.
+
+    CUDA counts faster ones first, or all by their bus where CUDA_DEVICE_ORDER says so: both agree on those that are
+    first on the bus, too.
+    """
+    return list(faster) == sorted(gpu.index for gpu in run.gpus)[: len(faster)] and _sees_all(run)
+
+
+def _sees_all(run: Run) -> bool:
+    """Tell whether a training that was started here sees all GPUs, none of them cut into MIG devices."""
+    whole = all(gpu.parent_index is None for gpu in run.gpus)
+    return run.began_command and whole and run.recording.cuda_visible_devices is None and _agree(run)
 
 
 def _agree(run: Run) -> bool:

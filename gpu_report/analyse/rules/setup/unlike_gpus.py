@@ -1,12 +1,19 @@
 """Set-up at odds: GPUs of unlike models in one training, where the faster ones wait for the slowest in each step."""
 
+from collections.abc import Sequence
+
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue
+from gpu_report.analyse.timeline.device_argument import known_as_first
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.model import Advice
+from gpu_report.wording import gpus_words
+
+ONE_MODEL = "Train on GPUs of one model"
+EQUAL_PARTS = "each rank has an equal part of the batch, whatever its GPU can do"
 
 
 def unlike_gpus(context: Context, training: Training) -> SetupIssue | None:
@@ -24,14 +31,58 @@ def unlike_gpus(context: Context, training: Training) -> SetupIssue | None:
         return None
     return SetupIssue(
         "warning",
-        f"GPU {slowest} ({names[slowest]}) is the slower one in each step: GPU {waits} ({names[waits]}) waits for it",
+        f"GPU {slowest} ({names[slowest]}) is the slower one in each step; GPU {waits} ({names[waits]}) "
+        "waits for it, and reads as busy",
         (slowest, waits, "unlike"),
         evidence(
             (f"power of GPU {slowest}, of its limit", 100 * drawn[slowest], "%"),
             (f"power of GPU {waits}, of its limit", 100 * drawn[waits], "%"),
         ),
-        (Advice("Train on GPUs of one model: each rank has an equal part of the batch, whatever its GPU can do"),),
+        (_advice(context, training, [gpu for gpu in gpus if names[gpu] == names[waits]]),),
     )
+
+
+def _advice(context: Context, training: Training, faster: Sequence[int]) -> Advice:
+    """Return what to do: to try the faster GPUs without the others, where their memory can hold the batch.
+
+    Whether that wins depends on for how much of a step they work, which nobody measures: one epoch shows it.
+    """
+    times = len(training.gpus) / len(faster)
+    if not _fits(context, faster, times):
+        return Advice(f"{ONE_MODEL}: {EQUAL_PARTS}", short=ONE_MODEL)
+    names = ",".join(map(str, faster))
+    who = gpus_words(faster)
+    now = training.args.get("device")
+    is_known = now is not None and known_as_first(context.run, faster)
+    alone = f"`device={names}`" if is_known else f"{who} alone"
+    batch = training.args.get("batch")
+    same = f" with the same `batch={batch}`" if isinstance(batch, int) else " with the same batch"
+    works = f"{who} now work{'s' if len(faster) == 1 else ''} for less than {_share(times)} of each step"
+    text = f"Train one epoch on {who} alone{same} and compare its time. That is faster if {works}"
+    shown = ",".join(map(str, now)) if isinstance(now, list | tuple) else str(now)
+    return Advice(
+        text,
+        "device" if is_known else None,
+        shown if is_known else None,
+        names if is_known else None,
+        short=f"Try {alone} for one epoch",
+    )
+
+
+def _share(times: float) -> str:
+    return "half" if times == 2 else f"{100 / times:.0f} %"
+
+
+def _fits(context: Context, faster: Sequence[int], times: float) -> bool:
+    """Tell whether the faster GPUs can hold so many times as much as they did, which is more than a batch takes."""
+    return all(_peak_share(context, gpu) * times < th.FULL_SHARE for gpu in faster)
+
+
+def _peak_share(context: Context, gpu: int) -> float:
+    """Return the share (0 to 1) of its memory that a GPU used at most; where that is not known, all."""
+    series = context.series_if_read(gpu)
+    peak = context.gpu_memory(series).peak_share if series is not None else None
+    return 1.0 if peak is None else peak
 
 
 def _power_share(context: Context, training: Training, gpu: int) -> float | None:

@@ -210,6 +210,7 @@ ENDS_WHEN_ASKED_S = 60.0  # torchrun waits 30 s for its ranks before it kills th
 BEFORE_THE_END_S = 5.0  # what "just before the end" means: allocations that fail last seconds
 # A GPU that fell off the bus fails the next call of CUDA; a driver that hangs answers after a few of its 45 s timeouts.
 GPU_FAILED_BEFORE_S = 300.0
+XID_BEFORE_S = 60.0  # an Xid that ends a process fails its next call of CUDA; torchrun needs 30 s to end other ranks
 OOM_COUNTED_S = 10.0  # its counters are read every 5 s
 MOST_OF_MEMORY = 0.5  # share of a limit that who reached it must have held: less may be anybody's
 RISES_MIB = 4096.0  # of host memory while a training trains: a dozen workers of YOLO take less as they start

@@ -11,6 +11,7 @@ from gpu_report.load.kernel.join import ONE_EVENT_S, join_details, join_lines
 from gpu_report.load.kernel.log_prefix import message_of
 from gpu_report.load.kernel.match import UNKNOWN, Match, MatchedLine, PciAddress, RawLine, first_match, parse_pci
 from gpu_report.load.kernel.nvidia_patterns import match_nvidia, xid_match
+from gpu_report.load.kernel.xid_catalogue import describe
 from gpu_report.model import Gpu, KernelEvent, Severity
 
 __all__ = ["RawLine", "classify", "kernel_events"]
@@ -94,6 +95,7 @@ def _event(item: MatchedLine, indices: Mapping[PciAddress, int], run_pids: froze
         source=line.source,
         oom=match.oom,
         at_limit=match.at_limit,
+        xid_kind=describe(match.code).kind if match.kind == "xid" and match.code is not None else None,
     )
 
 

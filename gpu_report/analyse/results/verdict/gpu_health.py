@@ -7,8 +7,8 @@ from gpu_report.wording import gpus_words
 
 # What the driver said last (schema.GPU_HEALTH), and what it means.
 TO_DO: Mapping[str, str] = {
-    "retired_pages_pending": "a bad memory page is retired at the next reboot or reset: do that when convenient",
-    "row_remap_pending": "a bad memory row is remapped at the next reset: do that when convenient",
+    "retired_pages_pending": "a bad memory page is retired at the next reboot: do that before the next training",
+    "row_remap_pending": "a bad memory row is remapped at the next reset: do that before the next training",
     "row_remap_failed": "a bad memory row could not be remapped: have the card replaced",
 }
 

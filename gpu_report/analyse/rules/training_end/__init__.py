@@ -18,6 +18,7 @@ from gpu_report.analyse.rules.training_end.exit_signal import (
     is_crash,
     is_from_outside,
 )
+from gpu_report.analyse.rules.training_end.fatal_xid import FatalXid, fatal_xid
 from gpu_report.analyse.rules.training_end.final_gpu_memory import held_at_the_end, memory_just_before
 from gpu_report.analyse.rules.training_end.full_gpu_memory import full_gpu_at_exit, full_just_before
 from gpu_report.analyse.rules.training_end.hang import Hang, find_endless_wait, find_hang
@@ -86,6 +87,10 @@ def _reported_crash(context: Context, training: RankGroup, culprit: InsideRun) -
     )
     if before is not None:  # what it hung in, not what a timeout raised
         found = with_last_stacks(context, found, training.pids, before.start_t_s)
+    elif xid := _failed_gpu(context, training, culprit, found.end_t_s):
+        found = replace(
+            found, summary=f"{xid.what} ended the training{where}", kernel_events=xid.kernel, advice=xid.advice
+        )
     elif culprit.raised:
         found = with_place_raised(found, culprit.raised.frames, culprit.rank if len(training.ranks) > 1 else None)
     # a loader's worker that is killed becomes a RuntimeError of the trainer
@@ -93,6 +98,12 @@ def _reported_crash(context: Context, training: RankGroup, culprit: InsideRun) -
     if oom is None or exception_kind(culprit) == "gpu memory":
         return found
     return _with_oom(context, found, oom, memory_owner(context, oom, training.pids, ended_it=False))
+
+
+def _failed_gpu(context: Context, training: RankGroup, culprit: InsideRun, end_s: float) -> FatalXid | None:
+    """Return the fault of a GPU for which a call of CUDA raised; None where the program itself was at fault."""
+    xid = fatal_xid(context, training.pids, end_s) if exception_kind(culprit) == "cuda" else None
+    return None if xid is None or xid.is_of_program else xid
 
 
 def _with_oom(context: Context, found: Finding, oom: OomKill, owner: MemoryOwner) -> Finding:

@@ -3,9 +3,10 @@
 import signal
 from dataclasses import dataclass
 
-from gpu_report.analyse.causes.confidence import CERTAIN
+from gpu_report.analyse.causes.confidence import CERTAIN, STRONG
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.training_end.fatal_xid import fatal_xid
 from gpu_report.analyse.rules.training_end.oom_kill import (
     KILLED,
     OomKill,
@@ -63,6 +64,12 @@ def command_exit(context: Context, event: RecordedEvent, pids: frozenset[int]) -
     oom = oom_kill(context, event.t_s, name, pids)
     if oom is not None:
         return _by_the_oom_killer(context, event, oom, how, memory_owner(context, oom, pids, ended_it=name == KILLED))
+    xid = None if name in FROM_OUTSIDE else fatal_xid(context, pids, event.t_s)
+    if xid is not None:
+        what = "training" if context.trainings else "program"
+        why = f"{lower_first(how)} right after the driver reported {lower_first(xid.what)}"
+        cause = Cause("run-ended", STRONG, why)
+        return CommandExit(f"{xid.what} ended the {what}", cause, kernel=xid.kernel, advice=xid.advice)
     if name == KILLED:
         return _without_a_sign(context, event, how)
     if name == BY_HAND:

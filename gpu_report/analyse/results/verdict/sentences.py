@@ -219,6 +219,7 @@ def _work(known: _Known, opening: _Opening) -> Iterator[Sentence]:
         is_marred=has_problems([f for f in findings if f.rule != "starved" or not is_launch_bound(f)]),
         others_said=lead is not None and lead.names_others_on_cpu,
         unknown_rest=not is_mostly_known(known.ledger),
+        has_lead=lead is not None,
     )
     mine = () if opening.first else _without_lasting(findings, lead)
     yield from work_sentences(context, known.trained, known.unseen, mine, beside)

@@ -60,13 +60,14 @@ class Beside:
 
     How busy they were leads where it `is_lead`. A training `is_marred` where something else went wrong. `others_said`
     says that who used the cores of a training on the CPU stands before it, `unknown_rest` that nobody knows what kept
-    the GPUs from working in a good part of training.
+    the GPUs from working in a good part of training, `has_lead` that what to change stands before it.
     """
 
     is_lead: bool
     is_marred: bool
     others_said: bool
     unknown_rest: bool
+    has_lead: bool = False
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ def _how_busy(training: _Training) -> Iterator[Sentence]:
         yield from with_cause("work", busy, (why.sure, why.cause), why.findings)
         yield from _no_larger_batch(context, findings)
         return
-    after = "" if ends else _after(context, util, findings, why)
+    after = "" if ends else _after(training, why)
     about = () if why.cause else why.findings or tuple(each.id for each in _unknown(findings))
     yield Sentence("work", f"{busy}{after}.", about)
     if unseen and training.is_lead and util >= HEALTHY_PCT:
@@ -255,12 +256,16 @@ def _still_share(context: Context) -> float:
     return still_s / trained_s if trained_s else 0.0
 
 
-def _after(context: Context, util: float, findings: Sequence[Finding], why: _Why) -> str:
-    """Return whose work it was where much was another's, or that the model is the limit; empty for neither."""
+def _after(training: _Training, why: _Why) -> str:
+    """Return whose work it was where much was another's, or that the model is the limit; empty for neither.
+
+    Nor where something to change leads, which says what the limit is.
+    """
+    context, util, findings, has_lead = training.context, training.util, training.findings, training.beside.has_lead
     if more := "" if why.cause else _shared(context):
         return f"{', and' if util < HEALTHY_PCT else ', but'} {more}"
     has_problems = _has_small_steps(findings) or any(each.severity != "info" for each in findings)
-    return LIMIT if util > th.COMPUTE_BOUND_PCT and not has_problems else ""
+    return LIMIT if util > th.COMPUTE_BOUND_PCT and not has_problems and not has_lead else ""
 
 
 def _has_small_steps(findings: Sequence[Finding]) -> bool:

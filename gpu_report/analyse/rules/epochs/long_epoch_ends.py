@@ -15,6 +15,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
+from gpu_report.analyse.rules.epochs.lone_validator import lone_validator
 from gpu_report.analyse.rules.epochs.typical_validation import RECURRING, TypicalValidation, typical_validation
 from gpu_report.analyse.rules.epochs.validation_advice import ValidationAdvice, last_epoch_only
 from gpu_report.analyse.timeline.trainings import BYTES_PER_PIXEL, Training, whole
@@ -226,7 +227,7 @@ def _finding(
         *_of_images(training, parts),
     )
     last = epochs[-1]
-    largest = parts.typical.largest_words if parts.typical and not parts.saves_long else ""
+    largest = "" if parts.saves_long else _of_validations(context, training, epochs, parts)
     mostly = f"; {largest}" if largest else ""
     besides = ", without the stalls there" if parts.told_s >= th.ENDS_NAMED_S else ""
     name = "checkpoint" if parts.saves_long or parts.validation_s < parts.checkpoint_s else "validation"
@@ -243,6 +244,15 @@ def _finding(
         cause=Cause(name, LIKELY, f"{what} after every {parts.train_s:.1f} s of training"),
         advice=tuple(replace(each, of_epoch=True) for each in advice),
     )
+
+
+def _of_validations(context: Context, training: Training, epochs: Sequence[TrainedEpoch], parts: _Parts) -> str:
+    """Return who waits for whom in validations, else which of their parts takes longest; empty where nobody knows."""
+    validations = [(each.span[1], each.span[1] + each.validation_s) for each in epochs if each.validation_s]
+    alone = lone_validator(context, training, validations)
+    if alone is not None:
+        return alone.words
+    return parts.typical.largest_words if parts.typical else ""
 
 
 def _of_saving(parts: _Parts) -> Advice:
@@ -356,11 +366,16 @@ def _fits(training: Training, times: int) -> bool:
 
 
 def _shorter(args: Mapping[str, object], times: int) -> Iterator[Setting]:
-    """Yield the arguments that count epochs, with a share of their value that ultralytics takes."""
+    """Yield the arguments that count epochs, with a share of their value that ultralytics takes.
+
+    A patience that is as long as the training is left out: it never ends one.
+    """
+    epochs = (whole(args.get("epochs")) or 0) // times
     for name in ("epochs", "close_mosaic", "patience", "save_period"):
         value = whole(args.get(name))
-        if value:
-            yield Setting(name, str(value), str(value // times if name == "epochs" else max(round(value / times), 1)))
+        shorter = epochs if name == "epochs" else max(round((value or 0) / times), 1)
+        if value and not (name == "patience" and shorter >= epochs):
+            yield Setting(name, str(value), str(shorter))
     warm_up = args.get("warmup_epochs")
     if isinstance(warm_up, int | float) and warm_up > 0:
         yield Setting("warmup_epochs", f"{warm_up:g}", f"{warm_up / times:g}")

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import pandas as pd
 import pytest
 from support.runs import make_run
 
@@ -497,3 +498,51 @@ def test_validations_that_wait_for_images_while_training_does_not_say_where_to_l
     run = trained(60.0, 30.0, count=6, parts={"data": data_s, "inference": 30.0 - data_s})
     (finding,) = ends(run)
     assert ("Find why validations wait for their images" in {each.short for each in finding.advice}) == is_said
+
+
+def on_gpus(*work):
+    """Return a training with validations, of GPUs that read so much (% busy, W) in these; None: no power is read."""
+    run = trained(60.0, 60.0, count=6, args={"epochs": 100, "patience": 30, "device": list(range(len(work)))})
+    spans = [phase for phase in run.inside[0].phases if phase.name == "validation"]
+    frames = []
+    for gpu, (util_pct, power_w) in enumerate(work):
+        frame = run.samples.assign(gpu=gpu, gpu_util_pct=99.0, power_w=400.0)
+        validates = sum(frame["t_s"].between(each.start_t_s, each.end_t_s, inclusive="right") for each in spans) > 0
+        frame.loc[validates, "gpu_util_pct"] = util_pct
+        frame["power_w"] = frame["power_w"].mask(validates, power_w) if power_w is not None else float("nan")
+        frames.append(frame)
+    gpus = tuple(dataclasses.replace(run.gpus[0], index=gpu) for gpu in range(len(work)))
+    return dataclasses.replace(run, samples=pd.concat(frames, ignore_index=True), gpus=gpus)
+
+
+WAITS, VALIDATES = (100.0, 180.0), (30.0, 150.0)
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        ((VALIDATES, WAITS, WAITS), "; GPU 0 alone validates, and 2 GPUs wait for it"),
+        ((VALIDATES, WAITS), "; GPU 0 alone validates, and the other GPU waits"),
+        ((VALIDATES, VALIDATES), ""),
+        ((VALIDATES, (100.0, 390.0), WAITS), ""),
+        ((VALIDATES, (100.0, None)), ""),
+        ((VALIDATES,), ""),
+    ],
+)
+def test_gpus_that_wait_while_one_validates_are_counted(work, said):
+    (finding,) = ends(on_gpus(*work))
+    assert finding.summary == f"Validation takes 50 % of each epoch{said}"
+
+
+def test_the_model_is_not_called_the_limit_where_longer_epochs_lead():
+    words = analyse(on_gpus(VALIDATES, WAITS)).verdict.text
+    assert words.startswith("Make each epoch 10 times as long")
+    assert "2 GPUs were busy 99 % of training time." in words
+
+
+@pytest.mark.parametrize(
+    ("asked", "patience", "to"), [(100, 30, "3"), (100, 100, None), (40, 100, None), (40, 38, None)]
+)
+def test_a_patience_that_never_ends_a_training_is_left_out(asked, patience, to):
+    (finding,) = ends(trained(1.0, 2.0, args={"epochs": asked, "patience": patience}))
+    assert {each.argument: each.to_value for each in finding.advice[0].settings}.get("patience") == to

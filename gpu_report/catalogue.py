@@ -21,6 +21,7 @@ ENLARGED_KEY = "enlarged_pixels"  # of evidence: how many times the pixels of th
 SLOW_IMAGES_KEY = "waited_for_images_s"  # of evidence: how long training waited for images on slow storage
 SLEPT_KEY = "slept_s"  # of evidence: how long the machine slept in a training
 ENDS_EPOCHS_KEY = "epochs_compared"  # of evidence: how many epochs tell what their ends take
+SINCE_EPOCH_KEY = "since_epoch"  # of evidence: the first epoch of those that are slower than the first ones
 SLOW_COST_KEY = "slow_cost_s"  # of evidence: what slow epochs took longer in all
 HUNG_KEY = "hung_s"  # of evidence: how long a training reported nothing before its end
 OCCURRED_KEY = "occurred"  # of evidence: how often something happened

@@ -30,11 +30,11 @@ class KernelEvent:
 
     `kind` is xid, gpu-lost, oom, aer, nvme, ata, nfs, filesystem, block, thermal, lockup, hung-task, segfault,
     amdgpu, mce, hotplug, suspend, drop-caches, driver or other. `text` is the raw line, hostile until escaped. `gpu`
-    is the device index where it could be told. For an Xid, `code`, `meaning`, `action` and `xid_kind` (whose fault
-    it usually is: load.kernel.xid_catalogue.XidKind) come from our own table.
-    `oom` is the kernel's report of a kill for want of memory. `of_another` says that its process was none of the
-    training, which went on; the analysis finds that out. `at_limit` that memory ran out at the limit of a container or
-    service, not of the machine.
+    is the device index where it could be told. For an Xid, `code`, `meaning`, `action` and `xid_kind` (whose fault it
+    usually is: load.kernel.xid_catalogue.XidKind) come from our own table. `subject` is what a fault is of, as the
+    kernel names it, such as a disk (sda). `oom` is the kernel's report of a kill for want of memory. `of_another` says
+    that its process was none of the training, which went on; the analysis finds that out. `at_limit` that memory ran
+    out at the limit of a container or service, not of the machine.
     """
 
     t_s: float
@@ -54,6 +54,7 @@ class KernelEvent:
     of_another: bool = False
     at_limit: bool = False
     xid_kind: str | None = None
+    subject: str = ""
 
     def who(self, unnamed: str) -> str:
         """Return the process that it names, in words; `unnamed` where it tells only a pid."""

@@ -7,10 +7,12 @@ from typing import NamedTuple
 from gpu_report.analyse.timeline.phases import mosaic_closes
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.catalogue import SINCE_EPOCH_KEY
 from gpu_report.model import Evidence
 
 # Times as fast as typical, of epochs that show what a training could do: neither a cold cache nor chance makes so much.
 FASTER_TIMES = 1.3
+SETTLED_EPOCH = 2  # the first epoch starts workers, and may be slower for it
 LEAST_S = 120.0  # of training in them, in all: less may be chance
 
 
@@ -18,7 +20,8 @@ class FasterEpochs(NamedTuple):
     """Epochs in a row, and how many times faster than typical they trained.
 
     `before` is when those before them trained, where none was slower again after them, else empty. `after` is
-    from when to when those after them trained, None where they were the last.
+    from when to when those after them trained, None where they were the last. `since` which epoch it has been slower,
+    None where slow ones came before these, too, but for a first.
     """
 
     first: int
@@ -27,6 +30,7 @@ class FasterEpochs(NamedTuple):
     spans: tuple[Span, ...] = ()
     before: tuple[Span, ...] = ()
     after: Span | None = None
+    since: int | None = None
 
     @property
     def words(self) -> str:
@@ -42,6 +46,11 @@ class FasterEpochs(NamedTuple):
     def evidence(self) -> Evidence:
         """Return the same as a number."""
         return Evidence(f"faster than typical: epochs {self.first} to {self.last}", self.times, "times")
+
+    @property
+    def onset(self) -> tuple[Evidence, ...]:
+        """Return since which epoch the training has been slower, where that is known."""
+        return () if self.since is None else (Evidence("slower since epoch", self.since, key=SINCE_EPOCH_KEY),)
 
 
 def faster_epochs(training: Training) -> FasterEpochs | None:
@@ -67,4 +76,6 @@ def faster_epochs(training: Training) -> FasterEpochs | None:
     before = tuple(span for epoch, span in spans.items() if epoch < most[0] and most[-1] == last)
     later = [span for epoch, span in spans.items() if epoch > most[-1]]
     after = (later[0][0], later[-1][1]) if later else None
-    return FasterEpochs(most[0], most[-1], times, faster, before, after)
+    is_first = most[0] <= SETTLED_EPOCH and later
+    since = min(epoch for epoch in spans if epoch > most[-1]) if is_first else None
+    return FasterEpochs(most[0], most[-1], times, faster, before, after, since)

@@ -36,9 +36,13 @@ class ImageStorage:
     @property
     def words(self) -> str:
         """Return it in words: `/mnt/c (9p)`, `/raid (xfs on md0)`."""
-        device = self.mount.device if self.mount is not None and not self.is_remote else None
-        on = f" on {'the rotating disk ' if self.is_rotating else ''}{device}" if device else ""
+        on = f" on {'the rotating disk ' if self.is_rotating else ''}{self.device}" if self.device else ""
         return f"{self.folder} ({self.type}{on})"
+
+    @property
+    def device(self) -> str:
+        """Return the disk of this machine that it lies on, empty where none is known."""
+        return "" if self.is_remote or self.mount is None else self.mount.device or ""
 
     @property
     def is_rotating(self) -> bool:

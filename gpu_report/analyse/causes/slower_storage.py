@@ -1,5 +1,6 @@
 """What to do about storage that answers a loader more slowly than before, or that is needed more, or but at first."""
 
+import re
 from collections.abc import Sequence
 
 import pandas as pd
@@ -13,8 +14,9 @@ from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Advice
-from gpu_report.wording import amount
+from gpu_report.wording import amount, upper_first
 
+DISK_FAULTS = frozenset({"block", "nvme"})  # kinds of kernel messages that name a disk as it is mounted
 HOSTED = frozenset({"9p", "virtiofs"})  # folders that the host of a virtual machine lends it
 SLOWER_STORAGE = Advice(
     "Find what changed for the storage: another program that uses that disk, or memory that no longer holds the images",
@@ -90,13 +92,32 @@ def advice_on_storage(signals: IntervalSignals) -> Advice:
         why = "The page cache no longer holds them; `free -h` shows what it has"
         return Advice(f"{short}: reads grew from {grew}. {why}", short=short)
     if before >= th.READ_MIB_S and own < th.READS_FELL_SHARE * before and others < th.OTHERS_READ_SHARE * own:
-        storage = image_storage(signals)
-        short = f"Find why {'the disk of the images' if storage is None else storage.words} gives less than before"
-        why = "a cloud volume out of burst credits, a throttled or a failing disk. A faster disk or volume helps"
-        return Advice(
-            f"{short}: the training's reads fell from {grew} while it waited for more. It may be {why}", short=short
-        )
+        return _gives_less(signals, grew)
     return SLOWER_STORAGE
+
+
+def _gives_less(signals: IntervalSignals, fell: str) -> Advice:
+    """Return what to do about a disk that gives less than before: to leave it where the kernel says that it fails."""
+    storage = image_storage(signals)
+    read = f"the reads of {'all ranks' if signals.ranks > 1 else 'the training'} fell from {fell}"
+    if storage is not None and _fails(signals, storage):
+        short = f"Copy the images from {storage.words} to another disk: by the kernel log this one fails"
+        return Advice(f"{short}. {upper_first(read)}", short=short)
+    short = f"Find why {'the disk of the images' if storage is None else storage.words} gives less than before"
+    why = "a cloud volume out of burst credits, a throttled or a failing disk. A faster disk or volume helps"
+    return Advice(f"{short}: {read} while it waited for more. It may be {why}", short=short)
+
+
+def _fails(signals: IntervalSignals, storage: ImageStorage) -> bool:
+    """Tell whether the kernel named errors of the disk on which images lie."""
+    faults = [near.event for near in signals.kernel if near.event.kind in DISK_FAULTS]
+    return any(_is_of(event.subject, storage.device) for event in faults if event.severity != "info")
+
+
+def _is_of(named: str, disk: str) -> bool:
+    """Tell whether what the kernel names is a disk, a partition of it (sda1), or its controller (nvme0 of nvme0n1)."""
+    partition, controller = rf"{re.escape(disk)}(?:p?\d+)?", rf"{re.escape(named)}n\d+"
+    return bool(disk and named) and bool(re.fullmatch(partition, named) or re.fullmatch(controller, disk))
 
 
 def until_cached(

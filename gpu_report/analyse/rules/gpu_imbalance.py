@@ -10,7 +10,7 @@ from gpu_report.analyse.causes.confidence import POSSIBLE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.timeseries.gpu_series import GpuSeries
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, mask_in_any
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
 from gpu_report.model import Cause, Evidence, Finding, Severity
@@ -38,7 +38,7 @@ def uneven_gpus(context: Context) -> list[Finding]:
     Ordinary training is looked at: what a drop, another process or a wait for a peer explains is no part of it.
     """
     return [
-        _finding(context, spans, shares, said)
+        _finding(context, _since(used, spans, shares, said), shares, said)
         for used, spans, shares in _measured(context)
         if (said := _judge(used, spans, shares)) is not None
     ]
@@ -73,11 +73,16 @@ def _judge(used: Sequence[GpuSeries], spans: Sequence[Span], shares: Sequence[_S
     """Return what is to be said of a training, of utilisation before memory; None where all is even."""
     if len(shares) < 2:
         return None
-    least, most = min(shares, key=lambda s: s.util_pct), max(shares, key=lambda s: s.util_pct)
+    least, most = _ends_of(shares)
     if most.util_pct - least.util_pct >= th.IMBALANCE_POINTS and _throughout(used, spans, least.gpu, most.gpu):
         return "warning", _which(least, most)
     uneven = _uneven_memory(shares)
     return ("info", uneven) if uneven else None
+
+
+def _ends_of(shares: Sequence[_Share]) -> tuple[_Share, _Share]:
+    """Return the GPUs that were least and most busy."""
+    return min(shares, key=lambda each: each.util_pct), max(shares, key=lambda each: each.util_pct)
 
 
 def _share(context: Context, series: GpuSeries, spans: Sequence[Span]) -> _Share | None:
@@ -96,12 +101,37 @@ def _share(context: Context, series: GpuSeries, spans: Sequence[Span]) -> _Share
 
 def _throughout(used: Sequence[GpuSeries], spans: Sequence[Span], least: int, most: int) -> bool:
     """Tell whether one GPU is ahead of another by IMBALANCE_POINTS in most of the windows of the steady state."""
+    _, is_apart, lengths_s = _apart(used, spans, least, most)
+    seen_s = float(lengths_s.sum())
+    return seen_s > 0 and float(lengths_s[is_apart].sum()) >= th.IMBALANCE_SHARE * seen_s
+
+
+def _apart(used: Sequence[GpuSeries], spans: Sequence[Span], least: int, most: int) -> tuple[list[Span], Bools, Floats]:
+    """Return the windows of the steady state in which both GPUs were read, where one is ahead, and their seconds."""
     all_series = {series.gpu: series for series in used}
     windows = _windows(spans)
     points = all_series[most].mean_util_of_each(windows) - all_series[least].mean_util_of_each(windows)
-    lengths_s = np.array([end - start for start, end in windows])
-    seen_s = float(lengths_s[np.isfinite(points)].sum())
-    return seen_s > 0 and float(lengths_s[points >= th.IMBALANCE_POINTS].sum()) >= th.IMBALANCE_SHARE * seen_s
+    seen = np.isfinite(points)
+    known = [window for window, is_seen in zip(windows, seen, strict=True) if is_seen]
+    return known, points[seen] >= th.IMBALANCE_POINTS, np.array([end - start for start, end in known])
+
+
+def _since(used: Sequence[GpuSeries], spans: Sequence[Span], shares: Sequence[_Share], said: _Said) -> Span:
+    """Return from when to when GPUs are far apart: in utilisation where most windows show it, in memory throughout."""
+    if said[0] == "info":
+        return spans[0][0], spans[-1][1]
+    least, most = _ends_of(shares)
+    windows, is_apart, lengths_s = _apart(used, spans, least.gpu, most.gpu)
+    first, last = _densest(np.where(is_apart, lengths_s, -lengths_s))
+    return windows[first][0], windows[last][1]
+
+
+def _densest(values: Floats) -> tuple[int, int]:
+    """Return the first and last index of the part of some values whose sum is largest."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    least = np.minimum.accumulate(sums[:-1])
+    last = int(np.argmax(sums[1:] - least))
+    return int(np.argmin(sums[: last + 1])), last
 
 
 def _windows(spans: Sequence[Span]) -> list[Span]:
@@ -141,12 +171,12 @@ def _uneven_memory(shares: Sequence[_Share]) -> str:
     return ""
 
 
-def _finding(context: Context, spans: Sequence[Span], shares: Sequence[_Share], said: _Said) -> Finding:
+def _finding(context: Context, span: Span, shares: Sequence[_Share], said: _Said) -> Finding:
     severity, text = said
     return context.finding(
         RULE,
         severity,
-        (spans[0][0], spans[-1][1]),
+        span,
         text,
         evidence=tuple(fact for share in shares for fact in _facts(share)),
         cause=Cause(RULE, POSSIBLE, "every step takes as long as the slowest GPU"),

@@ -22,6 +22,7 @@ from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.host.kernel_events import kernel_events_near
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.tensor_share import nearly_empty
 from gpu_report.analyse.timeline.trainings import Training
@@ -164,7 +165,7 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
         evidence=(
             *numbers,
             *_of_a_step(context, span),
-            *((faster.evidence,) if faster else ()),
+            *((faster.evidence, *faster.onset) if faster else ()),
             *(each for each in explained.evidence if each.key != "gpu_util_pct"),
             *_of_its_call(context, training, signals, cause),
         ),
@@ -185,7 +186,8 @@ def _beside_faster(context: Context, gpu: int, cause: Cause, faster: FasterEpoch
     if faster.after is None:
         return until_cached(context.run.host, faster.before, faster.spans, f"in {faster.which}")
     since, fast = context.signals.of(gpu, *faster.after), as_array(faster.spans)
-    since = replace(since, host=since.host.with_steady(fast), own=since.own.with_steady(fast))
+    kernel = kernel_events_near(context.run.kernel.events, faster.spans[-1][0], faster.after[1], gpu)  # it may begin it
+    since = replace(since, host=since.host.with_steady(fast), own=since.own.with_steady(fast), kernel=kernel)
     return advice_on_remote(since) or (advice_on_storage(since),)
 
 

@@ -95,6 +95,7 @@ def _event(item: MatchedLine, indices: Mapping[PciAddress, int], run_pids: froze
         source=line.source,
         oom=match.oom,
         at_limit=match.at_limit,
+        subject=match.subject,
         xid_kind=describe(match.code).kind if match.kind == "xid" and match.code is not None else None,
     )
 

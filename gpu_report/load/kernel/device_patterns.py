@@ -83,6 +83,11 @@ PCIE_RULES: Final[tuple[LinePattern, ...]] = (
 )
 
 _DISK: Final = r"(?!(?:fd|sr|scd)\d+\b)"  # an empty floppy or optical drive is no disk that failed
+_SECTOR: Final = (
+    r"(?:blk_update_request: |print_req_error: )?(?:critical )?(?:I/O|medium|target) error, dev "
+    + _DISK
+    + r"(?P<subject>\S+?),"
+)
 _FILE_SYSTEM: Final = r"(?:EXT[234]-fs|BTRFS|F2FS-fs|XFS|FAT-fs|NILFS2?|GFS2|JFS|UDF-fs)(?: error| info| warning)?"
 
 DISK_RULES: Final[tuple[LinePattern, ...]] = (
@@ -100,20 +105,16 @@ DISK_RULES: Final[tuple[LinePattern, ...]] = (
         "the disk {subject} did not answer a request in time: whoever reads from it waits",
         _DISK_ACTION,
     ),
+    rule(_SECTOR + r"(?=.*\(READ\))", "block", "critical", "the disk {subject} could not read a sector", _DISK_ACTION),
     rule(
-        r"(?:blk_update_request: |print_req_error: )?(?:critical )?(?:I/O|medium|target) error, dev "
-        + _DISK
-        + r"(?P<subject>\S+?),",
-        "block",
-        "critical",
-        "the disk {subject} could not read or write",
-        _DISK_ACTION,
+        _SECTOR + r"(?=.*\(WRITE\))", "block", "critical", "the disk {subject} could not write a sector", _DISK_ACTION
     ),
+    rule(_SECTOR, "block", "critical", "the disk {subject} could not read or write a sector", _DISK_ACTION),
     rule(
         r"Buffer I/O error on (?:dev(?:ice)? )" + _DISK + r"(?P<subject>[^\s,]+)",
         "block",
         "critical",
-        "the disk {subject} could not read or write",
+        "the disk {subject} could not read or write a block",
         _DISK_ACTION,
     ),
     rule(

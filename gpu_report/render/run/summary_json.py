@@ -341,7 +341,7 @@ def _kernel(run: Run) -> Json:
 
 
 def _kernel_event(event: KernelEvent, run: Run) -> Json:
-    fields = {name: value for name, value in asdict(event).items() if name not in {"at_limit", "xid_kind"}}
+    fields = {name: value for name, value in asdict(event).items() if name not in {"at_limit", "subject", "xid_kind"}}
     return {**fields, "time": iso_utc(run.start_wall_s + event.t_s)}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gpu_report.catalogue import RULES, cause_look, cause_words, phase_words, repeats
+from gpu_report.catalogue import RULES, SINCE_EPOCH_KEY, cause_look, cause_words, phase_words, repeats
 from gpu_report.model import Advice, Analysis, Cause, Finding, KernelEvent, NearbyKernelEvent
 from gpu_report.render.formatting import (
     SHOWN_SECONDS,
@@ -138,7 +138,7 @@ def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
     if RULES[finding.rule].of_calls:
         return ""
     if finding.rule in {"starved", "user-code", "unused-gpu"}:
-        return "all through training" if analysis.is_training else "all the time"
+        return _how_long(finding, analysis)
     rule = RULES[finding.rule]
     if _is_costly(finding) and not rule.fall and finding.rule not in AT_MOST:
         return f"{duration(finding.lost_gpu_s)} of GPU time lost"
@@ -148,6 +148,14 @@ def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
         return f"at {clock.moment(finding.start_t_s).elapsed}"
     is_one = rule.takes_time and finding.epoch is not None
     return f"{duration(finding.took_s)}" + (f" in epoch {finding.epoch}" if is_one else "")
+
+
+def _how_long(finding: Finding, analysis: Analysis) -> str:
+    """Return since which epoch something has lasted, where that is known; else that it lasted."""
+    since = finding.number(SINCE_EPOCH_KEY)
+    if since is not None:
+        return f"since epoch {since:.0f}"
+    return "all through training" if analysis.is_training else "all the time"
 
 
 def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[AdviceView, ...]:
@@ -325,7 +333,8 @@ def _distance(offset_s: float, finding: Finding) -> str:
 def _repeats(event: KernelEvent) -> str:
     if event.count == 1:
         return ""
-    until = "" if event.last_t_s is None else f" within {duration(event.last_t_s - event.t_s)}"
+    within_s = 0.0 if event.last_t_s is None else event.last_t_s - event.t_s
+    until = f" within {duration(within_s)}" if within_s >= SHOWN_SECONDS else ""
     return counted(event.count, "time") + until
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from gpu_report.analyse.causes.image_storage import copy_images, image_storage
-from gpu_report.analyse.causes.slower_storage import advice_on_remote, stood_words
+from gpu_report.analyse.causes.slower_storage import advice_on_remote, advice_on_storage, stood_words
 from gpu_report.analyse.signals.host.process_waits import FileWait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
-from gpu_report.model import Mount, ProcessWait
+from gpu_report.model import KernelEvent, Mount, NearbyKernelEvent, ProcessWait
 
 ROOT = Mount("/", "ext4", "/dev/sda1", "sda", None, 900_000.0)
 DRIVE = Mount("/content/drive", "fuse.drive", "drive")
@@ -97,3 +97,40 @@ def test_what_to_do_about_a_network_drive_depends_on_whether_it_held_workers_up_
     assert advice_on_remote(dataclasses.replace(new, in_first_epoch=True)) == copy
     stood = advice_on_remote(given("/mnt/nas/a", host=blocked(0.0)))
     assert [each.short for each in stood] == ["Find why the server of /mnt/nas (nfs4) did not answer"]
+
+
+def fell(kind, named, *, severity="critical", ranks=1, folder="/data/images", mounts=MOUNTS):
+    """Return what to do where reads fell from 60 to 30 MiB/s, and the kernel named a disk."""
+    rows = np.arange(40.0)
+    read = np.where(rows >= 20, 30.0, 60.0)
+    host = SignalTable(rows, {"disk_read_mib_s": read + 0.5, "trainer_read_mib_s": read}, rows < 20)
+    event = KernelEvent(19.0, kind, severity, "raw", "the disk failed", subject=named)
+    near = (NearbyKernelEvent(event, -1.0),)
+    signals = IntervalSignals(0, 20.0, 40.0, host, host, data_folder=folder, mounts=mounts, kernel=near, ranks=ranks)
+    return advice_on_storage(signals)
+
+
+@pytest.mark.parametrize(("kind", "named"), [("block", "sda"), ("block", "sda1")])
+def test_images_leave_a_disk_that_fails_by_the_kernel_log(kind, named):
+    advice = fell(kind, named)
+    assert advice.short.startswith("Copy the images from /data/images (ext4 on sda) to another disk")
+    assert "burst credits" not in advice.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "named", "severity"),
+    [("block", "sdab", "critical"), ("block", "sdb", "critical"), ("block", "sda", "info"), ("ata", "ata5", "warning")],
+)
+def test_another_disk_or_a_notice_says_nothing_of_it(kind, named, severity):
+    assert fell(kind, named, severity=severity).short.startswith("Find why /data/images (ext4 on sda) gives less")
+
+
+def test_the_controller_of_an_nvme_disk_is_that_disk():
+    nvme = (Mount("/fast", "xfs", "/dev/nvme0n1p2", "nvme0n1", False, 9_000.0),)
+    assert fell("nvme", "nvme0", folder="/fast/a", mounts=nvme).short.startswith("Copy the images from /fast")
+    assert fell("nvme", "nvme1", folder="/fast/a", mounts=nvme).short.startswith("Find why /fast")
+
+
+@pytest.mark.parametrize(("ranks", "whose"), [(1, "the reads of the training"), (4, "the reads of all ranks")])
+def test_reads_that_are_summed_over_ranks_are_said_to_be(ranks, whose):
+    assert f"{whose} fell from 60 to 30 MiB/s" in fell("block", "sdz", ranks=ranks).text

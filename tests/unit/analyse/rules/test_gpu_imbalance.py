@@ -166,3 +166,9 @@ def test_the_verdict_says_which_gpu_waits_also_beside_what_leads():
     (finding,) = (each for each in analysis.findings if each.rule == "imbalance")
     assert finding.id in analysis.verdict.findings
     assert f"{finding.summary}." in analysis.verdict.text
+
+
+def test_gpus_that_come_apart_later_are_apart_since_then():
+    (finding,) = found(pair(readings((0, 10), (97, 190)), readings((0, 10), (97, 60), (60, 130)), power_w=300.0))
+    assert finding.start_t_s == pytest.approx(70.0, abs=10.0)
+    assert found(pair())[0].start_t_s <= 50.0  # from the steady state on

@@ -207,3 +207,16 @@ def test_a_pcie_error_of_a_gpu_is_that_gpus(text):
 )
 def test_a_pattern_in_the_middle_of_a_line_is_data(text):
     assert said(text).kind == "other"
+
+
+@pytest.mark.parametrize(
+    ("end", "did"),
+    [
+        (" op 0x0:(READ) flags 0x80700", "read a sector"),
+        (" op 0x1:(WRITE) flags 0x8800", "write a sector"),
+        ("", "read or write a sector"),
+    ],
+)
+def test_a_disk_that_failed_says_at_what(end, did):
+    event = said(f"I/O error, dev sdd, sector 1234{end}")
+    assert (event.meaning, event.subject) == (f"the disk sdd could not {did}", "sdd")

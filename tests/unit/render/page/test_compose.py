@@ -7,7 +7,7 @@ import pytest
 
 from gpu_report import model
 from gpu_report.analyse.evidence import stopped_processes
-from gpu_report.catalogue import CAUSES
+from gpu_report.catalogue import CAUSES, SINCE_EPOCH_KEY
 from gpu_report.render.formatting import finding_title, ledger_words
 from gpu_report.render.page.compose import compose
 from gpu_report.render.page.script_data import chart_data
@@ -225,6 +225,18 @@ def test_a_kernel_line_says_how_far_it_lies_from_the_finding(
     finding = replace(DROP, kernel_events=(model.NearbyKernelEvent(event, offset),))
     line = finding_view(finding, CLOCK, analysis).kernel[0]
     assert (line.title, plain(line.count), plain(line.distance)) == ("Xid 31", "3 times within 0.7 s", said)
+
+
+def test_lines_of_one_moment_are_counted_without_a_span(analysis: model.Analysis) -> None:
+    event = model.KernelEvent(8.4, "ata", "warning", "ata5", "A fault.", count=2, last_t_s=8.4)
+    finding = replace(DROP, kernel_events=(model.NearbyKernelEvent(event, 0.0),))
+    assert plain(finding_view(finding, CLOCK, analysis).kernel[0].count) == "2 times"
+
+
+def test_what_is_slower_since_an_epoch_did_not_last_all_through_training(analysis: model.Analysis) -> None:
+    since = model.Evidence("slower since epoch", 5, key=SINCE_EPOCH_KEY)
+    starved = replace(DROP, rule="starved", evidence=(since,))
+    assert "Since epoch 5" in plain(finding_view(starved, CLOCK, analysis).gist)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,8 @@ def _small(context: Context, series: GpuSeries, mine: list[ServedModel]) -> list
                 ("GPU time per call (mean)", MS * busy_s / calls, "ms"),
                 ("inference time per call (mean)", first.parts.inference_ms, "ms"),
                 ("images per call", first.batch, ""),
-                ("models called side by side", len(mine) if len(mine) > 1 else None, ""),
+                ("models called", len(mine) if len(mine) > 1 else None, ""),
+                ("calls at once (mean)", _at_once(context, mine) if len(mine) > 1 else None, ""),
             ),
             cause=Cause("small-calls", SUPPORTED, "the GPU idles while inference goes on, and nobody else used it"),
             advice=(
@@ -153,9 +154,17 @@ def _gathered(context: Context, mine: list[ServedModel], own_ms: float) -> tuple
     return (Advice(text, gain_estimate=gain, short=text),)
 
 
+def _at_once(context: Context, mine: list[ServedModel]) -> float:
+    """Return how many calls of one process went on at once, on average, while one of some models was called."""
+    return max(context.cached(calls_at_once, each.calls.pid, each) for each in mine)
+
+
 def _faster_launch(context: Context, mine: list[ServedModel]) -> tuple[Advice, ...]:
-    several = len(mine) > 1 or context.cached(calls_at_once, mine[0].calls.pid, mine[0]) >= th.CALLS_AT_ONCE
-    if several and len({each.calls.pid for each in mine}) == 1:
+    """Return what launches faster: processes for threads that were seen to call at once, else another format.
+
+    One thread that calls one model after the other gains nothing by processes.
+    """
+    if _at_once(context, mine) >= th.CALLS_AT_ONCE and len({each.calls.pid for each in mine}) == 1:
         whom = "model" if len(mine) > 1 else "thread"
         text = f"Give each {whom} a process of its own: threads of one Python process launch by turns"
         return (Advice(text, short=text),)

@@ -286,6 +286,15 @@ def test_threads_gather_no_camera_streams_nor_what_wins_little(calls):
     assert not any("Gather" in each.text for each in found.advice)
 
 
+@pytest.mark.parametrize(("begins_s", "processes"), [(5.0, True), (5.013, False)])
+def test_models_get_processes_where_threads_call_them_at_once_and_not_where_one_calls_them_in_turn(begins_s, processes):
+    """Calls of 13 ms, one in 26 ms: those of the other model at the same time, or between them."""
+    first, other = (make_calls(500, gap_ms=13.0, noise=0.0, start_s=at_s) for at_s in (5.0, begins_s))
+    run = make_served([first, dataclasses.replace(other, number=2)], util_pct=10.0)
+    advice = findings(run)["small-calls"].advice
+    assert any("process of its own" in each.text for each in advice) == processes
+
+
 @pytest.mark.parametrize("util_pct", [60.0, 75.0])
 def test_a_gpu_that_works_in_inference_is_not_launch_bound(util_pct):
     assert "small-calls" not in findings(make_served(make_calls(1500), util_pct=util_pct))

@@ -185,7 +185,8 @@ class InsideRun:
     `models` are the facts of each model that was called, by its number in this process; `calls` how many calls there
     were (calls, failed, dropped). `objects` is how many predictors the process had made of each model by then,
     `largest_px` the longer side of the largest image that each was given; `image_px` likewise, in recordings made
-    before 2026-11-28, which looked at the first image of each call alone.
+    before 2026-11-28, which looked at the first image of each call alone. `repeated` is how many calls with one image
+    had that of the call before, of models whose images were compared.
     `memory_retries` is how often its process had emptied PyTorch's cache to get GPU memory, each time that it rose:
     when that was seen, and how often so far.
     `setting_locations` are lines of the user's code that switched on what the settings say is on (3 of each at most).
@@ -209,6 +210,7 @@ class InsideRun:
     objects: Mapping[int, int] = field(default_factory=dict)
     image_px: Mapping[int, int] = field(default_factory=dict)
     largest_px: Mapping[int, int] = field(default_factory=dict)
+    repeated: Mapping[int, int] = field(default_factory=dict)
     memory_holders: tuple[MemoryHolder, ...] = ()
     setting_locations: tuple[SettingLocation, ...] = ()
     memory_retries: tuple[tuple[float, int], ...] = ()

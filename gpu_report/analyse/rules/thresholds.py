@@ -300,6 +300,9 @@ LARGEST_BATCH = 32  # images a call that are worth trying: more seldom win anyth
 HALF_SAVES = 0.25  # of inference, by FP16: yolo26m with 32 images went from 28.3 to 20.4 ms (H100), n and s less
 HALF_AT_MOST = 0.5  # ... and no more than this: half the bytes, and twice the arithmetic
 RELOADED_CALLS, RELOADED_SHARE = 5, 0.5  # model objects made, at least, and of the calls: one for nearly each
+# Of a model's calls, those with the image of the call before; and of how many images: a benchmark has a few for all.
+REPEATED_SHARE, REPEATED_IMAGES = 0.25, 10
+MANY_TIMES = 3.0  # from here on whole times are precise enough
 RARE_CALLS_SHARE = 0.5  # of a model's time it was called, or its caller worked: with less its latency is what matters
 SLOWER_AFTER_PAUSE = 1.2  # times, of the median, after a pause
 GROWN_MIB = 256.0  # of a GPU, over all calls: an allocator's own steps are of 2 to 20 MiB, workspaces of up to 200

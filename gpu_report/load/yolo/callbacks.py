@@ -184,6 +184,7 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         objects=_by_model(lines, "objects"),
         image_px=_by_model(lines, "image_px"),
         largest_px=_by_model(lines, "largest_px"),
+        repeated=_by_model(lines, "repeated"),
         memory_holders=memory_holders(lines),
         memory_retries=_memory_retries(lines),
         setting_locations=_setting_locations(lines),

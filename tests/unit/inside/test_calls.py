@@ -12,6 +12,7 @@ import threading
 import time
 from types import SimpleNamespace as Some
 
+import numpy as np
 import pytest
 from support.coroutines import finish
 
@@ -120,6 +121,71 @@ def test_the_largest_image_that_a_model_was_given_is_kept(folder):
     predictor.preprocess([])
     rows(folder)
     assert told(folder, "ended")[-1]["largest_px"] == {"1": 1920}
+
+
+def photo(seed):
+    return np.random.default_rng(seed).integers(0, 255, (300, 400, 3), dtype=np.uint8)
+
+
+def copies():
+    return [photo(1) for _ in range(4)]  # as of a file that is read anew for each call
+
+
+def one_buffer():
+    buffer = photo(0)
+    for seed in range(4):
+        buffer[:] = photo(seed)  # as `VideoCapture.read(buffer)` fills it
+        yield buffer
+
+
+def at_one_address():
+    for seed in range(4):
+        yield photo(seed)  # each is freed before the next is made
+
+
+@pytest.mark.parametrize(
+    ("images", "repeated"),
+    [
+        (copies, {"1": 3}),
+        (one_buffer, {"1": 0}),
+        (at_one_address, {"1": 0}),
+        (lambda: [photo(1), photo(2), photo(1), photo(1).reshape(400, 300, 3)], {"1": 0}),
+        (lambda: [photo(1).transpose(1, 0, 2)] * 3, {}),  # not in one piece: a copy would cost
+        (lambda: [np.zeros((0, 0, 3))] * 3, {}),
+        (lambda: [Some(shape=(3, 3))] * 3, {}),
+        (lambda: [np.arange(3)] * 3, {"1": 2}),
+    ],
+)
+def test_an_image_is_known_again_by_what_it_holds(folder, images, repeated):
+    predictor = Predictor()
+    for image in images():
+        callbacks.on_predict_start(predictor)
+        callbacks.on_predict_batch_start(predictor)
+        predictor.preprocess([image])
+        callbacks.on_predict_batch_end(predictor)
+    rows(folder)
+    assert told(folder, "ended")[-1]["repeated"] == repeated
+    assert told(folder, "error") == []
+
+
+def test_images_of_several_in_a_call_are_not_compared_with_those_of_one(folder):
+    predictor = Predictor()
+    callbacks.on_predict_start(predictor)
+    for images in ([photo(1)], [photo(1), photo(2)], [photo(1)]):
+        callbacks.on_predict_batch_start(predictor)
+        predictor.preprocess(images)
+        callbacks.on_predict_batch_end(predictor)
+    rows(folder)
+    assert told(folder, "ended")[-1]["repeated"] == {"1": 0}
+
+
+@pytest.mark.parametrize("height", [999, 1000, 1024, 2000])
+def test_an_image_is_looked_at_in_all_its_columns(height):
+    plain = np.zeros((height, 640, 3), dtype=np.uint8)
+    part = plain.copy()
+    part[:, 320:400] = 1
+    assert calls.sample_of(plain) == calls.sample_of(plain.copy())
+    assert calls.sample_of(plain) != calls.sample_of(part)
 
 
 def test_the_gap_is_the_time_between_calls(folder):

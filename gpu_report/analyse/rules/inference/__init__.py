@@ -11,6 +11,7 @@ from gpu_report.analyse.rules.inference.gpu_work import full_precision, small_ca
 from gpu_report.analyse.rules.inference.image_work import augmented_calls, enlarged_images
 from gpu_report.analyse.rules.inference.memory import growing_memory_of_calls
 from gpu_report.analyse.rules.inference.pauses import slow_after_pauses
+from gpu_report.analyse.rules.inference.repeated import repeated_images
 from gpu_report.analyse.rules.inference.rest_of_calls import rest_of_calls
 from gpu_report.analyse.rules.inference.shapes import new_shapes
 from gpu_report.analyse.rules.inference.shared import few_cores, other_process_on_gpu, side_by_side
@@ -30,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     augmented_calls,
     enlarged_images,
     new_shapes,
+    repeated_images,
     small_calls,
     full_precision,
     slow_after_pauses,

@@ -23,17 +23,19 @@ MOST_MODELS = 200  # of one process; what comes beyond them are told apart no mo
 NO_SHAPE = ","  # between two empty cells
 PARTS = ("preprocess", "inference", "postprocess")
 MS = 1000.0
+SAMPLES = 1000  # values of an image by which it is known again: 10 us, and two photos of one scene differ in many
 
 
 class CallClock:
     """The call of one predictor that is going on: when it began (0: none is), and the shape of what the model gets."""
 
-    __slots__ = ("begun_s", "largest_px", "model", "shape", "size", "weak")
+    __slots__ = ("begun_s", "largest_px", "model", "sample", "shape", "size", "weak")
 
     def __init__(self, model: int) -> None:
         self.model = model
         self.begun_s = 0.0
         self.largest_px = 0
+        self.sample: Any = None  # of the image of the call before
         self.shape: Any = None
         self.size = NO_SHAPE
         self.weak: Any = None
@@ -46,6 +48,9 @@ class CallClock:
         if sides and max(sides) > self.largest_px:
             self.largest_px = int(max(sides))
             KNOWN.saw(self.model, self.largest_px)
+        before, self.sample = self.sample, sample_of(images[0]) if len(images) == 1 else None
+        if self.sample is not None:
+            KNOWN.compared(self.model, again=self.sample == before)
 
     def seen(self, tensor: Any) -> None:
         """Take what the model gets next: N x C x H x W."""
@@ -53,6 +58,18 @@ class CallClock:
         if shape != self.shape:
             self.shape = shape
             self.size = f"{shape[2]:d},{shape[3]:d}" if len(shape) == 4 else NO_SHAPE
+
+
+def sample_of(image: Any) -> Any:
+    """Return an image's shape and values spread over it, None of what is no array in one piece.
+
+    What an image holds is compared, no object's identity: buffers are filled anew, and addresses are used again.
+    """
+    if not getattr(getattr(image, "flags", None), "c_contiguous", False) or not image.size:
+        return None
+    step = max(image.size // SAMPLES, 1)
+    step += step % max(image.size // image.shape[0], 1) == 0 and step > 1  # whole rows: it would see one column
+    return image.shape, image.reshape(-1)[::step].tobytes()
 
 
 class Preprocess:
@@ -102,6 +119,7 @@ class Known:
         self.models: dict[str, int] = {}  # the number of a model, by its facts
         self.objects: dict[int, int] = {}  # how many predictors there were of each model
         self.largest_px: dict[int, int] = {}  # the longer side of the largest image that each was given
+        self.repeated: dict[int, int] = {}  # calls of each with the image of the call before; none: none was compared
         self.rows = CallRows(row)
         self.beginning = threading.Lock()
         self._ends = False
@@ -110,6 +128,10 @@ class Known:
         """Take the size of an image that a model was given."""
         self.largest_px[model] = max(self.largest_px.get(model, 0), longer_side_px)
 
+    def compared(self, model: int, *, again: bool) -> None:
+        """Take that a call's image was held against that of the call before, which it may be again."""
+        self.repeated[model] = self.repeated.get(model, 0) + again
+
     def goes_to(self, folder: str) -> None:
         """Take the run folder: a new one is told anew which models there are."""
         if folder != self.folder:
@@ -117,6 +139,7 @@ class Known:
             self.models.clear()
             self.objects.clear()
             self.largest_px.clear()
+            self.repeated.clear()
             CLOCKS.clear()
         util = sys.modules.get("multiprocessing.util")
         if util is not None and not self._ends:  # a child that it made ends without what Python does at exit
@@ -189,6 +212,7 @@ class Prediction(ReportedRun):
             "failed": self.failed,
             "objects": dict(KNOWN.objects),
             "largest_px": dict(KNOWN.largest_px),
+            "repeated": dict(KNOWN.repeated),
         }
         return {**counts, "dropped": dropped} if dropped else counts
 

@@ -383,6 +383,7 @@ _CAUSES = (
     CauseRow("own-code", "Your code between calls", has_line=True),
     CauseRow("decoding", "Reading and decoding images", has_line=True),
     CauseRow("network", "Waiting for the network", has_line=True),
+    CauseRow("receiving", "Copying from another process", has_line=True),
     CauseRow("model-loading", "Loading the model again", has_line=True),
     CauseRow(
         "trainer-blocked",

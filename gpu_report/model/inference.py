@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from gpu_report.model.calls import ModelCalls
 
 GroupKind = Literal["batch", "shape", "gap", "sm-clock"]
-GapKind = Literal["waiting for calls", "decoding", "network", "loading the model", "own code"]
+GapKind = Literal[
+    "waiting for calls", "decoding", "network", "receiving from a process", "loading the model", "own code"
+]
 
 BEYOND_AT_LEAST = 10  # calls beyond a quantile: fewer say nothing of it
 

@@ -29,6 +29,7 @@ BEGINS = {
     "pantry": "Install `onnxruntime-gpu` in place of `onnxruntime`",
     "rollcall": "Give each list of images a folder of its own: 4.57 s a validation become 2.00 s at least",
     "skylight": "Look at `straighten` (lens.py:24): without it 7.7 images/s become at most about",
+    "dock": "Shrink images before `batch` (cameras.py:22) receives them (now up to 2,560 px), or put them in shared",
     "herbarium": "Call SAM once for each image in `outline` (leaves.py:10), with all boxes",
     "apiary": "Look at `write` (diary.py:15): without it 19 images/s become at most about",
     "archive": "Shrink the images once (now up to 6,000 px, `imgsz=640`)",

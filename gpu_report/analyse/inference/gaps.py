@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Final
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.gap_kinds import (
     PREFETCH,
+    Lines,
     is_in_call,
     is_loader,
     line_between_calls,
@@ -16,12 +18,15 @@ from gpu_report.analyse.inference.gap_kinds import (
     waits_for_thread,
 )
 from gpu_report.analyse.inference.gap_threads import WAITING, images_read, made_by_threads, waited_for
+from gpu_report.analyse.inference.received import taking
 from gpu_report.analyse.inference.thread_seconds import seconds_in
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.code.stack_notes import NUMBERS, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.model import CodeLocation, Frame, GapPart, Stack
+from gpu_report.model import CodeLocation, Frame, GapKind, GapPart, ProcessStacks, Stack
+
+RECEIVING: Final = "receiving from a process"
 
 
 def noted_thread(context: Context, pid: int) -> IdleStacks | None:
@@ -62,7 +67,7 @@ def gap_parts(stacks: IdleStacks, called: Floats, span: Span, gap_s: float) -> t
 
 def _made_by_main(stacks: IdleStacks, spent: Mapping[int, float], span: Span, gap_s: float) -> tuple[GapPart, ...]:
     """Return likewise of calls that the main thread makes, and what other threads did for which it waited."""
-    kinds = lines_of(stacks.process, spent)
+    kinds = _kinds(stacks.process, spent, span)
     noted = sum(sum(lines.values()) for lines in kinds.values())
     if noted < th.GAP_NOTES_S:
         return ()
@@ -73,6 +78,16 @@ def _made_by_main(stacks: IdleStacks, spent: Mapping[int, float], span: Span, ga
     most_s = for_threads * gap_s / noted
     waits = [found for part in parts if part.kind == WAITING for found in waited_for(stacks, part, most_s, span)]
     return (*(part for part in parts if part.kind != WAITING), *waits)
+
+
+def _kinds(process: ProcessStacks, spent: Mapping[int, float], span: Span) -> dict[GapKind, Lines]:
+    """Return how long the main thread stood in each line between its calls, by kind."""
+    taken = taking(process, spent, span)
+    if not taken:
+        return lines_of(process, spent)
+    kinds = lines_of(process, {number: seconds - taken.get(number, 0.0) for number, seconds in spent.items()})
+    kinds[RECEIVING] = lines_of(process, taken)[WAITING]
+    return {kind: lines for kind, lines in kinds.items() if sum(lines.values()) > 0}
 
 
 def _read_by_yolo(part: GapPart, line: CodeLocation | None) -> GapPart:

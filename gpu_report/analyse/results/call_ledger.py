@@ -19,6 +19,7 @@ GAP_ROWS: Mapping[GapKind, str] = {
     "own code": "own-code",
     "decoding": "decoding",
     "network": "network",
+    "receiving from a process": "receiving",
     "loading the model": "model-loading",
     "waiting for calls": "idle",
 }

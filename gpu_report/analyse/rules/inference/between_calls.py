@@ -12,7 +12,7 @@ from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.even_waits import even_wait_ms
 from gpu_report.analyse.inference.gap_growth import growth_of
 from gpu_report.analyse.inference.gap_kinds import draws_by_pil
-from gpu_report.analyse.inference.gaps import asks_for_images, makes_number, noted_thread, share_within
+from gpu_report.analyse.inference.gaps import RECEIVING, asks_for_images, makes_number, noted_thread, share_within
 from gpu_report.analyse.inference.locks import Queue, queue_of
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
@@ -43,6 +43,7 @@ GAPS = {
     "own code": ("own-code", "your code"),
     "decoding": ("decoding", "reading and decoding images"),
     "network": ("network", "waiting for the network"),
+    RECEIVING: ("receiving", "copying images out of another process"),
 }
 COPY_ONCE = Advice(
     "Copy results to the CPU once, before a loop over them: `result.boxes.data.tolist()`, or `.cpu()`",
@@ -183,6 +184,8 @@ def _ways(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[Advic
         yield from _looked_at(served, part, copies=copies)
     elif part.kind == "decoding":
         yield from _smaller(served, part)
+    elif part.kind == RECEIVING:
+        yield _advice(served, _less_sent(served, part), part.seconds)
     if part.waited_for:
         yield _advice(served, MORE_THREADS[part.kind].format(what=_named(part)), part.seconds)
     elif part.kind in BESIDE and not is_rare(served):
@@ -204,6 +207,15 @@ def _looked_at(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[
     if not by_threads and not is_rare(served) and hidden_s >= th.PART_SHARE * active_s(served):
         text = f"Or run {_named(part)} in another thread or process while the model works"
         yield _advice(served, text, hidden_s, "{then} images/s at most")
+
+
+def _less_sent(served: ServedModel, part: GapPart) -> str:
+    """Return what another process may send instead of whole images: each is packed, copied twice and unpacked."""
+    largest_px, size_px = served.calls.image_px, model_px(served)
+    by = "your code" if part.where is None else _place(part.where)
+    if largest_px and size_px and largest_px >= th.DECODED_TIMES * size_px:
+        return f"Shrink images before {by} receives them (now up to {largest_px:,} px), or put them in shared memory"
+    return f"Put the images that {by} receives in shared memory, and send their places alone"
 
 
 def _smaller(served: ServedModel, part: GapPart) -> Iterator[Advice]:

@@ -40,7 +40,7 @@ def seconds(analysis):
 def test_who_computes_in_a_pipe_copies(stack):
     analysis = served(stack, ran=1.0)
     assert seconds(analysis) == {"receiving from a process": 18}
-    assert [row.seconds > 10 for row in analysis.ledger if row.name == "receiving"] == [True]
+    assert [row.gpu_seconds > 10 for row in analysis.ledger if row.name == "receiving"] == [True]
     (finding,) = (each for each in analysis.findings if each.rule == "slow-between-calls")
     assert (finding.cause.name, finding.where[0].line) == ("receiving", 22)
     assert analysis.verdict.text.startswith(

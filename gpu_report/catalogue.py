@@ -231,8 +231,8 @@ _RULES = (
     RuleRow(
         "data-wait-growing",
         "data-wait-growing",
-        "Waiting for data grows",
-        "Waiting for data grows",
+        "Longer waits for data",
+        "Longer waits for data",
         mentioned_once=True,
     ),
     RuleRow(

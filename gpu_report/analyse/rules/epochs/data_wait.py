@@ -53,12 +53,13 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         risen_since(epochs, [epoch.data_wait_s or 0.0 for epoch in epochs], grown),
     )
     on = "" if since is epochs[0] else f", from epoch {since.epoch} on"
+    rose = "grew" if grown.is_gradual else "rose"  # at one moment
     because = f": {why.cause.explanation}" if why is not None else ""
     return context.finding(
         "data-wait-growing",
         "warning",
         (since.span[0], epochs[-1].span[1]),
-        f"Waiting for data grew from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch{on}{because}",
+        f"Waiting for data {rose} from {epoch_length(grown.first)} to {epoch_length(grown.last)} an epoch{on}{because}",
         evidence=(
             *evidence_of_growth(context, epochs, grown, "waiting for data per epoch", lost_s),
             *(why.evidence if why is not None else ()),

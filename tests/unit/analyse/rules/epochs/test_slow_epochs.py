@@ -338,7 +338,7 @@ def test_what_the_loader_waits_for_since_an_epoch_is_told_with_it():
     lengths = [60.0 + wait for wait in waits]
     analysis = analyse(trained(lengths, waits, host=storage_from(7, lengths)))
     (finding,) = (each for each in analysis.findings if each.rule == "data-wait-growing")
-    summary = "Waiting for data grew from 1.0 s to 9.0 s an epoch, from epoch 7 on: the data loader waited for storage"
+    summary = "Waiting for data rose from 1.0 s to 9.0 s an epoch, from epoch 7 on: the data loader waited for storage"
     assert (finding.summary, finding.cause.name, finding.start_t_s) == (summary, "input-storage", start_of(7, lengths))
     assert [advice.short for advice in finding.advice] == ["Find what changed for the storage of the images"]
     idle = {row.name: row.gpu_seconds for row in analysis.ledger}

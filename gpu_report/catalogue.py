@@ -222,6 +222,7 @@ _RULES = (
         "Time between validations",
         takes_time=True,
     ),
+    RuleRow("repeated-data", "repeated-data", "Images validated several times", "Images validated several times"),
     RuleRow("slow-exit", "slow-exit", "Slow end of the command", "Slow end of the command"),
     RuleRow("long-epoch-ends", "long-epoch-ends", "Long validation and saving", "Long validation and saving"),
     RuleRow(
@@ -379,6 +380,7 @@ _CAUSES = (
     CauseRow("new-shapes", "Kernels chosen anew for a new shape", coloured=False),
     CauseRow("repeated-images", "Several calls for one image", coloured=False, has_line=True),
     CauseRow("small-calls", "Calls too small for the GPU (launch-bound)"),
+    CauseRow("repeated-data", "Images validated several times", coloured=False),
     CauseRow("between-validations", "Work between validations", coloured=False),
     CauseRow("own-code", "Your code between calls", has_line=True),
     CauseRow("decoding", "Reading and decoding images", has_line=True),

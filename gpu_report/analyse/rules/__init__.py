@@ -30,6 +30,7 @@ from gpu_report.analyse.rules.nccl import missing_ranks, nccl_warnings
 from gpu_report.analyse.rules.other_processes import other_processes
 from gpu_report.analyse.rules.profiler import profiled_findings
 from gpu_report.analyse.rules.rank_waits import waiting_for_peer
+from gpu_report.analyse.rules.repeated_data import repeated_data
 from gpu_report.analyse.rules.setup import check_setup
 from gpu_report.analyse.rules.slow_exit import slow_exits
 from gpu_report.analyse.rules.slow_start import slow_starts
@@ -54,6 +55,7 @@ RULES: tuple[Rule, ...] = (
     slow_starts,
     slow_exits,
     between_validations,
+    repeated_data,
     starved_gpus,
     user_code,
     other_gpu_work,

@@ -77,6 +77,11 @@ BETWEEN_SHARE = 0.2  # of the time of validations and what lies between: a fifth
 BETWEEN_S = 2.0  # ... and so many seconds in all
 BETWEEN_NOTED = 0.5  # of the time between, in stack samples: less, and what most of it went to is a guess
 
+# --- images that a list names several times ---
+
+REPEATED_DATA = 1.1  # images of a list for each different one: a tenth of a validation is worth a look at the list
+REPEATED_DATA_S = 2.0  # ... and so many seconds of the recording (as between validations)
+
 # --- low utilisation ---
 
 WAITING_SHARE = 0.1  # of the steady state: less is not what holds it back

@@ -194,6 +194,15 @@ def test_where_the_images_lie_and_what_they_take(folder):
     assert told["data_folder"] == str(folder / "images")
 
 
+def test_how_many_of_the_images_are_different_files(folder):
+    trainer = Trainer(folder)
+    for files, different in ((["a.jpg", "b.jpg", "a.jpg"], 2), (["a.jpg"], None), ([], None)):
+        trainer.train_loader.dataset = Images(ims=[1, 2, 3], im_files=files)
+        assert facts.read(facts.TRAINING, trainer)["distinct_images"] == different
+    trainer.train_loader.dataset = Images(ims=[1, 2, 3], samples=[])
+    assert "distinct_images" not in facts.read(facts.TRAINING, trainer)
+
+
 def test_how_large_the_npy_images_are_where_most_images_have_one(folder):
     trainer, files = Trainer(folder), [folder / f"{number}.npy" for number in range(40)]
     trainer.train_loader.dataset = Images(npy_files=files)

@@ -7,7 +7,7 @@ from gpu_report.analyse.rules.setup.batch import batch_too_large
 from gpu_report.analyse.rules.setup.check import Check, SetupIssue
 from gpu_report.analyse.rules.setup.clocks import application_clocks
 from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
-from gpu_report.analyse.rules.setup.images import enlarged
+from gpu_report.analyse.rules.setup.images import enlarged, repeated_images
 from gpu_report.analyse.rules.setup.nccl import transport_off
 from gpu_report.analyse.rules.setup.pcie import pcie_link
 from gpu_report.analyse.rules.setup.sleep import machine_slept
@@ -38,6 +38,7 @@ CHECKS: tuple[Check, ...] = (
     full_precision,
     batch_too_large,
     enlarged,
+    repeated_images,
     transport_off,
     pcie_link,
     application_clocks,

@@ -10,6 +10,7 @@ from gpu_report.analyse.rules.setup.check import SetupIssue
 from gpu_report.analyse.timeline.trainings import STRIDE_PX, Training, whole
 from gpu_report.catalogue import ENLARGED_KEY
 from gpu_report.model import HEALTHY_PCT, Advice, Evidence
+from gpu_report.wording import upper_first
 
 
 def enlarged(context: Context, training: Training) -> SetupIssue | None:
@@ -39,6 +40,20 @@ def enlarged(context: Context, training: Training) -> SetupIssue | None:
         ),
         (Advice(text, "imgsz", str(imgsz), str(fit), gain_at_most=gain),),
     )
+
+
+def repeated_images(_: Context, training: Training) -> SetupIssue | None:
+    """Note lists that have the same files several times. In training that may be meant: it weights what is rare."""
+    seen = (("training", "images", "distinct_images"), ("validation", "val_images", "val_distinct_images"))
+    counts = [(of, whole(training.settings.get(a)), whole(training.settings.get(b))) for of, a, b in seen]
+    found = [(of, n, d) for of, n, d in counts if n and d and n >= th.REPEATED_DATA * d]
+    if not found:
+        return None
+    named = " and ".join(f"the {of} list names {n:,} images, of which {d:,} are different" for of, n, d in found)
+    once = "List each validation image once: it says as much in less time"
+    validates = any(of == "validation" for of, _, _ in found)
+    text = once if validates else "If that is not meant to weight them, list each image once"
+    return SetupIssue("info", upper_first(named), tuple(found), (), (Advice(text),))
 
 
 def _shown(times: float) -> str:

@@ -264,6 +264,23 @@ def test_neither_shapes_nor_several_sizes_change_what_is_said_of_enlarged_images
     assert odds(trained({**SIZES, "imgsz": 640}, args=args)) == []
 
 
+@pytest.mark.parametrize(
+    ("counts", "names"),
+    [
+        ({"images": 900, "distinct_images": 300}, "The training list names 900 images, of which 300 are different"),
+        (
+            {"val_images": 90, "val_distinct_images": 30},
+            "The validation list names 90 images, of which 30 are different",
+        ),
+        ({"images": 900, "distinct_images": 880}, ""),
+        ({"images": 900, "distinct_images": None}, ""),
+    ],
+)
+def test_images_that_a_list_names_several_times_are_a_note_in_training(counts, names):
+    found = odds(trained({**FITTING, **counts}))
+    assert [(each.severity, each.summary) for each in found] == ([("info", names)] if names else [])
+
+
 # --- shared memory
 
 

@@ -6,8 +6,7 @@ from gpu_report.model import InsideRun, Phase
 
 def nothing_trained(context: Context) -> bool:
     """Tell whether YOLO did other things than to train in this run: validate, predict, export."""
-    tasks = {run.task for run in context.run.inside}
-    return bool(tasks) and "train" not in tasks and not context.run.yolo_runs
+    return bool(context.run.inside) and not context.run.has_training
 
 
 def is_validation(context: Context) -> bool:

@@ -208,6 +208,11 @@ class Run:
         return self.slept_s >= SLEPT_LEAST_S
 
     @property
+    def has_training(self) -> bool:
+        """Tell whether a training is known, by YOLO's callbacks or its folder."""
+        return bool(self.yolo_runs) or any(each.task == "train" for each in self.inside)
+
+    @property
     def no_gpu(self) -> Mapping[str, object] | None:
         """Return why the recorder could read no GPU, as it said last (reason, advice), None where it did not say so."""
         told = [event.fields for event in self.events if event.kind == "nvml_unavailable"]

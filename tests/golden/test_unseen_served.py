@@ -4,6 +4,7 @@ Designed and recorded by people who had not read a rule, as the trainings of `te
 measured without the fault: images a second, in the same 20 s on the same machine.
 """
 
+import dataclasses
 import re
 import tarfile
 
@@ -116,7 +117,17 @@ def test_a_model_that_is_fused_for_each_call_is_being_loaded(folder):
     assert "model-reloaded" in rules
 
 
-@pytest.mark.parametrize("name", ["census", "duet", "lagoon", "metro"])
+def test_a_list_that_names_images_several_times_leads_where_the_different_ones_were_counted(folder):
+    """300 of 1,050 are different; the recording is older than the count. Each once took half as long or less."""
+    run = load_run(folder / "pavement")
+    counted = [dataclasses.replace(each, settings={**each.settings, "distinct_images": 300}) for each in run.inside]
+    text = analyse(dataclasses.replace(run, inside=tuple(counted))).verdict.text
+    assert text.startswith("List each image once: 4.49 s a validation become about 1.74 s")
+
+
+@pytest.mark.parametrize(
+    "name", ["census", "coastline", "dock", "duet", "film", "herbarium", "lagoon", "metro", "pavement"]
+)
 def test_nothing_is_said_of_a_training_where_nothing_trained(folder, name):
     """Another GPU of the machine had nothing to do meanwhile, or was another program's."""
     analysis = analyse(load_run(folder / name))

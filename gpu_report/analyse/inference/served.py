@@ -35,8 +35,7 @@ def judged_models(context: Context) -> tuple[ServedModel, ...]:
 
 def is_inference(context: Context) -> bool:
     """Tell whether models were called and nothing trained in this run."""
-    trained = any(run.task == "train" for run in context.run.inside) or context.run.yolo_runs
-    return bool(context.run.calls) and not trained
+    return bool(context.run.calls) and not context.run.has_training
 
 
 def _served(context: Context, calls: ModelCalls) -> ServedModel:

@@ -197,13 +197,13 @@ def _print_findings(console: Console, analysis: Analysis) -> None:
 def _head(analysis: Analysis) -> str:
     run = analysis.run
     start = (iso_utc(run.start_wall_s) or "time unknown")[:19].replace("T", " ")
-    did = epochs_in_words(analysis.epochs)
+    did = epochs_in_words(analysis.epochs) if run.has_training or analysis.epochs else ""
     if analysis.is_inference:
         did = counted(calls_in_all(analysis), "call")
     elif analysis.is_validation:
         did = counted(len(analysis.validations), "validation")
     parts = [run.path, f"{start} UTC", recorded_length(run), did]
-    return "   ".join(parts).replace(TIED, " ")
+    return "   ".join(filter(None, parts)).replace(TIED, " ")
 
 
 def _steps(analysis: Analysis) -> list[tuple[str, str]]:

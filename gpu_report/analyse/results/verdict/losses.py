@@ -111,12 +111,13 @@ def gpus_of_others(context: Context) -> Iterator[Sentence]:
     names, least, most = ", ".join(map(str, known)), min(known.values(), default=0.0), max(known.values(), default=0.0)
     busy = f"{most:.0f}" if f"{least:.0f}" == f"{most:.0f}" else f"{least:.0f} to {most:.0f}"
     are_seen = set(known) <= {each.gpu for each in context.other_processes}
+    of = "training" if context.run.has_training else "run"
     if len(known) == 1:
         who = "another process" if are_seen else "something else"  # as in another container
-        yield Sentence("other GPU", f"GPU {names} was not part of this training: {who} used it ({busy} % busy).")
+        yield Sentence("other GPU", f"GPU {names} was not part of this {of}: {who} used it ({busy} % busy).")
     elif known:
         who = "other processes" if are_seen else "something else"
-        yield Sentence("other GPU", f"GPUs {names} were not part of this training: {who} used them ({busy} % busy).")
+        yield Sentence("other GPU", f"GPUs {names} were not part of this {of}: {who} used them ({busy} % busy).")
 
 
 def cost_of_run(context: Context, findings: Sequence[Finding], ledger: Sequence[LedgerRow]) -> Iterator[Sentence]:

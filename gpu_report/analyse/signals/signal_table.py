@@ -106,8 +106,9 @@ class SignalTable:
         return replace(self._only(below, np.zeros(int(below.sum()), dtype=bool)), against=self._only(others, every))
 
     def _only(self, rows: Bools, steady: Bools) -> SignalTable:
-        # of a week of eight GPUs, those that are looked at take 0.2 GB
-        columns = Columns(self.columns, lambda name: self.columns[name][rows], are_kept=False)
+        # of a week of eight GPUs, those that are looked at take 0.2 GB; they hold no table, which may keep this one
+        whole = self.columns
+        columns = Columns(whole, lambda name: whole[name][rows], are_kept=False)
         return SignalTable(self.t_s[rows], columns, steady)
 
     def below_since(self, name: str, line: float, until_t_s: float) -> float | None:

@@ -23,7 +23,7 @@ MOST_MODELS = 200  # of one process; what comes beyond them are told apart no mo
 NO_SHAPE = ","  # between two empty cells
 PARTS = ("preprocess", "inference", "postprocess")
 MS = 1000.0
-SAMPLES = 1000  # values of an image by which it is known again: 10 us, and two photos of one scene differ in many
+SAMPLES = 300  # values of an image by which it is known again: 2 us, and two photos of one scene differ in many
 
 
 class CallClock:

@@ -15,8 +15,8 @@ from gpu_report.analyse.signals.gpu.throttle import Throttle
 from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.thresholds import HOT_C
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import intersect, length_s, mask_in_any, union
-from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Gpu
+from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, mask_in_any, union
+from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Gpu, Occurrence
 from gpu_report.wording import length, lower_first
 
 COUNTER_TEXTS = {
@@ -46,7 +46,7 @@ def _finding(context: Context, throttle: Throttle) -> Finding:
     return context.finding(
         throttle.cause,
         throttle.severity,
-        (start_s, end_s),
+        _from_first_to_last(throttle),
         f"{_summary(throttle)}{_while(others)}",
         gpu=throttle.gpu,
         of_gpus="" if others else _summary(throttle, GPUS),
@@ -54,8 +54,16 @@ def _finding(context: Context, throttle: Throttle) -> Finding:
         cause=_cause(throttle, others),
         advice=_advice(throttle, context.run.gpu(throttle.gpu)),
         kernel_events=tuple(context.signals.of(throttle.gpu, start_s, end_s).kernel),
+        occurrences=tuple(Occurrence(*each, (throttle.gpu,), None) for each in sorted(throttle.spans))
+        if len(throttle.spans) > 1
+        else (),
         lost_gpu_s=throttle.lost_s if throttle.lost.any() and not throttle.by_design else None,
     )
+
+
+def _from_first_to_last(throttle: Throttle) -> Span:
+    """Return from when to when a clock was held down again and again; its `spans` begin with the longest."""
+    return min(start for start, _ in throttle.spans), max(end for _, end in throttle.spans)
 
 
 def _advice(throttle: Throttle, gpu: Gpu) -> tuple[Advice, ...]:
@@ -160,9 +168,9 @@ def _explanation(throttle: Throttle) -> str:
 
 
 def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[Evidence, ...]:
-    throttled = throttle.throttled_s > 0
+    throttled, whole = throttle.throttled_s > 0, _from_first_to_last(throttle)
     counted = [
-        (COUNTER_TEXTS[name], counted_s(series.samples, name, throttle.spans[0]) or None, "s")
+        (COUNTER_TEXTS[name], counted_s(series.samples, name, whole) or None, "s")
         for name in COUNTERS.get(throttle.cause, ())
     ]
     return evidence(
@@ -176,7 +184,6 @@ def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[
         compared_with("limit", context.run.gpu(throttle.gpu).power_limit_w, "W"),
         ("temperature at most", _highest(series, "temperature_c", throttled), "°C"),
         ("memory temperature at most", _highest(series, "memory_temperature_c", throttled), "°C"),
-        ("further stretches of it", float(len(throttle.spans) - 1) or None, ""),
     )
 
 

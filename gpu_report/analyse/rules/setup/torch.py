@@ -148,6 +148,8 @@ def full_precision(context: Context, training: Training) -> SetupIssue | None:
     if not is_bare and busy is not None and training.settings.get("tf32") is True and (capability or 0.0) >= TF32_FROM:
         saves = busy[0] / 100 * (1 - 1 / AMP_GAINS_ON_TF32)
     text, do = _in_32_bits(training, asked=asked, is_bare=is_bare, saves=saves)
+    if not asked and capability is not None and capability < TF32_FROM:
+        text = f"{text}, for which this GPU has no tensor cores"
     numbers = evidence(("tensor activity", bare.tensor_pct, "%"), ("SM activity", bare.active_pct, "%")) if bare else ()
     warns = is_limit or (is_bare and not mostly_waits)
     return SetupIssue("warning" if warns else "info", text, (asked,), numbers, (do,))

@@ -762,3 +762,14 @@ def test_an_argument_that_stands_beside_its_advice_is_not_in_the_sentence_too():
     advice = [each for finding in analysis_of("two-nodes-0").findings for each in finding.advice if each.argument]
     assert [each.argument for each in advice] == ["amp"]
     assert "amp=" not in advice[0].text
+
+
+@pytest.mark.parametrize(
+    ("capability", "end"),
+    [(7.0, "(amp=False), for which this GPU has no tensor cores"), (8.0, "(amp=False)"), (None, "(amp=False)")],
+)
+def test_a_gpu_without_tf32_has_no_tensor_cores_for_32_bits(capability, end):
+    run = trained({**FITTING, "amp": False, "compute_capability": capability}, args={"amp": False})
+    assert [each.summary for each in odds(run) if "32 bits" in each.summary] == [
+        f"The training computed in 32 bits {end}"
+    ]

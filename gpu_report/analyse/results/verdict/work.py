@@ -30,7 +30,7 @@ from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, SETTLED_READINGS
 from gpu_report.analyse.timeseries.intervals import as_array
 from gpu_report.catalogue import ENDS_EPOCHS_KEY, LAUNCH_BOUND, ON_CPU_KEY, RULES, STEADY_KEY
-from gpu_report.model import HEALTHY_PCT, Cause, Finding, Sentence
+from gpu_report.model import HEALTHY_PCT, Cause, Finding, Gpu, Sentence
 from gpu_report.wording import counted, is_short, length, lower_first, place_words, upper_first
 
 NOTHING, NO_FAULT = "Nothing to fix: ", "No fault found: "
@@ -385,7 +385,16 @@ def _who(context: Context) -> str:
     used = context.activity.used_gpus
     if len(used) > 1:
         return f"{len(used)} GPUs"
+    device = context.run.gpu(min(used)) if used else None
+    if device is not None and device.parent_index is not None:
+        return f"The MIG device {_profile(device)} of GPU {device.parent_index}"
     return "The GPU" if len(context.series) == 1 else f"GPU {min(used)}"
+
+
+def _profile(device: Gpu) -> str:
+    """Return the profile of a MIG device (3g.40gb), which ends the name that its driver gives it; else its number."""
+    profile = (device.name or "").partition(" MIG ")[2]
+    return profile or str(device.mig_index)
 
 
 def _be(context: Context) -> str:

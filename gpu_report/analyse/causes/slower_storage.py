@@ -99,7 +99,8 @@ def advice_on_storage(signals: IntervalSignals) -> Advice:
 def _gives_less(signals: IntervalSignals, fell: str) -> Advice:
     """Return what to do about a disk that gives less than before: to leave it where the kernel says that it fails."""
     storage = image_storage(signals)
-    read = f"the reads of {'all ranks' if signals.ranks > 1 else 'the training'} fell from {fell}"
+    whose = "all ranks'" if signals.ranks > 1 else "the training's"
+    read = f"{whose} reads fell from {fell}"
     if storage is not None and _fails(signals, storage):
         short = f"Copy the images from {storage.words} to another disk: by the kernel log this one fails"
         return Advice(f"{short}. {upper_first(read)}", short=short)

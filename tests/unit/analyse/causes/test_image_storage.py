@@ -131,6 +131,6 @@ def test_the_controller_of_an_nvme_disk_is_that_disk():
     assert fell("nvme", "nvme1", folder="/fast/a", mounts=nvme).short.startswith("Find why /fast")
 
 
-@pytest.mark.parametrize(("ranks", "whose"), [(1, "the reads of the training"), (4, "the reads of all ranks")])
+@pytest.mark.parametrize(("ranks", "whose"), [(1, "the training's reads"), (4, "all ranks' reads")])
 def test_reads_that_are_summed_over_ranks_are_said_to_be(ranks, whose):
     assert f"{whose} fell from 60 to 30 MiB/s" in fell("block", "sdz", ranks=ranks).text

@@ -189,6 +189,7 @@ class InsideRun:
     had that of the call before, of models whose images were compared.
     `memory_retries` is how often its process had emptied PyTorch's cache to get GPU memory, each time that it rose:
     when that was seen, and how often so far.
+    `slow_modes_now` is what was on that slows the process (as in its settings), from each moment on.
     `setting_locations` are lines of the user's code that switched on what the settings say is on (3 of each at most).
     `memory_holders` are what held the tensors by which GPU memory grew, in order: the last look knows most.
     """
@@ -214,3 +215,4 @@ class InsideRun:
     memory_holders: tuple[MemoryHolder, ...] = ()
     setting_locations: tuple[SettingLocation, ...] = ()
     memory_retries: tuple[tuple[float, int], ...] = ()
+    slow_modes_now: tuple[tuple[float, frozenset[str]], ...] = ()

@@ -95,3 +95,6 @@ STRETCH_BATCHES = 5  # between two reports: the pace of fewer is that of one bat
 OVERSIZED_FROM = 2.0
 # Readings so far apart leave gaps: the driver's sampling period is 1/6 to 1 s (nvml.h, nvmlUtilization_t).
 SPARSE_S = 2.0
+
+# Of a training: what was on for so much of it is in its typical epochs; a profiler of a few steps is not.
+SLOW_MODE_SHARE = 0.5

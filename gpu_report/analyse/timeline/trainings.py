@@ -22,7 +22,7 @@ from gpu_report.analyse.timeline.training_epochs import (
     training_epochs,
 )
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, intersect, mask_in_any, minus, union
+from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, mask_in_any, minus, union
 from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import EpochSummary, JobPart, Phase, Run, SettingLocation, YoloRun
 
@@ -148,12 +148,29 @@ class Training:
     def slow_modes(self) -> frozenset[str]:
         """Return what was switched on in its main process that slows it, such as a profiler, as far as it is told.
 
-        What tries kernels for each image size does so once where there is but one.
+        It was on at every look, or for SLOW_MODE_SHARE of the training or more. What tries kernels for each image size
+        does so once where there is but one.
         """
         told = self.settings.get("slow_modes")
-        known = frozenset(mode for mode in told if isinstance(mode, str)) if isinstance(told, list) else frozenset()
+        always = frozenset(mode for mode in told if isinstance(mode, str)) if isinstance(told, list) else frozenset()
+        known = always | frozenset(
+            mode
+            for mode, spans in self._modes_on.items()
+            if length_s(intersect(self.train_spans, spans)) >= th.SLOW_MODE_SHARE * length_s(self.train_spans) > 0
+        )
         varies = bool(self.args.get("multi_scale")) or self.args.get("rect") is True
         return known if varies else known - {"cudnn_benchmark"}
+
+    @property
+    def _modes_on(self) -> Mapping[str, list[Span]]:
+        """Return when each slow mode was on in its main process, in order."""
+        told = self.rank_group.main.slow_modes_now if self.rank_group else ()
+        ends = [*(t_s for t_s, _ in told[1:]), self.span[1]]
+        on: dict[str, list[Span]] = {}
+        for (start_s, modes), end_s in zip(told, ends, strict=False):
+            for mode in modes:
+                on.setdefault(mode, []).append((start_s, max(start_s, end_s)))
+        return on
 
     @property
     def setting_locations(self) -> tuple[SettingLocation, ...]:

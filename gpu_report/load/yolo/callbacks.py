@@ -187,6 +187,7 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         repeated=_by_model(lines, "repeated"),
         memory_holders=memory_holders(lines),
         memory_retries=_memory_retries(lines),
+        slow_modes_now=_slow_modes_now(lines),
         setting_locations=_setting_locations(lines),
     )
 
@@ -215,6 +216,14 @@ def _memory_retries(lines: Lines) -> tuple[tuple[float, int], ...]:
     """Return how often PyTorch's cache had been emptied, each time that somebody said so."""
     said = ((line.t_s, whole(line.content.get("memory_retries"))) for line in lines if line.kind == "settings")
     return tuple((t_s, count) for t_s, count in said if count is not None)
+
+
+def _slow_modes_now(lines: Lines) -> tuple[tuple[float, frozenset[str]], ...]:
+    """Return what was on that slows the process, from each moment on at which that changed."""
+    said = (line for line in lines if line.kind == "settings")
+    told = ((line.t_s, line.content.get("slow_modes_now", line.content.get("slow_modes"))) for line in said)
+    lists = ((t_s, modes[:LONGEST_LIST]) for t_s, modes in told if isinstance(modes, list))
+    return tuple((t_s, frozenset(mode for mode in modes if isinstance(mode, str))) for t_s, modes in lists)
 
 
 def _counts(lines: Lines) -> dict[str, int]:

@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import time
+import tracemalloc
 import weakref
 from types import SimpleNamespace as Some
 
@@ -400,6 +401,25 @@ def test_what_slows_a_training_is_told_when_it_changes(folder, monkeypatch):
     assert sorted(on) == ["cudnn_off", "detect_anomaly", "frequent_gc", "launch_blocking", "no_memory_caching"]
     assert set(told[1]) <= {"trace_function", "no_memory_caching"}
     assert len(told) == 2
+    now = [line["slow_modes_now"] for line in written(folder, "settings") if "slow_modes_now" in line]
+    assert ["detect_anomaly" in modes for modes in now] == [False, True]
+
+
+def test_a_callback_that_traces_memory_after_the_first_epoch_is_told_with_its_line(folder):
+    names = []
+    trainer = Trainer(folder, epochs=3)
+    start(trainer)
+    told = CURRENT.run.tell_places
+    CURRENT.run.tell_places = lambda asked: (names.append(list(asked)), told(asked))
+    epoch(trainer, 1)
+    tracemalloc.start()
+    try:
+        epoch(trainer, 2)
+    finally:
+        tracemalloc.stop()
+    now = [line["slow_modes_now"] for line in written(folder, "settings") if "slow_modes_now" in line]
+    assert "tracemalloc" in now[0]
+    assert "tracemalloc" in names[-1]
 
 
 def test_how_often_torch_asked_for_memory_again_is_told_when_it_rises(folder, monkeypatch):

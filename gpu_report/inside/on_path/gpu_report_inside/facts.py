@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import math
 import os
 import sys
@@ -140,7 +141,7 @@ SLOW_MODES: Mapping[str, Callable[[], Any]] = {
     "memory_history": lambda: bool(_imported("torch")._C._cuda_isHistoryEnabled()),
     "trace_function": lambda: sys.gettrace() or _monitored(0, 1),  # the numbers of a debugger and of coverage
     "profile_function": lambda: sys.getprofile() or _monitored(2),  # of a profiler: cProfile from Python 3.12 on
-    "tracemalloc": lambda: _imported("tracemalloc").is_tracing(),
+    "tracemalloc": lambda: importlib.import_module("_tracemalloc").is_tracing(),  # also by PYTHONTRACEMALLOC
     "frequent_gc": lambda: gc.isenabled() and 0 < gc.get_threshold()[0] < GC_THRESHOLD,
 }
 GC_THRESHOLD = 700  # new objects until Python looks for garbage: its default up to 3.12, 2,000 since

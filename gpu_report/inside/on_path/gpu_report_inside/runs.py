@@ -26,7 +26,8 @@ class ReportedRun:
         self.instance = id(instance)
         self.save_dir = facts.save_dir(instance)
         self.phase_now: tuple[str, str, int | None] | None = None
-        self._slow_modes: list[str] | None = None
+        self._slow_modes: list[str] | None = None  # at every look so far
+        self._slow_modes_now: list[str] = []
         self._placed: set[str] = set()
         LINES.write("run", {"task": task, **facts.of_process(), **facts.of_job(), "save_dir": self.save_dir})
 
@@ -37,12 +38,19 @@ class ReportedRun:
             LINES.write("phase", {"name": name, "detail": detail, "epoch": epoch}, at)
 
     def tell_slow_modes(self) -> None:
-        """Say what was switched on at every look so far that slows this process, where that has changed."""
-        now_on, before = facts.slow_modes(), self._slow_modes
-        self._slow_modes = now_on if before is None else [mode for mode in before if mode in now_on]
-        if self._slow_modes != (before or []):
-            LINES.write("settings", {"slow_modes": self._slow_modes})
-            self.tell_places(self._slow_modes)
+        """Say what is switched on that slows this process, and what of it was at every look, where that has changed.
+
+        What is on at two looks or more is no glance of a profiler's: which line switched it on is looked for.
+        """
+        now_on, always, last = facts.slow_modes(), self._slow_modes, self._slow_modes_now
+        self._slow_modes = now_on if always is None else [mode for mode in always if mode in now_on]
+        self._slow_modes_now = now_on
+        told = {"slow_modes": self._slow_modes} if self._slow_modes != (always or []) else {}
+        if always is not None and now_on != last:
+            told["slow_modes_now"] = now_on
+        if told:
+            LINES.write("settings", told)
+        self.tell_places([mode for mode in now_on if mode in last or mode in self._slow_modes])
 
     def tell_places(self, names: Sequence[str]) -> None:
         """Have it said which lines of the user's code switched something on, once of each."""

@@ -90,6 +90,7 @@ class ReportedTraining(ReportedRun):
             self.phase("startup", "first batch", epoch, self._begun)
         else:
             self.phase("train", "", epoch, self._begun)
+            self.tell_slow_modes()  # what a callback at an epoch's end has switched on
 
     def batches_done(self) -> None:
         """Say how far the epoch is, now and then; with its first batch startup ends, or the closing of the mosaic."""

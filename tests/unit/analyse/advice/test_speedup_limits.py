@@ -33,6 +33,7 @@ from gpu_report.model import (
     Options,
     Phase,
     Setting,
+    SettingLocation,
     SpeedupLimit,
 )
 from gpu_report.render.page.sections.speedup_limits import note
@@ -805,6 +806,22 @@ def test_what_unsetting_a_debugging_mode_wins_has_no_limit():
     assert [f.cause.name for f in analysis.findings if f.rule == "starved"] == ["main-process"]
     assert analysis.speedup_limits == ()
     assert "Unset `CUDA_LAUNCH_BLOCKING`" in analysis.verdict.text
+
+
+@pytest.mark.parametrize(("share", "is_why"), [(0.2, True), (0.8, False)])
+def test_what_a_callback_switched_on_after_the_first_epoch_is_why_steps_are_slow(share, is_why):
+    """Tracemalloc, on since the end of epoch 1 of 6 (bakery, yolo11s-cls, H200, 2026-11-28); a glance is not."""
+    run = launch_bound_run()
+    epochs = run.inside[0].epochs
+    start_s, end_s = epochs[0].start_t_s, epochs[-1].end_t_s
+    from_s = start_s + share * (end_s - start_s)
+    inside = dataclasses.replace(
+        run.inside[0],
+        slow_modes_now=((from_s, frozenset({"tracemalloc"})),),
+        setting_locations=(SettingLocation("tracemalloc", "/a/memory.py", 10),),
+    )
+    text = analyse(dataclasses.replace(run, inside=(inside,))).verdict.text
+    assert text.startswith("Turn off `tracemalloc` (memory.py:10)") is is_why
 
 
 SWAPS = {**STARVED, "workers_cpu_pct": 60.0, "busiest_worker_cpu_pct": 40.0, "memory_pressure_pct": 30.0}

@@ -422,6 +422,14 @@ def test_what_holds_the_tensors_is_read_and_a_look_that_found_nothing_or_makes_n
     assert (holder.t_s, holder.name, holder.line, holder.mib, holder.grown_mib) == (5.0, "A.b", 3, 2.5, 1.5)
 
 
+def test_since_when_something_is_on_is_read_and_what_makes_no_sense_is_left_out(tmp_path):
+    told = ({"slow_modes": ["cudnn_off"]}, {"slow_modes_now": ["tracemalloc", 3], "slow_modes": []}, {"slow_modes": 7})
+    lines = [line(2.0 + at, "settings", **each) for at, each in enumerate(told)]
+    (tmp_path / "7.jsonl").write_text(run_line() + "".join(lines))
+    ((run,), _) = load_inside(tmp_path, CLOCK, END_S, (), Outside())
+    assert run.slow_modes_now == ((2.0, {"cudnn_off"}), (3.0, {"tracemalloc"}))
+
+
 def test_where_something_was_set_is_read_once_and_what_makes_no_sense_is_left_out(tmp_path):
     told = {"name": "tf32", "file": "/a/train.py", "line": 7}
     odd = ({**told, "line": "7"}, {**told, "file": 3}, {**told, "name": ""}, {})

@@ -56,7 +56,7 @@ PATTERNS: Mapping[str, SettingPattern] = {
     "memory_history": SettingPattern(calls=("memory._record_memory_history",)),
     "trace_function": SettingPattern(calls=("sys.settrace", "threading.settrace")),
     "profile_function": SettingPattern(calls=("sys.setprofile", "threading.setprofile", "cProfile.Profile")),
-    "tracemalloc": SettingPattern(calls=("tracemalloc.start",)),
+    "tracemalloc": SettingPattern(calls=("tracemalloc.start",), variable="PYTHONTRACEMALLOC"),
     "frequent_gc": SettingPattern(calls=("gc.set_threshold",)),
     "memory_fraction": SettingPattern(
         calls=("cuda.set_per_process_memory_fraction", "memory.set_per_process_memory_fraction")

@@ -121,6 +121,8 @@ LOADED_COST_PCT = 25.0
 # A card that draws its limit in nearly all of its work, and never showed what it does below it, does what it can: small
 # cards (a T4 of 70 W) train so all the time.
 BY_DESIGN_SHARE = 0.8
+# Of all work, at a limit that nobody has lowered: few may raise that, and what costs less is a note (2.9 %, H200).
+OWN_LIMIT_COST_PCT = 5.0
 SAME_POWER_SHARE = 0.92  # of that at full clock: the same work at a tenth less of it draws 0.8 to 0.9 of the power
 NEAR_LIMIT_SHARE = 0.8  # of the limit: GPUs that it slows draw 0.95 to 1 of it (H200), in the median
 LOWERED_SHARE = 0.98  # of the default limit: less was set by somebody

@@ -41,7 +41,11 @@ def _throttles(series: GpuSeries, rows: ClockRows, steps: Bools, gpu: Gpu, train
     found = (_throttle(series, rows, steps, cause, typical_mhz, gpu.power_limit_w) for cause in (POWER_CAP, THERMAL))
     work_s = rows.seconds(rows.work & steps)
     held = tuple(
-        replace(each, by_design=_by_design(each, gpu, float(each.throttled_s[steps].sum()) / work_s if work_s else 0.0))
+        replace(
+            each,
+            by_design=_by_design(each, gpu, float(each.throttled_s[steps].sum()) / work_s if work_s else 0.0),
+            own_limit=gpu.power_limit_default_w is not None and _by_own_limit(each, gpu),
+        )
         for each in found
         if each is not None
     )
@@ -59,13 +63,18 @@ def _by_design(throttle: Throttle, gpu: Gpu, share: float) -> bool:
     """Tell whether nothing but the card's own power limit held it down, in nearly all of its work.
 
     `share` (0 to 1) is how much of it that was.
+    """
+    return _by_own_limit(throttle, gpu) and not throttle.alike and share >= th.BY_DESIGN_SHARE
+
+
+def _by_own_limit(throttle: Throttle, gpu: Gpu) -> bool:
+    """Tell whether nothing but the card's own power limit held it down.
 
     A limit that somebody has lowered is none of the card's; where nobody asked for its default, it is taken to be that.
     """
     limit_w, default_w = gpu.power_limit_w, gpu.power_limit_default_w
     lowered = limit_w is not None and default_w is not None and limit_w < th.LOWERED_SHARE * default_w
-    by_power = throttle.cause == POWER_CAP and not throttle.brake and not throttle.hard.any()
-    return by_power and not throttle.alike and not lowered and share >= th.BY_DESIGN_SHARE
+    return throttle.cause == POWER_CAP and not throttle.brake and not throttle.hard.any() and not lowered
 
 
 def counted_s(rows: pd.DataFrame, column: str, span: Span) -> float | None:

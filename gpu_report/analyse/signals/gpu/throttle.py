@@ -21,6 +21,7 @@ class Throttle:
     is of all work, 0 to 1. `by_design` says that the card is at the power limit that it came with, in nearly all of its
     work: that is what it can do. `lost_s` is the time lost at most: what was busy, by the clock that it lacked (work
     that waits for memory loses less). `applied` says that application clocks, which somebody sets, lowered it.
+    `own_limit` says that it was the power limit that the card came with, by the driver: nobody had lowered it.
     `other_limit_w` is what it drew at a power limit far below the one that was recorded: that had been lowered.
     """
 
@@ -36,6 +37,7 @@ class Throttle:
     share: float
     lost_s: float
     by_design: bool = False
+    own_limit: bool = False
     applied: bool = False
     unsure: bool = False
     other_limit_w: float | None = None
@@ -49,7 +51,9 @@ class Throttle:
     def severity(self) -> Severity:
         """Return how bad it was (thresholds.py); what the board itself halves is worst."""
         hard_s = self.throttled_s[self.hard]
-        if self.by_design or self.unsure:
+        of_all_work_pct = self.share * self.cost_pct
+        hardly = self.own_limit and of_all_work_pct < th.OWN_LIMIT_COST_PCT
+        if self.by_design or self.unsure or hardly:
             return "info"
         halved = float((hard_s * self.lost[self.hard]).sum()) >= th.HALVED_PCT / 100 * float(hard_s.sum())
         if float(hard_s.sum()) >= th.THROTTLED_AT_LEAST_S and halved:

@@ -257,6 +257,18 @@ def test_a_card_at_the_limit_that_it_came_with_does_what_it_can(default_w):
     assert [f.severity for f in throttled(with_default(default_w, run(CAP)))] == ["warning"]  # it has shown more
 
 
+@pytest.mark.parametrize(
+    ("default_w", "clock", "severity"),
+    [(700.0, 1850.0, "info"), (700.0, 1386.0, "warning"), (1000.0, 1850.0, "warning"), (None, 1850.0, "warning")],
+)
+def test_a_small_cost_of_a_limit_that_nobody_lowered_is_a_note(default_w, clock, severity):
+    """It cost 2.9 % of a healthy training (slopes, YOLOv8x, H200 at its default of 700 W, 2026-11-28)."""
+    given = with_default(default_w, run(CAP, clock))
+    (finding,) = throttled(given)
+    assert finding.severity == severity
+    assert analyse(given).verdict.text.startswith("Raise the power limit") is (severity == "warning")
+
+
 def test_a_power_brake_leads_to_the_power_supply_by_what_it_costs():
     often = np.arange(SECONDS) % 20 < 8
     given = run(clock_event_reasons=np.where(often, BRAKE | HW, 0), sm_clock_mhz=np.where(often, 600, FULL_MHZ))

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
+from gpu_report.analyse.rules.between_trainings import between_trainings
 from gpu_report.analyse.rules.between_validations import between_validations
 from gpu_report.analyse.rules.drops import drops
 from gpu_report.analyse.rules.drops.slow_epoch_ends import slow_epoch_ends
@@ -54,6 +55,7 @@ RULES: tuple[Rule, ...] = (
     stalled_epoch_ends,
     slow_starts,
     slow_exits,
+    between_trainings,
     between_validations,
     repeated_data,
     starved_gpus,

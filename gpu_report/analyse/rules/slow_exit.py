@@ -13,7 +13,7 @@ from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.analyse.timeseries.sums import sums_by_key
-from gpu_report.model import Cause, CodeLocation, Finding, Frame, ProcessStacks, ThreadStacks
+from gpu_report.model import Cause, CodeLocation, Finding, Frame, ProcessStacks, RecordedEvent, ThreadStacks
 from gpu_report.wording import length
 
 IDLE = "idle"  # the phase, and the row of the ledger, that it lies in
@@ -32,16 +32,34 @@ def slow_exits(context: Context) -> list[Finding]:
     if last is None or not last.is_good:
         return []
     begun_s = max(rank.phases[-1].end_t_s for group in context.rank_groups for rank in group.ranks)
-    ended = [e.t_s for e in context.run.events if e.kind == "command_ended" and e.t_s > begun_s]
-    span = (begun_s, min(ended, default=begun_s))
+    ended = min(
+        (e for e in context.run.events if e.kind == "command_ended" and e.t_s > begun_s), key=_t_s, default=None
+    )
+    if ended is None or (ended.fields.get("asked") == "SIGINT" and _was_at_work(context, last, (begun_s, ended.t_s))):
+        return []
+    span = (begun_s, ended.t_s)
     used_s = context.used_s(span)
     least_s = max(th.SLOW_EXIT_S, th.SLOW_START_SHARE * (last.end_t_s - last.start_t_s))
     return [] if used_s is None or span[1] - span[0] - used_s < least_s else [_finding(context, last, span)]
 
 
+def _t_s(event: RecordedEvent) -> float:
+    return event.t_s
+
+
+def _was_at_work(context: Context, training: RankGroup, span: Span) -> bool:
+    """Tell whether Ctrl-C came while a script went on with its work: it was not ending then."""
+    mine = _mains(context, training)
+    return any(_noted_s(each, span) for each in mine) and not any(_waits_for_threads(each, span) for each in mine)
+
+
+def _mains(context: Context, training: RankGroup) -> list[ProcessStacks]:
+    return [process for process in context.run.stacks if process.pid in training.pids and not process.is_worker]
+
+
 def _finding(context: Context, training: RankGroup, span: Span) -> Finding:
     took_s = span[1] - span[0]
-    mine = [process for process in context.run.stacks if process.pid in training.pids and not process.is_worker]
+    mine = _mains(context, training)
     waits = [process for process in mine if _waits_for_threads(process, span)]
     what = "Python waited for a thread that was still running" if waits else "its process was still running"
     signals = context.signals.of(min(context.activity.used_gpus, default=0), *span)

@@ -75,6 +75,7 @@ SLOW_EXIT_LINE_SHARE = 0.1  # of the time after the training: a line of less is 
 
 BETWEEN_SHARE = 0.2  # of the time of validations and what lies between: a fifth is worth a fix (as calls)
 BETWEEN_S = 2.0  # ... and so many seconds in all
+BETWEEN_CALLEE_SHARE = 0.8  # of a function's time: then what it calls is what takes it, else the function itself
 BETWEEN_NOTED = 0.5  # of the time between, in stack samples: less, and what most of it went to is a guess
 
 # --- images that a list names several times ---

@@ -16,7 +16,7 @@ from gpu_report.analyse.results.verdict.leads.from_settings import (
     unused,
     urgent,
 )
-from gpu_report.analyse.results.verdict.leads.from_starts import slow_exits, slow_starts
+from gpu_report.analyse.results.verdict.leads.from_starts import between_trainings, slow_exits, slow_starts
 from gpu_report.analyse.results.verdict.leads.from_steady_state import growing, slow_epochs, steady_leads, user_code
 from gpu_report.analyse.results.verdict.leads.lead import Lead, epoch_count, seconds_trained
 from gpu_report.analyse.results.verdict.leads.without_gpu import others_on_cpu
@@ -48,6 +48,7 @@ def leads(
         *long_epoch_ends(findings),
         *in_steps(context, findings),
         *slow_starts(findings, context.run.duration_s, epoch_count(context)),
+        *between_trainings(findings),
         *slow_exits(findings),
         *unused(context, findings),
         *others_on_cpu(context),

@@ -7,7 +7,7 @@ from gpu_report.analyse.results.verdict.leads.lead import LOOK, URGENT_S, Lead, 
 from gpu_report.analyse.results.verdict.places import worst_place
 from gpu_report.catalogue import START_AGAIN_KEY, START_WORK_KEY
 from gpu_report.model import Finding
-from gpu_report.wording import about_length, place_words
+from gpu_report.wording import about_length, counted, place_words
 
 
 def slow_starts(findings: Sequence[Finding], recorded_s: float, epochs: int) -> Iterator[Lead]:
@@ -50,6 +50,18 @@ def _known_start(finding: Finding, took_s: float, epochs: int) -> Lead:
     first = finding.advice[0]
     said = sentence_of(finding, LOOK, first.short, first, how=False)
     return Lead(said, took_s + again_s * max(epochs - 1, 0), then)
+
+
+def between_trainings(findings: Sequence[Finding]) -> Iterator[Lead]:
+    """Yield the user's function that ran between trainings: where once is enough, each further time is won."""
+    for finding in findings:
+        if finding.rule == "between-trainings":
+            at = finding.where[0]
+            took_s = at.share * sum(one.took_s for one in finding.each)
+            times = counted(len(finding.each), "time")
+            went = f"{about_length(took_s)} went there between trainings, {times}"
+            text = f"Look at {place_words(at)}: {went}. Once may be enough"
+            yield Lead(sentence_of(finding, LOOK, text, names_own=True), took_s)
 
 
 def slow_exits(findings: Sequence[Finding]) -> Iterator[Lead]:

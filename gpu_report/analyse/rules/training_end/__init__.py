@@ -195,7 +195,8 @@ def _command(context: Context, event: RecordedEvent, reported: Sequence[RankGrou
         return replace(found, epoch=going[-1].epoch, phase=going[-1].phase.name)
     if reported and all(training.is_good for training in reported):
         went_on = any(t.end_t_s > event.t_s + ENDED_TOGETHER_S for t in reported)
-        return _of_no_work(found, WENT_ON if went_on else AFTER_TRAINING)
+        after = AFTER_TRAINING if len(reported) == 1 else f", after {len(reported)} trainings had finished"
+        return _of_no_work(found, WENT_ON if went_on else after)
     if not reported and _crashed_in_exit(context, event):
         return _of_no_work(found, IN_EXIT)
     was_killed = not reported and event.fields.get("signal") and not is_from_outside(event)

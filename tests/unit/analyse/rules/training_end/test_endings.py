@@ -339,6 +339,9 @@ def test_a_command_that_fails_after_its_training_is_another_matter():
     (finding,) = ends(recorded(rank(ended="finished", end=90.0), events=[command(exit_code=1)]))
     assert finding.summary == "The command ended with exit code 1, after its training had finished"
     assert finding.severity == "warning"
+    two = [dataclasses.replace(rank(ended="finished", end=end), run=number) for number, end in ((1, 50.0), (2, 90.0))]
+    (finding,) = ends(recorded(*two, events=[command(exit_code=1)]))
+    assert finding.summary == "The command ended with exit code 1, after 2 trainings had finished"
     (finding,) = ends(recorded(rank(ended="finished", end=119.0), events=[command(100.0, exit_code=1)]))
     assert finding.summary == "The command ended with exit code 1; its training continued without it, and finished"
 

@@ -14,7 +14,7 @@ from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.main_process import launches_too_much
-from gpu_report.analyse.causes.slow_modes import modes_that_slow
+from gpu_report.analyse.causes.slow_modes import is_slower_since_first, modes_that_slow
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.rules.setup.check import SHM, shm_room_gib
 from gpu_report.analyse.rules.thresholds import SHM_ROOM
@@ -147,6 +147,8 @@ def larger_batch(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     """
     batch, nominal = settings.batch, settings.args.get("nbs")
     full = limit.cause == "main-process"
+    if full and is_slower_since_first(signals):
+        return None
     if full and (modes_that_slow(signals) or launches_too_much(signals) or not explain(signals).is_launching):
         return None
     if not batch or not settings.has("batch") or not isinstance(nominal, int) or not settings.gpu_peak_mib:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_report.analyse.causes.candidate import Candidate
-from gpu_report.analyse.causes.confidence import STRONG
+from gpu_report.analyse.causes.confidence import LIKELY, STRONG
 from gpu_report.analyse.causes.main_process import launch_bound, launches_too_much, main_process_bound
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE
@@ -62,15 +62,35 @@ FOLLOWS = frozenset({"trace_function", "profile_function"})  # a function of the
 PROFILED = frozenset({"profile_function"})  # PyTorch's profiler sets one, to know the stacks
 
 
+# Times as long in every later epoch as in the first, with the same batch and data: what is so is no batch that is too
+# small. 1.7 where `tracemalloc` was on since epoch 2 (yolo11s-cls, H200).
+SLOWER_TIMES = 1.5
+WHAT_SLOWED = Advice(
+    "Find what slowed each step after the first epoch: a callback may have switched on `tracemalloc`, a debugger or a "
+    "profiler, or keeps ever more",
+    short="Find what slowed each step after the first epoch (`tracemalloc`, a profiler, a callback)",
+)
+
+
 def slowed_by_mode(signals: IntervalSignals) -> Candidate | None:
     """Find a main process that is too slow for the GPU all the time while something was on that slows it."""
     known = modes_that_slow(signals)
     on = [name for name in SLOW_MODES if name in known]
     bound = launch_bound(signals) or main_process_bound(signals)
+    if not on and is_slower_since_first(signals) and bound is not None:
+        times = f"steps took {signals.slower_since_first_epoch:.1f}\u00d7 as long after the first epoch as in it"
+        return Candidate("main-process", LIKELY, times, bound.evidence, (WHAT_SLOWED,))
     if not on or not signals.is_lasting or bound is None:
         return None
     advice = tuple(switch_off(name, signals.setting_locations) for name in on)
     return Candidate("main-process", STRONG, SLOW_MODES[on[0]].what, bound.evidence, advice)
+
+
+def is_slower_since_first(signals: IntervalSignals) -> bool:
+    """Tell whether steps became slower after the first epoch, and no function of the user's is known to take them."""
+    at = signals.idle_location
+    is_own = at is not None and (at.is_in_call or at.is_partly_in_call)
+    return signals.is_lasting and not is_own and signals.slower_since_first_epoch >= SLOWER_TIMES
 
 
 def modes_that_slow(signals: IntervalSignals) -> frozenset[str]:

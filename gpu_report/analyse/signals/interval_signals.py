@@ -29,6 +29,7 @@ class IntervalSignals:
     `phases` are the shares of the interval (0 to 1) by what callbacks said that YOLO was doing, empty where none did.
     `tick_s` is the time that a row of the host stands for.
     `slow_modes` are what was switched on in the main process that slows it, by their names in its settings.
+    `slower_since_first_epoch` is how many times longer than in its first epoch the steps of its training took since.
     `setting_locations` are lines of user code that switched them on, or that leave a process fewer cores ("affinity").
     `is_rect` says that its training loads images in the order of their shape, `image_sizes` how many sizes they have.
     `idle_location` is where the main process stood in its idle GPU time, None without its stacks.
@@ -79,6 +80,7 @@ class IntervalSignals:
     is_lasting: bool = False
     waits: bool = False
     slow_modes: frozenset[str] = frozenset()
+    slower_since_first_epoch: float = 1.0
     setting_locations: Sequence[SettingLocation] = ()
     is_rect: bool = False
     image_sizes: int = 1

@@ -385,6 +385,7 @@ def _in_training(signals: IntervalSignals, training: Training) -> IntervalSignal
         ranks=training.ranks_here,
         exchanges=signals.exchanges or training.ranks > 1,
         slow_modes=training.slow_modes,
+        slower_since_first_epoch=training.slower_since_first_epoch,
         setting_locations=training.setting_locations,
         is_rect=training.args.get("rect") is True,
         image_sizes=training.image_sizes,

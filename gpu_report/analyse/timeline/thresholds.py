@@ -98,3 +98,9 @@ SPARSE_S = 2.0
 
 # Of a training: what was on for so much of it is in its typical epochs; a profiler of a few steps is not.
 SLOW_MODE_SHARE = 0.5
+
+# Steps that take longer in every epoch after the first: so many epochs, each against so many batches of the first,
+# which begin after its first few. Batch and data are the same then, and a first epoch warms up: it is never faster.
+SLOWER_EPOCHS = 2
+SLOWER_BATCHES = 20
+WARM_BATCHES = 10

@@ -162,6 +162,25 @@ class Training:
         return known if varies else known - {"cudnn_benchmark"}
 
     @property
+    def slower_since_first_epoch(self) -> float:
+        """Return how many times longer than in the first epoch steps took in each later one, at least; 1 if not known.
+
+        Waits for data are none of it. The first epoch counts from its first report on: its first batch warms up.
+        """
+        main = self.rank_group.main if self.rank_group else None
+        whole_ones = [e for e in main.epochs if e.end_t_s is not None and e.batches] if main else []
+        if main is None or len(whole_ones) < th.SLOWER_EPOCHS + 1 or whole_ones[0].epoch != main.epochs[0].epoch:
+            return 1.0
+        first, *later = whole_ones
+        warm = next((p for p in main.progress if first.start_t_s < p.t_s < (first.end_t_s or 0.0)), None)
+        batches = first.batches - warm.batches if warm else 0
+        if warm is None or warm.batches > th.WARM_BATCHES or batches < th.SLOWER_BATCHES:
+            return 1.0
+        at_first_s = ((first.end_t_s or 0.0) - warm.t_s - (first.data_wait_s - warm.data_wait_s)) / batches
+        later_s = min(((e.end_t_s or 0.0) - e.start_t_s - e.data_wait_s) / e.batches for e in later)
+        return max(later_s / at_first_s, 1.0) if at_first_s > 0 else 1.0
+
+    @property
     def _modes_on(self) -> Mapping[str, list[Span]]:
         """Return when each slow mode was on in its main process, in order."""
         told = self.rank_group.main.slow_modes_now if self.rank_group else ()

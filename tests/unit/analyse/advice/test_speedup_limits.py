@@ -32,6 +32,7 @@ from gpu_report.model import (
     LongCollections,
     Options,
     Phase,
+    Progress,
     Setting,
     SettingLocation,
     SpeedupLimit,
@@ -822,6 +823,19 @@ def test_what_a_callback_switched_on_after_the_first_epoch_is_why_steps_are_slow
     )
     text = analyse(dataclasses.replace(run, inside=(inside,))).verdict.text
     assert text.startswith("Turn off `tracemalloc` (memory.py:10)") is is_why
+
+
+@pytest.mark.parametrize(("warm_share", "is_why"), [(0.5, True), (0.2, False)])
+def test_steps_that_were_faster_in_the_first_epoch_have_no_batch_that_is_too_small(warm_share, is_why):
+    """Steps of the first epoch took 53 ms, later ones 91 and more (bakery, yolo11s-cls, H200, 2026-11-28)."""
+    run = launch_bound_run()
+    (inside,) = run.inside
+    first = inside.epochs[0]
+    warm_s = first.start_t_s + warm_share * (first.end_t_s - first.start_t_s)
+    inside = dataclasses.replace(inside, progress=(Progress(warm_s, 1, 0.0), *inside.progress))
+    text = analyse(dataclasses.replace(run, inside=(inside,))).verdict.text
+    assert text.startswith("Find what slowed each step after the first epoch") is is_why
+    assert ("batch" in text) is not is_why
 
 
 SWAPS = {**STARVED, "workers_cpu_pct": 60.0, "busiest_worker_cpu_pct": 40.0, "memory_pressure_pct": 30.0}

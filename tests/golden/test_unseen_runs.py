@@ -34,6 +34,9 @@ BEGINS = {
     "pantry": "Find what else the GPU computes: up to 46 %",  # of 1,203 classes, not recorded
     "roofs": "Set `save_txt=False` (now True)",
     "silo": "Nothing to fix",
+    "slopes": "Nothing to fix",  # at its default power limit, which cost 3 %
+    "bakery": "Find what slowed each step after the first epoch",  # tracemalloc, which was not recorded
+    "seeds": "Look at `make_fold` (folds.py:26): 20 s went there between trainings, 3 times",
     "bees": "Nothing to fix",
     "canopy": "Look at `refresh_statistics` (averaging.py:21): the GPU was idle for 26 s there (up to 1.3\u00d7",
     "enamel": "Set `batch=64` (now 32): epochs drop from 9.6 s to about 7.5 s",  # and then its DropBlock's line, 19 %

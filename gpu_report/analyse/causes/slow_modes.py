@@ -66,7 +66,7 @@ PROFILED = frozenset({"profile_function"})  # PyTorch's profiler sets one, to kn
 # small. 1.7 where `tracemalloc` was on since epoch 2 (yolo11s-cls, H200).
 SLOWER_TIMES = 1.5
 WHAT_SLOWED = Advice(
-    "Find what slowed each step after the first epoch: a callback may have switched on `tracemalloc`, a debugger or a "
+    "Find what slowed each step after the first epoch. A callback may have switched on `tracemalloc`, a debugger or a "
     "profiler, or keeps ever more",
     short="Find what slowed each step after the first epoch (`tracemalloc`, a profiler, a callback)",
 )

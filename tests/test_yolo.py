@@ -115,3 +115,32 @@ def test_a_recorder_beside_a_training_it_did_not_start_finds_its_epochs(
     )
     assert beside.stop().returncode == 0
     assert [e["epoch"] for e in summary_of(tmp_path / "run")["epochs"]] == [1, 2]
+
+
+TRACES = f"""
+import sys, tracemalloc
+from ultralytics import YOLO
+
+def note(trainer):
+    if not tracemalloc.is_tracing():
+        tracemalloc.start(25)
+
+model = YOLO("{SMALL_MODEL}")
+model.add_callback("on_fit_epoch_end", note)
+model.train(data="data.yaml", epochs=3, imgsz=64, batch=8, workers=0, device="cpu", plots=False,
+            project=sys.argv[1])
+"""
+
+
+def test_tracing_that_a_callback_begins_is_told_with_its_line(run_cli, yolo_home, offline, tmp_path):
+    (yolo_home / "traces.py").write_text(TRACES)
+    run = tmp_path / "run"
+    command = ["record", "--output", run, "--", sys.executable, "traces.py", yolo_home / "runs"]
+    done = run_cli(*command, env=offline, cwd=yolo_home, timeout=200)
+    assert done.returncode == 0, done.stderr
+    (inside,) = load_run(run).inside
+    assert "slow_modes" not in inside.settings
+    ((t_s, modes),) = inside.slow_modes_now
+    assert modes == {"tracemalloc"}
+    assert inside.epochs[0].end_t_s <= t_s <= inside.epochs[1].end_t_s
+    assert [(at.name, at.line) for at in inside.setting_locations] == [("tracemalloc", 7)]

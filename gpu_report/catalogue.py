@@ -223,8 +223,6 @@ _RULES = (
         takes_time=True,
     ),
     RuleRow("repeated-data", "repeated-data", "Images validated several times", "Images validated several times"),
-
-
     RuleRow("between-trainings", "between-trainings", "Time between trainings", "Time between trainings"),
     RuleRow("slow-exit", "slow-exit", "Slow end of the command", "Slow end of the command"),
     RuleRow("long-epoch-ends", "long-epoch-ends", "Long validation and saving", "Long validation and saving"),

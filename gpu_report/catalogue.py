@@ -278,7 +278,7 @@ _RULES = (
     RuleRow("nccl-warning", "nccl", "NCCL warning", "NCCL warning", harmless=True),
     RuleRow("left-behind", "left-behind", "Processes left running", "Processes left running"),
     # A signal or an error ended the command after its training, or its last call: nothing was cut short.
-    _end("command-ended", name="Command failed after its work", title="Command failed after its work"),
+    _end("command-ended", name="Command cut short after its work", title="Command cut short after its work"),
 )
 
 _CAUSES = (

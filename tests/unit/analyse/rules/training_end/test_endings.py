@@ -349,8 +349,8 @@ def test_a_command_that_fails_after_its_training_is_another_matter():
 @pytest.mark.parametrize(
     ("training", "title", "is_cut_short"),
     [
-        (rank(ended="finished", end=90.0), "Command failed after its work", False),
-        (rank(ended="early stop", end=90.0), "Command failed after its work", False),
+        (rank(ended="finished", end=90.0), "Command cut short after its work", False),
+        (rank(ended="early stop", end=90.0), "Command cut short after its work", False),
         (rank(), "Training cut short", True),
     ],
 )

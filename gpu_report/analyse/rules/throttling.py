@@ -20,7 +20,7 @@ from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Gpu, Occurr
 from gpu_report.wording import length, lower_first
 
 COUNTER_TEXTS = {
-    "power_cap_s": "power-limited, by the driver's counter",
+    "power_cap_s": "at the power limit, by the driver's counter (the clock may hardly fall)",
     "power_brake_s": "limited by an outside power signal, by the driver's counter",
     "sw_thermal_slowdown_s": "limited by the driver for heat, by its counter",
     "hw_thermal_slowdown_s": "limited by the board for heat, by its counter",
@@ -138,9 +138,9 @@ def _summary(throttle: Throttle, gpus: str = "") -> str:
         return f"{which} ran at {its} own power limit for {for_s} ({clock:,.0f} MHz): {its} full speed"
     clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
     if throttle.cause == LOWER_CLOCK and not throttle.applied:
-        return f"The SM clock of {which} fell {_fell(throttle)} for {length(length_s(throttle.spans))}"
+        return f"The SM clock of {which} fell {_fell(throttle)} for {for_s}"
     slower = f"to {clock:,.0f} MHz instead of {throttle.typical_mhz:,.0f}"
-    return f"{_how(throttle, which)} {slower} for {length(length_s(throttle.spans))}"
+    return f"{_how(throttle, which)} {slower} for {for_s}"
 
 
 def _how(throttle: Throttle, what: str) -> str:

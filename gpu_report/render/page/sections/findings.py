@@ -38,8 +38,8 @@ HIGH = 0.8
 AT_MOST = frozenset(
     {"power-cap", "thermal", "lower-clock"}
 )  # a slower clock costs no more than its share: not all work needs it
-# Whose length is no news: of a start-up the summary says it, the others last as long as the training.
-LENGTH_SAID = frozenset({"slow-start", "starved", "user-code", "unused-gpu", "long-epoch-ends"})
+# Whose length is no news: of a start-up and a slower clock the summary says it; the others last as long as training.
+LENGTH_SAID = AT_MOST | {"slow-start", "starved", "user-code", "unused-gpu", "long-epoch-ends"}
 NO_BREAK = "\u00a0"  # between a number and its unit
 TITLES_SHOWN = 3  # of the findings that one step is for
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
@@ -140,8 +140,8 @@ def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
     if finding.rule in {"starved", "user-code", "unused-gpu"}:
         return _how_long(finding, analysis)
     rule = RULES[finding.rule]
-    if _is_costly(finding) and not rule.fall and finding.rule not in AT_MOST:
-        return f"{duration(finding.lost_gpu_s)} of GPU time lost"
+    if _is_costly(finding) and not rule.fall:
+        return f"{'at most ' * (finding.rule in AT_MOST)}{duration(finding.lost_gpu_s)} of GPU time lost"
     if finding.occurrences:
         return f"{counted(len(finding.occurrences), 'time')}, {duration(finding.took_s)} in all"
     if not (rule.takes_time or rule.takes_epoch_time) or not finding.duration_s:

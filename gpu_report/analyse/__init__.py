@@ -173,12 +173,14 @@ def _place(said: Verdict, finding: Finding) -> tuple[bool, bool, bool, int, int,
 def _located(findings: Sequence[Finding], reported: Sequence[Finding], ids: Mapping[str, str]) -> list[Finding]:
     """Return the findings, each with the lines of code that are known of the one under which it is reported.
 
-    What several GPUs felt has that one's summary, too, which names them all.
+    What several GPUs felt, or what happened several times, has that one's summary, too: it names them all.
     """
     of = {finding.id: finding for finding in reported}
     pairs = ((finding, of[ids[finding.id]]) for finding in findings)
     return [
-        replace(finding, where=one.where, summary=one.summary if len(one.gpus) > 1 else finding.summary)
+        replace(
+            finding, where=one.where, summary=one.summary if len(one.gpus) > 1 or one.occurrences else finding.summary
+        )
         for finding, one in pairs
     ]
 

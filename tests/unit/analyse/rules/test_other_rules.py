@@ -414,6 +414,22 @@ def test_what_scatters_is_slowed_for_as_long_as_its_means_over_a_while_are_low()
     assert (finding.start_t_s, finding.end_t_s) == tuple(pytest.approx(t_s, abs=5) for t_s in (910, 1510))
 
 
+def test_the_verdict_says_all_times_of_what_came_again_as_its_finding_does():
+    util = readings((0, 10), *[(90, 300), (50, 300)] * 3, (90, 300))
+    run = make_run(util)
+    columns = {c.name: np.full(len(util), NAN) for c in schema.HOST_QUANTITIES}
+    for name, value in CROWDED.items():
+        columns[name] = np.full(len(util), USUAL[name])
+        for start in (310, 910, 1510):
+            columns[name][start : start + 300] = value
+    table = pd.DataFrame({"t_s": np.arange(len(util), dtype=float), **columns})
+    run = dataclasses.replace(run, host=table, recording=dataclasses.replace(run.recording, cores=16))
+    (finding,) = findings(run, "slowdown")
+    assert len(finding.occurrences) == 3
+    (said,) = [each for each in analyse(run).verdict.sentences if each.kind == "slowdown"]
+    assert said.text.startswith(finding.summary)
+
+
 def test_drops_between_which_utilisation_is_low_as_well_are_one_slowdown_though_its_cause_is_unknown():
     """One reading each 5 s of a GPU that waits for seconds is 0 or 100 %: some low ones follow each other."""
     waits = [70.0, 50.0] * 94

@@ -144,7 +144,8 @@ class Finding(TimeSpan):
 
     `gpus` are those that felt it, `gpu` the only one, None where it was several or concerns the run as a whole. What
     recurs is one finding, from the first of its `occurrences` to the end of the last; empty of what happened once.
-    `lost_gpu_s` (GPU seconds) and `share_of_training` (0 to 1) are what all of it took, None where that is not known.
+    `lost_gpu_s` (GPU seconds) and `share_of_training` (0 to 1) are what all of it took, None where that is not known;
+    of what holds up the ends of epochs it is a share of the epochs with their ends.
     `where` are the lines in which the training stood meanwhile, most of the time first.
     `at_boundary` says that it touches the end of an epoch; `expected` that its phase explains it.
     `level_pct` and `low_pct` are utilisation before a drop and the mean within it. `ran_out` says that memory grew

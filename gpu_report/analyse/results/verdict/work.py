@@ -28,7 +28,7 @@ from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST
 from gpu_report.analyse.signals.thresholds import STILL_PCT
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, SETTLED_READINGS
-from gpu_report.analyse.timeseries.intervals import as_array
+from gpu_report.analyse.timeseries.intervals import as_array, length_s, union
 from gpu_report.catalogue import ENDS_EPOCHS_KEY, LAUNCH_BOUND, ON_CPU_KEY, RULES, STEADY_KEY
 from gpu_report.model import HEALTHY_PCT, Cause, Finding, Gpu, Sentence
 from gpu_report.wording import counted, is_short, length, lower_first, place_words, upper_first
@@ -176,7 +176,8 @@ def _how_busy(training: _Training) -> Iterator[Sentence]:
     why, ends = _why(context, util, findings), _at_epoch_ends(context, findings, seconds)
     unseen = waits_unseen(context, (util, seconds))
     good = f" ({GOOD})" if training.is_lead and not unseen and HEALTHY_PCT <= util < th.DOUBTED_PCT else ""
-    busy = f"{before}{lower_first(training.busy) if before else training.busy}{good}"
+    beside = ", not counting the ends of epochs" if ends else ""
+    busy = f"{before}{lower_first(training.busy) if before else training.busy}{beside}{good}"
     if why.cause and not (why.steady or before or ends or why.which):
         yield from with_cause("work", busy, (why.sure, why.cause), why.findings)
         yield from _no_larger_batch(context, findings)
@@ -364,7 +365,7 @@ def _mean_steady_pct(context: Context) -> float:
 
 def _at_epoch_ends(context: Context, findings: Sequence[Finding], trained_s: float) -> str:
     """Return for which share of the time of epochs something held up their ends, empty where nothing did."""
-    took_s = sum(f.took_s for f in findings if RULES[f.rule].at_epoch_ends)
+    took_s = length_s(union([each.span for f in findings if RULES[f.rule].at_epoch_ends for each in f.each]))
     share_pct = 100 * took_s / max(context.in_epochs_s, trained_s + took_s) if took_s else 0.0
     return f"Waiting at the ends of epochs took {share_pct:.0f} % of the epochs' time" if took_s else ""
 

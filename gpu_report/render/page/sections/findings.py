@@ -273,8 +273,8 @@ def _is_costly(finding: Finding) -> bool:
 def _lost(finding: Finding) -> Fact:
     """Return what a finding took, and of how much that is."""
     label = "GPU time lost, at most" if finding.rule in AT_MOST else "GPU time lost"
-    part = known(finding.share_of_training)
-    return Fact(label, duration(finding.lost_gpu_s), "" if part is None else f"{share(part)} of training")
+    part, of = known(finding.share_of_training), "the epochs' time" if RULES[finding.rule].at_epoch_ends else "training"
+    return Fact(label, duration(finding.lost_gpu_s), "" if part is None else f"{share(part)} of {of}")
 
 
 def _where(finding: Finding, analysis: Analysis) -> Iterator[Fact]:

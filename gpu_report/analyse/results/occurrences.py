@@ -97,10 +97,11 @@ def _badness(finding: Finding) -> tuple[int, float, float]:
 def _with_share(context: Context, finding: Finding) -> Finding:
     """Return a finding with the share of the training's GPU time that it took, where both are known.
 
-    What holds up the ends of epochs takes none of the time in training steps: it is a share of the epochs with ends.
+    What holds up the ends of epochs takes none of the time in training steps: it is a share of the epochs with ends, on
+    the GPUs that felt it, for all others of the training wait for these.
     """
     at_ends = RULES[finding.rule].at_epoch_ends and context.in_epochs_s
-    trained_s = context.cached(_epochs_gpu_s if at_ends else _trained_gpu_s)
+    trained_s = at_ends * max(len(finding.gpus), 1) if at_ends else context.cached(_trained_gpu_s)
     if finding.lost_gpu_s is None or not trained_s:
         return finding
     return replace(finding, share_of_training=finding.lost_gpu_s / trained_s)
@@ -300,11 +301,6 @@ def _trained_gpu_s(context: Context) -> float:
     """Return the GPU seconds of the train phases of all trainings; the whole run's where none is known."""
     spans = [(end - start) * max(len(t.gpus), 1) for t in context.trainings for start, end in t.train_spans]
     return sum(spans) or context.run.duration_s * max(len(context.activity.used_gpus), 1)
-
-
-def _epochs_gpu_s(context: Context) -> float:
-    """Return the GPU seconds of all epochs, with their ends."""
-    return context.in_epochs_s * max(len(context.activity.used_gpus), 1)
 
 
 def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurrence]) -> str:

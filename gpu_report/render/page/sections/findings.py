@@ -38,7 +38,7 @@ HIGH = 0.8
 AT_MOST = frozenset(
     {"power-cap", "thermal", "lower-clock"}
 )  # a slower clock costs no more than its share: not all work needs it
-# Whose length is no news: of a start-up and a slower clock the summary says it; the others last as long as training.
+# Whose length is no news: of a start-up or a slower clock the summary says it, the others last as long as training.
 LENGTH_SAID = AT_MOST | {"slow-start", "starved", "user-code", "unused-gpu", "long-epoch-ends"}
 NO_BREAK = "\u00a0"  # between a number and its unit
 TITLES_SHOWN = 3  # of the findings that one step is for

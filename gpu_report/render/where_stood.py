@@ -15,6 +15,7 @@ OF_WHAT = {
     "missing-rank": "of the ranks",
     "gpu-syncs": "of the waits for the GPU",
     "slow-exit": "of that time",
+    "slow-between-calls": "between calls",
 }
 OF_IDLE, OF_THAT = "of the idle time", "of that time"
 OF_GROWN = "of the last third of training"  # of a function for which each step takes longer, idle or not

@@ -48,7 +48,7 @@ def test_what_makes_a_service_slow_comes_first_with_its_line(services, name, rul
 def test_lines_of_calls_are_of_threads_and_no_idle_gpu(services):
     analysis = analyse(load_run(services / "queue"))
     page = render_html(analysis)
-    assert "Another thread, of that time" in page
+    assert "Another thread, between calls" in page
     assert "while the GPU was idle" not in page
 
 

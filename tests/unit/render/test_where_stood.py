@@ -26,6 +26,7 @@ def found(rule: str, *where: CodeLocation) -> Finding:
         ("other-gpu-work", "40 % of training in steady state", "The main process, of training in steady state"),
         ("missing-rank", "40 % of the ranks", "The main process, of the ranks"),
         ("slow-tracking", "40 % of that time", "The main thread, of that time"),
+        ("slow-between-calls", "40 % between calls", "The main thread, between calls"),
     ],
 )
 def test_a_share_says_of_what_it_is(analysis: Analysis, rule: str, shown: str, who: str) -> None:

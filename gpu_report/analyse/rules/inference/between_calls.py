@@ -82,7 +82,7 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
     cause, what = GAPS[part.kind]
     share, each_ms = part.seconds / active_s(served), MS * part.seconds / served.latency.calls
     asks = _asks(context, served, part)
-    line = "" if part.where is None else f": {where_it_is(part.where)}"
+    line = "" if part.where is None else f"{_in(served, part)}{where_it_is(part.where)}"
     line += f", for {where_it_is(asks)}" if asks else ""
     summary = f"Before each call {what} takes {ms(each_ms)}, {percent(share)} {OF_CALLS}{line}"
     if part.waited_for:
@@ -110,6 +110,12 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
             *_drawn(context, served, part),
         ),
     )
+
+
+def _in(served: ServedModel, part: GapPart) -> str:
+    """Return what leads to the place of a part: all of it lies there, or most, where the advice has another share."""
+    of_all, of_place = (percent(seconds / active_s(served)) for seconds in (part.seconds, part.function_s))
+    return ": " if part.kind != "own code" or of_place == of_all else ", mostly in "
 
 
 def _severity(served: ServedModel, part: GapPart) -> Severity:

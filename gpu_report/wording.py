@@ -165,7 +165,9 @@ def gpus_words(gpus: Sequence[int]) -> str:
 
 
 def length(seconds: float) -> str:
-    """Return a duration as a person says it: 44 s, 2 min, 2 min 5 s, 3 h 10 min."""
+    """Return a duration as a person says it: 1.4 s, 44 s, 2 min, 2 min 5 s, 3 h 10 min."""
+    if seconds < ROUND_FROM:
+        return _tenths(seconds)
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -185,7 +187,9 @@ def brief_length(seconds: float) -> str:
 
 
 def about_length(seconds: float) -> str:
-    """Return a duration with the digits that matter: 44 s, 4.5 min, 20 min, 3 h 10 min, 2 d 5 h."""
+    """Return a duration with the digits that matter: 1.4 s, 44 s, 4.5 min, 20 min, 3 h 10 min, 2 d 5 h."""
+    if seconds < ROUND_FROM:
+        return _tenths(seconds)
     if round(seconds) < 90:
         return f"{seconds:.0f} s"
     minutes = seconds / 60
@@ -197,6 +201,11 @@ def about_length(seconds: float) -> str:
     if hours < 24:
         return _two(divmod(round(minutes), 60), "h", "min")
     return _two(divmod(round(hours), 24), "d", "h")
+
+
+def _tenths(seconds: float) -> str:
+    """Return a few seconds as the page's tables and tiles have them: of 1.4 s, 1 s would be another number."""
+    return f"{round(seconds, 1) + 0.0:g} s"  # not -0
 
 
 def _two(parts: tuple[int, int], larger: str, smaller: str) -> str:

@@ -68,7 +68,7 @@ BEGINS = {
     "bucket_fuse": "Move the data set to a faster disk: training waited 5 s for images on slow storage",
     "ddp_binding": "Give each rank its share of the CPU cores: one may use only 2",
     "gpu_neighbour": "Keep python3 colleague.py (pid 684) off GPU 0: it was there for 1.7 min (up to 1.6",
-    "npy_on_nfs": "Delete the .npy images (`cache=False`), or use a local disk: training waited 7 s for .npy images",
+    "npy_on_nfs": "Delete the .npy images (`cache=False`), or use a local disk: training waited 6.9 s for .npy images",
     "ddp_sockets": "Unset `NCCL_P2P_DISABLE` and `NCCL_SHM_DISABLE`",
     "drone_inspection": "Set `cache=ram` (now False): epochs drop from 4 min 27 s to about 1 min 43 s",
     "fp32_obb": "Set `amp=True` (up to 7\u00d7 faster): the training computed in 32 bits, without tensor cores",

@@ -3,6 +3,7 @@
 import pytest
 
 from gpu_report.model import CodeLocation
+from gpu_report.render.formatting import duration
 from gpu_report.wording import (
     about_length,
     amount,
@@ -105,7 +106,11 @@ def test_a_time_in_a_sentence_is_brief(seconds, text):
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        (0.4, "0 s"),
+        (-0.01, "0 s"),
+        (0.4, "0.4 s"),
+        (1.44, "1.4 s"),
+        (3.0, "3 s"),
+        (9.96, "10 s"),
         (44.4, "44 s"),
         (89.4, "89 s"),
         (90.0, "1.5 min"),
@@ -139,6 +144,12 @@ def test_a_place_in_code_cannot_end_its_own_marks():
 def test_two_ways_to_say_hours_say_the_same_minute():
     for seconds in (7199.0, 7200.0, 12_989.0, 12_991.0):
         assert length(seconds) == about_length(seconds)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.04, 0.7, 1.44, 3.0, 9.94])
+def test_a_few_seconds_read_the_same_in_a_sentence_and_in_a_table(seconds):
+    said = duration(seconds).replace("\u00a0", " ")
+    assert length(seconds) == about_length(seconds) == said
 
 
 def test_a_length_has_no_part_that_is_nothing():

@@ -169,7 +169,7 @@ def test_what_a_guest_left_of_the_trainings_pace_is_told_where_callbacks_told_th
     (finding,) = findings(told, "other-process")
     assert finding.summary.endswith(": training speed was 50 % of typical")
     assert finding.lost_gpu_s == pytest.approx(finding.duration_s / 2)
-    assert analyse(told).verdict.text.startswith("Keep python3 (pid 77) off GPU 0: it cost about 9 s of training.")
+    assert analyse(told).verdict.text.startswith("Keep python3 (pid 77) off GPU 0: it cost about 9.5 s of training.")
 
 
 def test_two_guests_at_once_cost_the_training_its_pace_once():
@@ -177,7 +177,7 @@ def test_two_guests_at_once_cost_the_training_its_pace_once():
     rows += [row._replace(pid=78) for row in rows if row.pid == 77]
     told = with_speed_halved(with_processes(guest_run(), *rows))
     assert len(findings(told, "other-process")) == 2
-    assert "it cost about 9 s of training" in analyse(told).verdict.text
+    assert "it cost about 9.5 s of training" in analyse(told).verdict.text
 
 
 def test_a_rank_that_spins_waits_for_the_gpu_that_does_nothing():

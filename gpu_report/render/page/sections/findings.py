@@ -255,6 +255,7 @@ def _facts(finding: Finding, analysis: Analysis) -> tuple[Fact, ...]:
     took = [Fact("Length", duration(finding.took_s))] if lasts else []
     if finding.occurrences:
         took = [Fact("Times", f"{len(finding.occurrences):,}"), Fact("Total", duration(finding.took_s))]
+    took = [fact for fact in took if fact.value not in {each.value for each in lost}]  # a GPU that was idle all along
     facts = [*lost, *took]
     if level is not None or low is not None:
         facts.append(Fact("Utilisation before", quantity(level, "%")))

@@ -466,6 +466,18 @@ def test_slow_ends_of_epochs_are_shaded_and_in_the_legend(analysis: model.Analys
     assert [(each["start"], each["drop"]) for each in shaded] == [(60.0, True), (160.0, True)]
 
 
+def test_a_length_that_is_what_was_lost_is_said_once(analysis: model.Analysis) -> None:
+    """With its share: of the time of epochs, where it is their ends that were held up."""
+    times = tuple(model.Occurrence(start, start + 9.0, (0,), 9.0) for start in (60.0, 160.0))
+    held = replace(DROP, rule="held-epoch-end", level_pct=None, low_pct=None, occurrences=times)
+    all_of_it = replace(held, lost_gpu_s=18.0, share_of_training=0.2)
+    (view,) = compose(replace(analysis, findings=(all_of_it,))).findings.cards
+    said = [(each.label, each.value, each.note) for each in view.facts[:2]]
+    assert said == [("GPU time lost", "18\u00a0s", "20\u00a0% of the epochs' time"), ("Times", "2", "")]
+    (view,) = compose(replace(analysis, findings=(replace(held, lost_gpu_s=12.0),))).findings.cards
+    assert [each.value for each in view.facts if each.label == "Total"] == ["18\u00a0s"]
+
+
 def test_advice_stands_in_the_order_of_the_findings(analysis: model.Analysis) -> None:
     faster = replace(DROP, advice=(model.Advice("w", "workers", "2", "14", 0.9, 0.8),))
     ended = replace(DROP, rule="run-ended", severity="critical", advice=(model.Advice("Use less memory"),))

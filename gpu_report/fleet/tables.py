@@ -129,7 +129,7 @@ FINDINGS = (
     TableColumn("duration_s", "double", "how long it lasted, all occurrences together"),
     TableColumn("occurrences", "int64", "how often it happened"),
     TableColumn("lost_gpu_s", "double", "GPU seconds of work that it took"),
-    TableColumn("share_of_training", "double", "the same as a share of the training, of ends of epochs as one of the epochs, 0 to 1"),
+    TableColumn("share_of_training", "double", "the same as a share of training (ends of epochs: of epochs), 0 to 1"),
     TableColumn("expected", "bool", "its phase explains it: no alarm"),
     TableColumn("epoch", "int64", "the epoch in which it began"),
     TableColumn("phase", "string", "the phase in which it began"),

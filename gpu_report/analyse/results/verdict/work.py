@@ -34,7 +34,6 @@ from gpu_report.model import HEALTHY_PCT, Cause, Finding, Gpu, Sentence
 from gpu_report.wording import counted, is_short, length, lower_first, place_words, upper_first
 
 NOTHING, NO_FAULT = "Nothing to fix: ", "No fault found: "
-ENDS_APART = ", the ends of epochs apart"
 LIMIT = "; the model itself is the limit"
 GOOD = f"{HEALTHY_PCT:.0f} % or more is good for YOLO"
 
@@ -182,7 +181,7 @@ def _how_busy(training: _Training) -> Iterator[Sentence]:
         yield from with_cause("work", busy, (why.sure, why.cause), why.findings)
         yield from _no_larger_batch(context, findings)
         return
-    after = ENDS_APART if ends else _after(training, why)
+    after = "" if ends else _after(training, why)
     about = () if why.cause else why.findings or tuple(each.id for each in _unknown(findings))
     yield Sentence("work", f"{busy}{after}.", about)
     if unseen and training.is_lead and util >= HEALTHY_PCT:

@@ -6,14 +6,15 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from gpu_report.analyse.timeline.ranks import rank_groups
 from gpu_report.analyse.timeline.thresholds import STRETCH_BATCHES, WARMING_UP_TIMES
-from gpu_report.analyse.timeseries.gpu_series import Floats
+from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.analyse.timeseries.intervals import Span, mask_in_any
+from gpu_report.analyse.timeseries.intervals import Span, indices_within
 from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
 from gpu_report.model import InsideEpoch, InsideRun, Run
 
@@ -49,14 +50,22 @@ class Throughput:
         The time from the last one that was counted to the end of its epoch is none of theirs: a batch that `time=`
         breaks off is never counted, and may have taken most of that time.
         """
-        counted = np.diff(self.batches, prepend=0.0) > 0
-        seconds = self._grown(np.cumsum(np.where(counted, np.diff(self.trained_s, prepend=0.0), 0.0)), spans)
+        seconds = self._grown(self._counted_s, spans)
         return self._grown(self.batches, spans) / seconds if seconds > 0 else None
 
     def counts_within(self, spans: Sequence[Span]) -> bool:
         """Tell whether batches were counted within spans, and not only at the ends of the epochs that these lie in."""
-        counted = np.diff(self.batches, prepend=0.0) > 0
-        return int((counted & mask_in_any(self.t_s, spans)).sum()) >= LEAST_REPORTS
+        return int(self._is_counted[indices_within(self.t_s, spans)].sum()) >= LEAST_REPORTS
+
+    @cached_property
+    def _is_counted(self) -> Bools:
+        """Return at which reports batches had been done since the one before."""
+        return np.diff(self.batches, prepend=0.0) > 0
+
+    @cached_property
+    def _counted_s(self) -> Floats:
+        """Return the seconds trained up to each report, without those that end in no batch."""
+        return np.cumsum(np.where(self._is_counted, np.diff(self.trained_s, prepend=0.0), 0.0))
 
     def least_batch_s(self, spans: Sequence[Span]) -> float | None:
         """Return the seconds of a batch in the fastest stretch between two reports that spans touch, None without one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -161,7 +162,7 @@ class Training:
         varies = bool(self.args.get("multi_scale")) or self.args.get("rect") is True
         return known if varies else known - {"cudnn_benchmark"}
 
-    @property
+    @cached_property
     def slower_since_first_epoch(self) -> float:
         """Return how many times longer than in the first epoch steps took in each later one, at least; 1 if not known.
 

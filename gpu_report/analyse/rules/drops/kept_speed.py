@@ -21,10 +21,10 @@ def kept_speed(context: Context, drop: Drop) -> tuple[Cause, tuple[Evidence, ...
     if training is None or throughput is None:
         return None
     spans = training.train_spans
-    within = intersect(spans, [drop.span])
+    within = intersect([drop.span], spans)
     beside_s = max(BESIDE_S, drop.duration_s)
-    before = intersect(spans, [(drop.start_t_s - beside_s, drop.start_t_s)])
-    after = intersect(spans, [(drop.end_t_s, drop.end_t_s + beside_s)])
+    before = intersect([(drop.start_t_s - beside_s, drop.start_t_s)], spans)
+    after = intersect([(drop.end_t_s, drop.end_t_s + beside_s)], spans)
     if length_s(within) < drop.duration_s / 2 or not throughput.counts_within(within):
         return None
     rates = [_rate(context, each) for each in (before, after)]

@@ -32,7 +32,7 @@ def by_slower_cpu(
     if found.cause.name not in LACKS_CPU or loaded is None or _others_took_it(context, usual, slow):
         return found
     before, after = CLOCK(context, usual), CLOCK(context, slow)
-    fell = None if before is None or after is None else after <= (1 - th.SLOWER_CLOCK_SHARE) * before
+    fell = None if before is None or after is None else _fell_enough(before, after, loaded[1] / loaded[0])
     own = _rose(_own_work_s, context, usual, slow)
     if not fell and (fell is not None or own is None):
         return found
@@ -49,6 +49,15 @@ def by_slower_cpu(
     text = f"the CPU got slower (an image took {loaded[1] / loaded[0]:.1f} times the CPU time, and {proof})"
     cause = replace(found.cause, explanation=text, confidence=max(found.cause.confidence, STRONG if fell else 0.0))
     return replace(found, cause=cause, evidence=(*found.evidence, *numbers), advice=(_advice(heat=heats > heated),))
+
+
+def _fell_enough(before_mhz: float, after_mhz: float, times: float) -> bool:
+    """Tell whether a clock fell, and by enough for work that takes so many times the CPU time.
+
+    With more to do on all cores a CPU lowers its clock by itself: then images take far more than the clock explains.
+    """
+    explained = th.SLOWER_CPU_FACTOR * before_mhz / max(after_mhz, 1.0)
+    return after_mhz <= (1 - th.SLOWER_CLOCK_SHARE) * before_mhz and times <= explained
 
 
 def _advice(*, heat: bool) -> Advice:

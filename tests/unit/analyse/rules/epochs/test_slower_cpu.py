@@ -67,12 +67,13 @@ def test_a_clock_that_fell_says_so_without_a_validation():
         {"nms_s": None},  # nothing but the loader tells: the user's own augmentation may do more
         {"nms_s": (0.8, 0.85)},
         {"cpu_clock_mhz": (4200.0, 4150.0)},  # it kept its clock
+        {"cpu_clock_mhz": (4200.0, 3400.0), "nms_s": None},  # three times the work on all cores: its clock follows
         {"workers_cpu_pct": (590.0, 390.0), "cpu_clock_mhz": (4200.0, 1400.0), "nms_s": None, "cpu_pct": 65.0},
         {"cpu_pct": (36.0, 90.0)},  # others ran on the same cores
         {"cpu_pct": (36.0, 75.0), "cpu_steal_pct": (0.0, 10.0)},
         {"cpu_pct": np.nan, "nms_s": None},  # nobody knows whether others ran
     ],
-    ids=["one", "same NMS", "clock", "same CPU", "others", "steal", "unknown"],
+    ids=["one", "same NMS", "clock", "busy cores", "same CPU", "others", "steal", "unknown"],
 )
 def test_it_is_none_where_something_else_may_have_done_it(given):
     assert all(SLOWER not in each.summary for each in findings(slowed(**given), "data-wait-growing"))

@@ -138,6 +138,13 @@ def one_buffer():
         yield buffer
 
 
+def masks():
+    for place in range(0, 200, 50):
+        image = np.zeros((1000, 1000, 3), dtype=np.uint8)
+        image[place + 1 : place + 3, place : place + 5] = 255  # small: none of the values that are looked at
+        yield image
+
+
 def at_one_address():
     for seed in range(4):
         yield photo(seed)  # each is freed before the next is made
@@ -153,7 +160,8 @@ def at_one_address():
         (lambda: [photo(1).transpose(1, 0, 2)] * 3, {}),  # not in one piece: a copy would cost
         (lambda: [np.zeros((0, 0, 3))] * 3, {}),
         (lambda: [Some(shape=(3, 3))] * 3, {}),
-        (lambda: [np.arange(3)] * 3, {"1": 2}),
+        (lambda: [np.arange(30)] * 3, {"1": 2}),
+        (masks, {"1": 0}),
     ],
 )
 def test_an_image_is_known_again_by_what_it_holds(folder, images, repeated):

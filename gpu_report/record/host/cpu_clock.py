@@ -48,7 +48,7 @@ def _some(cores: Sequence[int]) -> list[int]:
 
 def _present(root: Path, cores: Sequence[int], names: Sequence[str]) -> list[Path]:
     paths = (root / f"cpu{core}" / name for core in cores for name in names)
-    return [path for path in paths if path.exists()]
+    return [path for path in paths if os.path.exists(path)]  # noqa: PTH110 - Path.exists raises where /sys is closed
 
 
 def _numbers(paths: Sequence[Path]) -> list[int]:

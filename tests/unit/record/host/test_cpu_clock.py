@@ -50,3 +50,8 @@ def test_a_machine_without_these_files_has_no_clock_and_no_zero(tmp_path):
 def test_of_many_cores_some_are_read_that_are_spread(tmp_path):
     clock(tmp_path, *[1_000_000] * CORES_READ, *[3_000_000] * CORES_READ)
     assert CpuClock(tmp_path, range(2 * CORES_READ)).sample(0.0)["cpu_clock_mhz"] == 2000
+
+
+def test_a_folder_that_nobody_may_look_into_has_no_clock(tmp_path):
+    sampler = CpuClock(tmp_path / ("x" * 300), {0, 1})  # an error of the file system, as "permission denied" is
+    assert not any(sampler.sample(100.0).values())

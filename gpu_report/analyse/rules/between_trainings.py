@@ -14,6 +14,7 @@ from gpu_report.model import Advice, Cause, CodeLocation, Finding, Frame, Occurr
 from gpu_report.wording import amount, where_it_is
 
 IDLE = "idle"  # the phase, and the row of the ledger, that it lies in
+PAUSES = frozenset({"sleep", "accept"})  # until a time, or until somebody asks for the next training: no work
 ONCE = Advice("Do this work once for all trainings, where it is the same each time, or in several processes")
 
 
@@ -70,8 +71,11 @@ def _stood(context: Context, pid: int, spans: Sequence[Span]) -> dict[Stack, flo
 
 
 def _functions(stack: Stack) -> frozenset[tuple[str, str]]:
-    """Return the user's functions of a stack that has none of ultralytics in it: what YOLO does is its own work."""
-    if not all(kind_of(frame) in {"own", "library"} for frame in stack):
+    """Return the user's functions of a stack that has none of ultralytics in it: what YOLO does is its own work.
+
+    None of one that only pauses.
+    """
+    if (stack and stack[0].called in PAUSES) or not all(kind_of(frame) in {"own", "library"} for frame in stack):
         return frozenset()
     return frozenset((frame.file, frame.function) for frame in stack if kind_of(frame) == "own")
 

@@ -13,6 +13,7 @@ MAIN = Frame("/home/me/folds.py", 15, "<module>")
 MAKE = Frame("/home/me/folds.py", 27, "make_fold")
 CLEAN = (Frame("/home/me/picture.py", 8, "clean", called="bilateralFilter"), MAKE, MAIN)
 COPY = (MAKE, MAIN)
+PAUSE = (Frame("/home/me/jobs.py", 8, "next_job", called="sleep"), MAIN)  # looks for a job now and then
 BUILD = (Frame("/venv/lib/python3.12/site-packages/ultralytics/engine/model.py", 99, "__init__"), MAIN)
 TRAINED_S = 20.0
 
@@ -56,8 +57,8 @@ def test_what_is_more_than_the_work_of_one_function_is_its_callers():
     assert (found.where[0].function, found.where[0].line) == ("make_fold", 27)
 
 
-@pytest.mark.parametrize("between", [((CLEAN, 1.0),), ((BUILD, 9.0),), ((BUILD, 6.0), (CLEAN, 4.0))])
-def test_a_second_or_what_yolo_does_is_no_finding(between):
+@pytest.mark.parametrize("between", [((CLEAN, 1.0),), ((BUILD, 9.0),), ((BUILD, 6.0), (CLEAN, 4.0)), ((PAUSE, 60.0),)])
+def test_a_second_a_pause_or_what_yolo_does_is_no_finding(between):
     assert found_in(folds(3, *between)) is None
 
 

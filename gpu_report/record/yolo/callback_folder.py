@@ -11,6 +11,7 @@ from gpu_report.ordinary_file import open_ordinary
 
 MAX_READ = 1 << 20  # bytes of one file at one look; a training writes 2 KiB an epoch
 MARK, PROFILE_MARK = b'"kind": "run"', b'"kind": "profile"'
+OF_TRAINING = b'"task": "train"'
 
 
 class InsideWatch:
@@ -48,9 +49,12 @@ class InsideWatch:
         whole = data[: data.rfind(b"\n") + 1]
         self._read[entry.name] = self._read.get(entry.name, 0) + (len(whole) or len(data) // MAX_READ * MAX_READ)
         lines = whole.splitlines()
-        self.has_told |= any(MARK in line for line in lines)
+        runs = [line for line in lines if MARK in line]
+        found = [path for line in runs for path in _training(line)]
+        # a training whose folder has another name here, as a container's has, is looked for
+        self.has_told |= bool(found) or any(OF_TRAINING not in line for line in runs)
         self.profiled += [said for line in lines if PROFILE_MARK in line for said in _profiled(line)]
-        return [path for line in lines if MARK in line for path in _training(line)]
+        return found
 
 
 def _training(line: bytes) -> list[Path]:

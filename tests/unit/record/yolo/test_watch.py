@@ -392,6 +392,20 @@ def test_a_command_that_calls_a_model_has_no_trainings_of_others(tmp_path, monke
     assert served.watch.path is None
 
 
+def test_a_training_whose_folder_has_another_name_here_is_looked_for(tmp_path, monkeypatch):
+    """A container tells its own name of the folder, which it has from here."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("YOLO_CONFIG_DIR", str(tmp_path))
+    contained = Training(tmp_path, command=("docker", "run", "image", "yolo", "train"))
+    inside = contained.run_folder / "inside"
+    inside.mkdir(parents=True)
+    told = {"kind": "run", "task": "train", "save_dir": "/ultralytics-of-image/runs/detect/train"}
+    (inside / "7.jsonl").write_text(json.dumps(told) + "\n")
+    contained.write(tmp_path / "runs/detect/train", (1, 1.0))
+    contained.tick()
+    assert contained.watch.path == tmp_path / "runs/detect/train"
+
+
 def test_beside_a_command_processes_of_others_are_not_followed():
     mine = os.getpid()
     assert pids_to_follow(mine, {7, 8}, {8}) == [7, *descendants(mine)]

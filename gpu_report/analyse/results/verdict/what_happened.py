@@ -20,7 +20,7 @@ from gpu_report.model import (
     Finding,
     Sentence,
 )
-from gpu_report.wording import length, lower_first, upper_first
+from gpu_report.wording import lower_first, upper_first
 
 
 def kernel_fault(of: Sequence[Finding]) -> Iterator[Sentence]:
@@ -66,17 +66,7 @@ def other_findings(findings: Sequence[Finding], merged: Sequence[MergedDrop]) ->
             yield Sentence(rule, waited)
         elif mine:
             longest = max(mine, key=lambda f: f.duration_s)
-            yield Sentence(rule, f"{longest.summary}{_why(longest)}{_in_all(longest, mine)}.", (longest.id,))
-
-
-def _in_all(longest: Finding, findings: Sequence[Finding]) -> str:
-    """Return how often utilisation fell like that, and for how long in all; empty of once, or of no fall."""
-    alike = [f for f in findings if (f.gpu, f.severity) == (longest.gpu, longest.severity)]
-    alike = [
-        f for f in alike if RULES[f.rule].fall and (f.cause and f.cause.name) == (longest.cause and longest.cause.name)
-    ]
-    took_s = sum(f.took_s for f in alike)
-    return f" ({len(alike)} times, {length(took_s)} in all)" if len(alike) > 1 else ""
+            yield Sentence(rule, f"{longest.summary}{_why(longest)}.", (longest.id,))
 
 
 def _why(finding: Finding) -> str:

@@ -3,7 +3,6 @@
 import pytest
 
 from gpu_report.analyse.results.verdict.drops import drop_sentences, merged_drops, waiting_sentence
-from gpu_report.analyse.results.verdict.what_happened import other_findings
 from gpu_report.model import Cause, Finding
 
 
@@ -54,25 +53,3 @@ def test_who_waited_is_told_with_the_one_drop_that_it_waited_for():
     assert waiting_sentence(merged, [wait(0, 60.0, 72.0)]) == ""  # at another time
     assert waiting_sentence(merged, [wait(1, 40.2, 52.0)]) == ""  # for another GPU than itself
     assert waiting_sentence(merged_drops([drop(1, 40.0, 52.0), drop(1, 70.0, 82.0)]), [wait(0, 40.0, 52.0)]) == ""
-
-
-def slowdown(start_s, end_s, gpu=1, severity="critical", cause="memory-pressure"):
-    why = Cause(cause, 0.8, "host memory was short")
-    return Finding(f"slowdown-{start_s}", "slowdown", severity, gpu, start_s, end_s, "Utilisation fell", cause=why)
-
-
-def test_what_fell_again_and_again_is_counted_with_its_longest():
-    others = [
-        slowdown(900.0, 950.0, 0),
-        slowdown(990.0, 999.0, severity="warning"),
-        slowdown(1.0, 9.0, cause="thermal"),
-    ]
-    falls = [slowdown(10.0, 110.0), slowdown(200.0, 400.0), slowdown(500.0, 560.0), *others]
-    (sentence,) = other_findings(falls, [])
-    assert sentence.text.endswith("(3 times, 6 min in all).")
-    assert sentence.findings == ("slowdown-200.0",)
-
-
-def test_what_fell_once_has_no_count():
-    (sentence,) = other_findings([slowdown(10.0, 110.0)], [])
-    assert "times" not in sentence.text

@@ -191,6 +191,16 @@ class Run:
         return any(event.kind == "command_started" for event in self.events)
 
     @property
+    def command_ends(self) -> tuple[RecordedEvent, ...]:
+        """Return the ends of the commands that the recorder began."""
+        return tuple(event for event in self.events if event.kind == "command_ended")
+
+    def command_end_after(self, t_s: float) -> RecordedEvent | None:
+        """Return the first end of a command after a moment, None where none was recorded."""
+        later = (event for event in self.command_ends if event.t_s > t_s)
+        return min(later, key=lambda event: event.t_s, default=None)
+
+    @property
     def slept(self) -> tuple[tuple[float, float], ...]:
         """Return when the machine woke up and how long it had slept (s), which no clock of the recording counts."""
         events = [(event.t_s, event.fields.get("seconds")) for event in self.events if event.kind == "suspend"]

@@ -42,8 +42,7 @@ def _reported(context: Context, training: RankGroup, bad: Sequence[Finding]) -> 
         return replace(reached, name="early stop", patience=_patience(settings, training.epoch))
     if ended:
         return _with_exception(_failed(context, reached, ended[0]), training)
-    commanded = any(event.kind == "command_ended" for event in context.run.events)
-    return reached if commanded else replace(reached, name="going on")
+    return reached if context.run.command_ends else replace(reached, name="going on")
 
 
 def _seen(context: Context, rows: Sequence[EpochRow], bad: Sequence[Finding]) -> Ending:
@@ -84,7 +83,7 @@ def _failed(context: Context, reached: Ending, ended: Finding) -> Ending:
 
 def _is_by_hand(context: Context, ended: Finding) -> bool:
     """Tell whether Ctrl-C ended the command at a finding's time."""
-    return any(e.kind == "command_ended" and e.t_s == ended.end_t_s and is_by_hand(e) for e in context.run.events)
+    return any(e.t_s == ended.end_t_s and is_by_hand(e) for e in context.run.command_ends)
 
 
 def last_minute(context: Context, end_s: float) -> tuple[Evidence, ...]:

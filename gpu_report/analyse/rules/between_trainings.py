@@ -36,12 +36,8 @@ def _gaps(context: Context) -> Iterator[tuple[int, list[Span]]]:
         between = [(before.end_t_s, after.start_t_s) for before, after in pairwise(mine)]
         last_s = mine[-1].end_t_s
         if between:
-            yield pid, [*(span for span in between if span[1] > span[0]), (last_s, _command_ended_s(context, last_s))]
-
-
-def _command_ended_s(context: Context, after_s: float) -> float:
-    ended = (event.t_s for event in context.run.events if event.kind == "command_ended" and event.t_s > after_s)
-    return min(ended, default=after_s)
+            ended = context.run.command_end_after(last_s)
+            yield pid, [*(span for span in between if span[1] > span[0]), (last_s, ended.t_s if ended else last_s)]
 
 
 def _of_process(context: Context, pid: int, gaps: Sequence[Span]) -> Finding | None:

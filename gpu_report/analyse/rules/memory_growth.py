@@ -49,7 +49,7 @@ class _Case:
         """Tell whether the training still went on when the recording ended: of one that is over no time is foretold."""
         run, group = self.context.run, self.training.rank_group
         is_last = self.training is self.context.trainings[-1]
-        over = any(event.kind == "command_ended" for event in run.events) or run.recording.ended_by is None
+        over = bool(run.command_ends) or run.recording.ended_by is None
         return is_last and not over and group is not None and group.main.ended is None
 
     def lowered_batch(self, growth: Growth) -> tuple[int, int] | None:

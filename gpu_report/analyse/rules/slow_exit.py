@@ -13,7 +13,7 @@ from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.analyse.timeseries.sums import sums_by_key
-from gpu_report.model import Cause, CodeLocation, Finding, Frame, ProcessStacks, RecordedEvent, ThreadStacks
+from gpu_report.model import Cause, CodeLocation, Finding, Frame, ProcessStacks, ThreadStacks
 from gpu_report.wording import length
 
 IDLE = "idle"  # the phase, and the row of the ledger, that it lies in
@@ -32,19 +32,13 @@ def slow_exits(context: Context) -> list[Finding]:
     if last is None or not last.is_good:
         return []
     begun_s = max(rank.phases[-1].end_t_s for group in context.rank_groups for rank in group.ranks)
-    ended = min(
-        (e for e in context.run.events if e.kind == "command_ended" and e.t_s > begun_s), key=_t_s, default=None
-    )
+    ended = context.run.command_end_after(begun_s)
     if ended is None or (ended.fields.get("asked") == "SIGINT" and _was_at_work(context, last, (begun_s, ended.t_s))):
         return []
     span = (begun_s, ended.t_s)
     used_s = context.used_s(span)
     least_s = max(th.SLOW_EXIT_S, th.SLOW_START_SHARE * (last.end_t_s - last.start_t_s))
     return [] if used_s is None or span[1] - span[0] - used_s < least_s else [_finding(context, last, span)]
-
-
-def _t_s(event: RecordedEvent) -> float:
-    return event.t_s
 
 
 def _was_at_work(context: Context, training: RankGroup, span: Span) -> bool:

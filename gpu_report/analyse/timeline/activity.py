@@ -322,7 +322,7 @@ def _idle_spans(run: Run, used: Sequence[GpuSeries], presence: dict[int, list[Sp
     for other in per_gpu[1:]:
         spans = intersect(spans, other)
     begun = [event.t_s for event in run.events if event.kind == "recording_started"]
-    for ended_s in (event.t_s for event in run.events if event.kind == "command_ended"):
+    for ended_s in (event.t_s for event in run.command_ends):
         # a later recording into the same folder watches something else
         spans = [*spans, (ended_s, min((t_s for t_s in begun if t_s > ended_s), default=run.duration_s))]
     return [(a, b) for a, b in union(spans) if b - a >= th.IDLE_AT_LEAST_S]

@@ -102,7 +102,7 @@ def _imports(run: Run, reported: Sequence[Phase]) -> list[Phase]:
 def _commands(run: Run) -> list[float]:
     """Return when commands were started that lived to their first callback, as far as is known."""
     started = sorted(event.t_s for event in run.events if event.kind == "command_started")
-    ended = sorted(event.t_s for event in run.events if event.kind == "command_ended")
+    ended = sorted(event.t_s for event in run.command_ends)
     firsts = [process.phases[0].start_t_s for process in run.inside if process.phases]
     return [t for t in started if any(t < first and not any(t < e < first for e in ended) for first in firsts)]
 

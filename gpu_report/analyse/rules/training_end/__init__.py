@@ -56,7 +56,7 @@ def bad_endings(context: Context) -> list[Finding]:
     A command that fails because its training crashed is not reported beside it, and one training once only.
     """
     reported = context.rank_groups
-    ended = [event for event in context.run.events if event.kind == "command_ended"]
+    ended = context.run.command_ends
     bad = [event for event in ended if event.fields.get("signal") or event.fields.get("exit_code")]
     found = [
         _reported_crash(context, training, culprit)
@@ -232,8 +232,8 @@ def _unended(context: Context, training: RankGroup, found: Sequence[Finding]) ->
 
 def _ended_well(context: Context, end_s: float) -> bool:
     """Tell whether a command ended well right after a training did."""
-    ended = [event for event in context.run.events if event.kind == "command_ended"]
-    return any(e.fields.get("exit_code") == 0 and 0 <= e.t_s - end_s <= ENDED_TOGETHER_S for e in ended)
+    ends = context.run.command_ends
+    return any(e.fields.get("exit_code") == 0 and 0 <= e.t_s - end_s <= ENDED_TOGETHER_S for e in ends)
 
 
 def _went(context: Context, training: RankGroup) -> Finding | None:

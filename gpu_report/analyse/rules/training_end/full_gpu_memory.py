@@ -53,7 +53,7 @@ def full_just_before(context: Context, event: RecordedEvent) -> str:
 def _ended_well(context: Context) -> bool:
     """Tell whether the command, or the training by its results.csv, is known to have come to its end."""
     run = context.run
-    ended = [event.fields.get("exit_code") for event in run.events if event.kind == "command_ended"]
+    ended = [event.fields.get("exit_code") for event in run.command_ends]
     rows = [row for row in run.epoch_rows if row.run == run.epoch_rows[-1].run]
     args = next((yolo.args for yolo in run.yolo_runs if rows and yolo.number == rows[0].run), {})
     return 0 in ended or run.recording.exit_code == 0 or bool(rows and finished(args, rows))

@@ -42,7 +42,7 @@ Value = Callable[[EpochSummary], float | None]
 
 
 @dataclass(frozen=True)
-class _EpochColumn:
+class _ColumnSpec:
     """A column of the table: its head, and an epoch's cell; `value` says whether it is known of any epoch."""
 
     head: str
@@ -197,46 +197,44 @@ def chart(analysis: Analysis) -> EpochChartView | None:
 # --- the table ------------------------------------------------------------------------------------------------
 
 
-def _columns(analysis: Analysis) -> tuple[_EpochColumn, ...]:
+def _columns(analysis: Analysis) -> tuple[_ColumnSpec, ...]:
     indexes = [s.gpu.index for s in analysis.gpus] if len(analysis.gpus) > 1 else []
     waits = any(known(epoch.data_wait_s) is not None for epoch in analysis.epochs)
     has_gpu = bool(analysis.gpus)
     every = (
-        _EpochColumn(
+        _ColumnSpec(
             "Length", lambda e: duration(e.end_t_s - e.start_t_s, aligned=True), lambda e: e.end_t_s, always=True
         ),
-        _EpochColumn(
+        _ColumnSpec(
             "Warm-up",
             lambda e: duration(e.warm_up_s, aligned=True) if e.warm_up_s else "",
             lambda e: e.warm_up_s or None,
         ),
-        _EpochColumn(WITH_WAIT if waits else "Train", lambda e: duration(e.train_s, aligned=True), lambda e: e.train_s),
-        _EpochColumn("Validation", lambda e: duration(e.validation_s, aligned=True), lambda e: e.validation_s),
-        _EpochColumn("Checkpoint", lambda e: duration(e.checkpoint_s, aligned=True), lambda e: e.checkpoint_s),
-        _EpochColumn("Images/s", lambda e: number(e.images_per_s), lambda e: e.images_per_s),
-        _EpochColumn("Data wait", _wait, lambda e: e.data_wait_s),
-        _EpochColumn(
+        _ColumnSpec(WITH_WAIT if waits else "Train", lambda e: duration(e.train_s, aligned=True), lambda e: e.train_s),
+        _ColumnSpec("Validation", lambda e: duration(e.validation_s, aligned=True), lambda e: e.validation_s),
+        _ColumnSpec("Checkpoint", lambda e: duration(e.checkpoint_s, aligned=True), lambda e: e.checkpoint_s),
+        _ColumnSpec("Images/s", lambda e: number(e.images_per_s), lambda e: e.images_per_s),
+        _ColumnSpec("Data wait", _wait, lambda e: e.data_wait_s),
+        _ColumnSpec(
             "GPU utilisation", lambda e: quantity(e.gpu_util_pct, "%"), lambda e: e.gpu_util_pct, always=has_gpu
         ),
         *(map(_gpu_column, indexes) if len(indexes) <= MOST_GPU_COLUMNS else (_LEAST_BUSY, _BUSIEST)),
-        _EpochColumn(
-            "Memory peak", lambda e: gibibytes(e.memory_peak_mib), lambda e: e.memory_peak_mib, always=has_gpu
-        ),
-        _EpochColumn("Energy", lambda e: energy(e.energy_j), lambda e: e.energy_j, always=has_gpu),
-        _EpochColumn("Loss", lambda e: number(e.loss, 3), lambda e: e.loss, always=True),
-        _EpochColumn("Learning rate", _rate, lambda e: e.lr, always=True),
+        _ColumnSpec("Memory peak", lambda e: gibibytes(e.memory_peak_mib), lambda e: e.memory_peak_mib, always=has_gpu),
+        _ColumnSpec("Energy", lambda e: energy(e.energy_j), lambda e: e.energy_j, always=has_gpu),
+        _ColumnSpec("Loss", lambda e: number(e.loss, 3), lambda e: e.loss, always=True),
+        _ColumnSpec("Learning rate", _rate, lambda e: e.lr, always=True),
     )
     return tuple(c for c in every if c.always or any(known(c.value(epoch)) is not None for epoch in analysis.epochs))
 
 
-def _gpu_column(index: int) -> _EpochColumn:
+def _gpu_column(index: int) -> _ColumnSpec:
     def mean(epoch: EpochSummary) -> float | None:
         return epoch.gpu_utils_pct.get(index)
 
-    return _EpochColumn(f"GPU {index}", lambda epoch: quantity(mean(epoch), "%"), mean, always=True)
+    return _ColumnSpec(f"GPU {index}", lambda epoch: quantity(mean(epoch), "%"), mean, always=True)
 
 
-def _extreme_column(words: str, pick: Callable[..., tuple[int, float]]) -> _EpochColumn:
+def _extreme_column(words: str, pick: Callable[..., tuple[int, float]]) -> _ColumnSpec:
     """Return a column of the GPU that `pick` finds among an epoch's, and of its utilisation."""
 
     def picked(epoch: EpochSummary) -> tuple[int, float | None]:
@@ -247,7 +245,7 @@ def _extreme_column(words: str, pick: Callable[..., tuple[int, float]]) -> _Epoc
         index, value = picked(epoch)
         return MISSING if value is None else f"{quantity(value, '%')} (GPU {index})"
 
-    return _EpochColumn(words, tell, lambda epoch: picked(epoch)[1], always=True)
+    return _ColumnSpec(words, tell, lambda epoch: picked(epoch)[1], always=True)
 
 
 _LEAST_BUSY, _BUSIEST = _extreme_column("Least busy GPU", min), _extreme_column("Busiest GPU", max)

@@ -27,11 +27,15 @@ def with_last_states(
     for limit in limits_of(epochs):
         last = _last_state(epochs, [each for each in findings if _cause(each) == limit.cause])
         now = next((each for each in limits_of(last) if each.cause == limit.cause), None) if last else None
-        since = last[0].summary.epoch if last and now is not None else None
-        of, chosen = (epochs, limit) if since is None or now is None else (last, now)
-        which = f"{ALL}{left_out}" if since is None else f"epochs {since} to {last[-1].summary.epoch}"
-        rest_s = rest_of_epoch_s(of, fmean)
-        yield replace(chosen, rest_s=rest_s, now_is=f"mean of {which}", is_mean=True, since=since)
+        if now is None:
+            yield _by_mean(limit, epochs, f"{ALL}{left_out}")
+        else:
+            since = last[0].summary.epoch
+            yield replace(_by_mean(now, last, f"epochs {since} to {last[-1].summary.epoch}"), since=since)
+
+
+def _by_mean(limit: SpeedupLimit, epochs: Sequence[JudgedEpoch], which: str) -> SpeedupLimit:
+    return replace(limit, rest_s=rest_of_epoch_s(epochs, fmean), now_is=f"mean of {which}", is_mean=True)
 
 
 def _cause(finding: Finding) -> str:

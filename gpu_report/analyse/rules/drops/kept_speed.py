@@ -3,6 +3,7 @@
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
+from gpu_report.analyse.timeline.throughput import Throughput
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s
 from gpu_report.model import Cause, Evidence
 
@@ -27,15 +28,17 @@ def kept_speed(context: Context, drop: Drop) -> tuple[Cause, tuple[Evidence, ...
     after = intersect([(drop.end_t_s, drop.end_t_s + beside_s)], spans)
     if length_s(within) < drop.duration_s / 2 or not throughput.counts_within(within):
         return None
-    rates = [_rate(context, each) for each in (before, after)]
-    rate, most = throughput.batches_per_s(within), max((each for each in rates if each is not None), default=None)
-    if rate is None or rates[0] is None or most is None or rate < KEPT_SHARE * most:
+    rate, rate_before = throughput.batches_per_s(within), _rate(throughput, before)
+    most = max(rate_before or 0.0, _rate(throughput, after) or 0.0)
+    if rate is None or rate_before is None or rate < KEPT_SHARE * most:
         return None
-    numbers = Evidence("batches a second within it", rate, "/s"), Evidence("batches a second before it", rates[0], "/s")
+    numbers = (
+        Evidence("batches a second within it", rate, "/s"),
+        Evidence("batches a second before it", rate_before, "/s"),
+    )
     return Cause("kept-speed", LIKELY, "training did as many batches a second as before"), numbers
 
 
-def _rate(context: Context, spans: list[Span]) -> float | None:
-    """Return batches a second within spans; None where they are too short to hold counted ones."""
-    counts = context.throughput is not None and length_s(spans) > 0 and context.throughput.counts_within(spans)
-    return context.throughput.batches_per_s(spans) if counts and context.throughput else None
+def _rate(throughput: Throughput, spans: list[Span]) -> float | None:
+    """Return batches a second within spans; None where too few of them were counted there."""
+    return throughput.batches_per_s(spans) if throughput.counts_within(spans) else None

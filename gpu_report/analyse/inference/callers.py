@@ -11,6 +11,7 @@ from gpu_report.analyse.inference.thread_seconds import Seconds
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.code.stack_notes import kind_of
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import CodeLocation, Frame, ServedModel, Stack
 
 
@@ -19,11 +20,9 @@ def caller_of(context: Context, served: ServedModel) -> CodeLocation | None:
     notes = noted_thread(context, served.calls.pid)
     if notes is None:
         return None
-    lines: dict[Frame, float] = {}
-    for number, spent in _seconds_in_calls(notes, served).items():
-        line = _caller(notes.process.stacks.get(number, ()))
-        if line is not None:
-            lines[line] = lines.get(line, 0.0) + spent
+    stacks = notes.process.stacks
+    noted = ((_caller(stacks.get(number, ())), spent) for number, spent in _seconds_in_calls(notes, served).items())
+    lines = sums_by_key((line, spent) for line, spent in noted if line is not None)
     total = sum(lines.values())
     if total < th.GAP_NOTES_S:
         return None

@@ -99,8 +99,7 @@ def _read_by_yolo(part: GapPart, line: CodeLocation | None) -> GapPart:
 def asks_for_images(stacks: IdleStacks, span: Span) -> CodeLocation | None:
     """Return the user's line that most of the time asked ultralytics for images which it reads itself."""
     lines: dict[Frame, float] = {}
-    for number, spent in stacks.seconds_by_stack([span]).items():
-        stack = stacks.process.stacks.get(number, ())
+    for stack, spent in stacks.stood([span]):
         own = (frame for frame in stack if kind_of(frame) == "own")
         line = next(own, None) if waits_for_loader(stack) or is_loader(stack) else None
         if line is not None:
@@ -112,8 +111,7 @@ def asks_for_images(stacks: IdleStacks, span: Span) -> CodeLocation | None:
 def share_within(stacks: IdleStacks, span: Span, place: CodeLocation, does: Callable[[Stack], bool]) -> float:
     """Return for which share of a function's time between calls its stacks did something (0 to 1)."""
     doing = whole = 0.0
-    for number, spent in stacks.seconds_by_stack([span]).items():
-        stack = stacks.process.stacks.get(number, ())
+    for stack, spent in stacks.stood([span]):
         line = line_between_calls(stack)
         if line is not None and (line.file, line.function) == (place.file, place.function):
             whole += spent
@@ -129,8 +127,7 @@ def makes_number(stack: Stack) -> bool:
 def lines_within(stacks: IdleStacks, span: Span, function: str) -> tuple[CodeLocation, ...]:
     """Return the lines in which a process stood within a function that its calls have, the most time first."""
     lines: dict[Frame, float] = {}
-    for number, spent in stacks.seconds_by_stack([span]).items():
-        stack = stacks.process.stacks.get(number, ())
+    for stack, spent in stacks.stood([span]):
         if any(frame.function == function for frame in stack) and is_in_call(stack):
             line = location_of(stack)
             if line is not None:

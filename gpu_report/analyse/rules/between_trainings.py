@@ -49,21 +49,20 @@ def _of_process(context: Context, pid: int, gaps: Sequence[Span]) -> Finding | N
     if most is None or noted_s < th.BETWEEN_NOTED * length_s(between):
         return None
     # a training that was to come is prepared after the last one, too: Ctrl-C may have ended that
-    again_s = sum(s for stack, s in _stood(context, pid, [last]).items() if _functions(stack) & {most})
-    spans = [*between, last] if again_s > (last[1] - last[0]) / 2 else list(between)
-    took_s = sum(s for stack, s in _stood(context, pid, spans).items() if _functions(stack) & {most})
+    again_s = _within(_stood(context, pid, [last]), most)
+    is_again = again_s > (last[1] - last[0]) / 2
+    spans, took_s = gaps if is_again else between, _within(stood, most) + (again_s if is_again else 0.0)
     return _finding(context, stood, most, spans, took_s) if took_s >= least_s else None
 
 
 def _stood(context: Context, pid: int, spans: Sequence[Span]) -> dict[Stack, float]:
     """Return how long the main thread of a process stood in each stack (s)."""
-    seconds: dict[Stack, float] = {}
-    for each in context.signals.idle_stacks:
-        if each.process.pid == pid and not each.process.is_worker:
-            for number, spent in each.seconds_by_stack(spans).items():
-                stack = each.process.stacks.get(number, ())
-                seconds[stack] = seconds.get(stack, 0.0) + spent
-    return seconds
+    mine = (each for each in context.signals.idle_stacks if each.process.pid == pid and not each.process.is_worker)
+    return sums_by_key(pair for each in mine for pair in each.stood(spans))
+
+
+def _within(stood: Mapping[Stack, float], function: tuple[str, str]) -> float:
+    return sum(spent for stack, spent in stood.items() if function in _functions(stack))
 
 
 def _functions(stack: Stack) -> frozenset[tuple[str, str]]:

@@ -81,16 +81,10 @@ def _gaps(context: Context) -> Iterator[ValidationGap]:
 
 def _stood(context: Context, gaps: Sequence[ValidationGap]) -> dict[Stack, float]:
     """Return how long processes stood in each stack between validations (s), but for sleep."""
-    seconds: dict[Stack, float] = {}
-    for each in context.signals.idle_stacks:
-        mine = [gap.span for gap in gaps if gap.pid == each.process.pid]
-        if each.process.is_worker or not mine:
-            continue
-        for number, spent in each.seconds_by_stack(mine).items():
-            stack = each.process.stacks.get(number, ())
-            if stack and stack[0].called != "sleep":
-                seconds[stack] = seconds.get(stack, 0.0) + spent
-    return seconds
+    mains = (each for each in context.signals.idle_stacks if not each.process.is_worker)
+    spans = ((each, [gap.span for gap in gaps if gap.pid == each.process.pid]) for each in mains)
+    noted = (pair for each, mine in spans if mine for pair in each.stood(mine))
+    return sums_by_key((stack, spent) for stack, spent in noted if stack and stack[0].called != "sleep")
 
 
 def _did(stood: Mapping[Stack, float], gap_s: float) -> GapWork | None:

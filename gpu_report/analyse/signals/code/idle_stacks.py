@@ -80,6 +80,10 @@ class IdleStacks:
         seconds = np.bincount(self.number[rows], self.seconds(rows) * share).tolist()
         return {number: spent for number, spent in enumerate(seconds) if spent > 0}
 
+    def stood(self, spans: Sequence[Span]) -> list[tuple[Stack, float]]:
+        """Return the stacks in which it stood in some spans, each with its seconds; one may come more than once."""
+        return [(self.process.stacks.get(at, ()), spent) for at, spent in self.seconds_by_stack(spans).items()]
+
     def within(self, spans: Sequence[Span]) -> tuple[Rows, Floats]:
         """Return the pieces that lie in some spans, and which share of each does (0 to 1)."""
         apart = union(spans)

@@ -191,14 +191,9 @@ class StackHabits:
         line, spent = _line_of_most(inside, found)
         return CodeLocation(self.stacks.process.role, line.function, line.file, line.line, spent / total)
 
-    def _noted(self, spans: Sequence[Span]) -> list[tuple[Stack, float]]:
-        """Return the stacks that were noted in some stretches, each with its seconds."""
-        stacks = self.stacks.process.stacks
-        return [(stacks.get(number, ()), spent) for number, spent in self.stacks.seconds_by_stack(spans).items()]
-
     def longest_layer(self, spans: Sequence[Span]) -> OwnLayer | None:
         """Return the user's own layer that was noted for longest in some stretches, at its worst line; None without."""
-        noted = self._noted(spans)
+        noted = self.stacks.stood(spans)
         by = sums_by_key((layer, spent) for stack, spent in noted if (layer := own_layer(stack)) is not None)
         if not by:
             return None
@@ -225,13 +220,13 @@ class StackHabits:
         self, line_of: Callable[[Stack], Frame | None], spans: Sequence[Span]
     ) -> tuple[dict[Frame, float], float]:
         """Return the seconds of each line that stacks noted in some stretches are of, and those of all stacks."""
-        noted = self._noted(spans)
+        noted = self.stacks.stood(spans)
         by = sums_by_key((line, spent) for stack, spent in noted if (line := line_of(stack)) is not None)
         return by, sum(spent for _, spent in noted)
 
     def synced_share(self, spans: Sequence[Span]) -> float:
         """Return the share (0 to 1) of the model's forward passes in which norms exchange with other ranks."""
-        passes = [(stack, spent) for stack, spent in self._noted(spans) if in_forward_pass(stack)]
+        passes = [(stack, spent) for stack, spent in self.stacks.stood(spans) if in_forward_pass(stack)]
         forward_s = sum(spent for _, spent in passes)
         return sum(spent for stack, spent in passes if in_synced_norm(stack)) / forward_s if forward_s else 0.0
 
@@ -254,7 +249,7 @@ class StackHabits:
         A line that waits for the GPU launches nothing: that counts for none.
         """
         by: dict[Frame, dict[tuple[Frame, str], float]] = {}
-        noted = self._noted(spans)
+        noted = self.stacks.stood(spans)
         for stack, spent in noted:
             line = None if waits_for_gpu(stack) else location_of(stack)
             if line is not None and kind_of(line) == "own":

@@ -57,6 +57,7 @@ from gpu_report.model.finding import (
     Occurrence,
     Reference,
     Setting,
+    recurring,
 )
 from gpu_report.model.inference import (
     CallGroup,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
@@ -135,6 +136,11 @@ class Occurrence(TimeSpan):
     lost_gpu_s: float | None
 
 
+def recurring(spans: Sequence[tuple[float, float]], gpus: tuple[int, ...] = ()) -> tuple[Occurrence, ...]:
+    """Return what happened in some spans as occurrences whose cost is not known; of one span none."""
+    return tuple(Occurrence(*span, gpus, None) for span in spans) if len(spans) > 1 else ()
+
+
 GPUS = "{gpus}"  # in a summary, for the names of several
 
 
@@ -198,6 +204,11 @@ class Finding(TimeSpan):
             for one in self.occurrences
             for start, end in (one.span,)
         )
+
+    @property
+    def cause_name(self) -> str:
+        """Return the name of its cause, empty where it has none."""
+        return self.cause.name if self.cause else ""
 
     @property
     def is_explained(self) -> bool:

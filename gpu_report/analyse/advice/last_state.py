@@ -25,7 +25,7 @@ def with_last_states(
     A training that goes on, or is begun anew, has epochs such as the last ones.
     """
     for limit in limits_of(epochs):
-        last = _last_state(epochs, [each for each in findings if _cause(each) == limit.cause])
+        last = _last_state(epochs, [each for each in findings if (each.cause_name or UNEXPLAINED) == limit.cause])
         now = next((each for each in limits_of(last) if each.cause == limit.cause), None) if last else None
         if now is None:
             yield _by_mean(limit, epochs, f"{ALL}{left_out}")
@@ -36,10 +36,6 @@ def with_last_states(
 
 def _by_mean(limit: SpeedupLimit, epochs: Sequence[JudgedEpoch], which: str) -> SpeedupLimit:
     return replace(limit, rest_s=rest_of_epoch_s(epochs, fmean), now_is=f"mean of {which}", is_mean=True)
-
-
-def _cause(finding: Finding) -> str:
-    return finding.cause.name if finding.cause else UNEXPLAINED
 
 
 def _last_state(epochs: Sequence[JudgedEpoch], findings: Sequence[Finding]) -> Sequence[JudgedEpoch]:

@@ -201,7 +201,7 @@ def limits_of_slower_epochs(
     now_s = fmean(epoch.train_s for epoch in epochs)
     of: dict[str, list[Finding]] = {}
     for finding in slower:
-        of.setdefault(finding.cause.name if finding.cause else UNEXPLAINED, []).append(finding)
+        of.setdefault(finding.cause_name or UNEXPLAINED, []).append(finding)
     for cause, mine in of.items():
         touched = interval_cover(times_of(mine)).seconds_in_each([epoch.span for epoch in epochs]) > TOUCHED_S
         numbers = [epoch.summary.epoch for epoch, is_mine in zip(epochs, touched.tolist(), strict=True) if is_mine]

@@ -12,7 +12,6 @@ from gpu_report.analyse.signals.code.collectives import find_pending_collective
 from gpu_report.catalogue import SLOW_RANK, UNEXPLAINED, WAITING_FOR_PEER
 from gpu_report.model import (
     CodeLocation,
-    Finding,
     JobFinding,
     JobNode,
     JobRule,
@@ -132,7 +131,7 @@ def _stalls(recorded: Recorded) -> Iterator[JobFinding]:
         for each in finding.each
     ]
     for node, finding, start_s, end_s in stretches:
-        cause = finding.cause.name if finding.cause else ""
+        cause = finding.cause_name
         if cause in WAITING:
             continue
         with_it = [
@@ -140,7 +139,7 @@ def _stalls(recorded: Recorded) -> Iterator[JobFinding]:
             for each in stretches
             if each[0] is not node and _overlap_s(each[2:], (start_s, end_s)) > (end_s - start_s) / 2
         ]
-        if not with_it or any(_cause(each[1]) not in WAITING for each in with_it):
+        if not with_it or any(each[1].cause_name not in WAITING for each in with_it):
             continue  # nobody felt it, or the others have causes of their own
         others = list(dict.fromkeys(each[0].name for each in with_it))
         yield replace(
@@ -154,10 +153,6 @@ def _stalls(recorded: Recorded) -> Iterator[JobFinding]:
             cause=cause,
             where=finding.where,
         )
-
-
-def _cause(finding: Finding) -> str:
-    return finding.cause.name if finding.cause else ""
 
 
 def _overlap_s(one: tuple[float, float], other: tuple[float, float]) -> float:

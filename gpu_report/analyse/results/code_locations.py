@@ -41,7 +41,7 @@ def with_locations(context: Context, finding: Finding) -> Finding:
         return finding
     spans = _spans(context, finding)
     found = _of_a_thread(context, finding, spans)
-    roles = (WORKERS, MAIN) if finding.waited_for == LOADER else _roles(finding.cause.name if finding.cause else "")
+    roles = (WORKERS, MAIN) if finding.waited_for == LOADER else _roles(finding.cause_name)
     own_first = finding.cause is not None and finding.cause.name in {*OF_A_CALL, WAITING_FOR_PEER}
     for role in roles:
         processes = _processes(context, finding, role)

@@ -47,7 +47,7 @@ def _data_cause(findings: Sequence[Finding], gpu: int) -> str:
     """Return for what data a GPU's training was seen to wait longest, empty where it was not."""
     mine = [f for f in findings if f.gpu == gpu and f.cause and CAUSES[f.cause.name].is_input and not f.expected]
     longest = max(mine, key=lambda finding: finding.duration_s, default=None)
-    return longest.cause.name if longest is not None and longest.cause else ""
+    return longest.cause_name if longest is not None else ""
 
 
 def _waited(context: Context, series: GpuSeries) -> Bools:

@@ -10,7 +10,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.code.stack_notes import kind_of
 from gpu_report.analyse.timeseries.intervals import Span, length_s
 from gpu_report.analyse.timeseries.sums import sums_by_key
-from gpu_report.model import Advice, Cause, CodeLocation, Finding, Frame, Occurrence, Stack
+from gpu_report.model import Advice, Cause, CodeLocation, Finding, Frame, Stack, recurring
 from gpu_report.wording import amount, where_it_is
 
 IDLE = "idle"  # the phase, and the row of the ledger, that it lies in
@@ -121,5 +121,5 @@ def _finding(
         cause=Cause(IDLE, SUPPORTED, f"by stack samples: {100 * at.share:.0f} % of it"),
         where=(at,),
         advice=(ONCE,),
-        occurrences=tuple(Occurrence(*span, (), None) for span in spans) if len(spans) > 1 else (),
+        occurrences=recurring(spans),
     )

@@ -14,7 +14,7 @@ from gpu_report.analyse.signals.code.stack_notes import kind_of, location_of
 from gpu_report.analyse.timeseries.intervals import Span, length_s
 from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.analyse.validations import is_validation, validations
-from gpu_report.model import Advice, Cause, CodeLocation, Finding, Frame, Occurrence, Stack
+from gpu_report.model import Advice, Cause, CodeLocation, Finding, Frame, Stack, recurring
 from gpu_report.wording import amount, place_words, where_it_is
 
 CAUSE = "between-validations"
@@ -145,7 +145,7 @@ def _finding(context: Context, gaps: Sequence[ValidationGap], did: GapWork) -> F
         cause=Cause(CAUSE, SUPPORTED, f"by stack samples: {100 * did.share:.0f} % of it"),
         where=did.lines,
         advice=advice,
-        occurrences=tuple(Occurrence(*gap.span, (), None) for gap in gaps) if len(gaps) > 1 else (),
+        occurrences=recurring([gap.span for gap in gaps]),
     )
 
 

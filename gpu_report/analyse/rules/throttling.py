@@ -16,7 +16,7 @@ from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.thresholds import HOT_C
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, mask_in_any, union
-from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Gpu, Occurrence
+from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Gpu, recurring
 from gpu_report.wording import length, lower_first
 
 COUNTER_TEXTS = {
@@ -54,9 +54,7 @@ def _finding(context: Context, throttle: Throttle) -> Finding:
         cause=_cause(throttle, others),
         advice=_advice(throttle, context.run.gpu(throttle.gpu)),
         kernel_events=tuple(context.signals.of(throttle.gpu, start_s, end_s).kernel),
-        occurrences=tuple(Occurrence(*each, (throttle.gpu,), None) for each in sorted(throttle.spans))
-        if len(throttle.spans) > 1
-        else (),
+        occurrences=recurring(sorted(throttle.spans), (throttle.gpu,)),
         lost_gpu_s=throttle.lost_s if throttle.lost.any() and not throttle.by_design else None,
     )
 

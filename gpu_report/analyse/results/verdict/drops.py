@@ -33,7 +33,7 @@ def merged_drops(findings: Sequence[Finding]) -> list[MergedDrop]:
     lasting: list[int] = []  # those that the next may overlap: of a month's thousands each is looked at but once
     drops = [f for f in findings if RULES[f.rule].drop and not f.expected]
     for drop in sorted(drops, key=lambda f: f.start_t_s):
-        mine = MergedDrop(drop.cause.name if drop.cause else UNEXPLAINED, drop.span, (drop.gpu,), (drop.id,))
+        mine = MergedDrop(drop.cause_name or UNEXPLAINED, drop.span, (drop.gpu,), (drop.id,))
         lasting = [n for n in lasting if merged[n].span[1] > drop.start_t_s]
         at = next((n for n in lasting if _is_same(merged[n], mine)), None)
         if at is None:

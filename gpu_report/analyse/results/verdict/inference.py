@@ -68,7 +68,7 @@ def _of_advice(advice: Advice) -> float:
 
 def _led(lead: Finding) -> Iterator[Sentence]:
     advice = lead.advice[0]
-    about = lead.cause.name if lead.cause else ""
+    about = lead.cause_name
     kind = FIX if advice.argument else LOOK
     yield Sentence(kind, f"{advice.short or advice.text}.", (lead.id,), about, advice)
     yield Sentence("why", f"{upper_first(lead.summary)}.", (lead.id,), about)
@@ -171,7 +171,7 @@ def _no_lead(context: Context, served: ServedModel, findings: Sequence[Finding])
         yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}: {waits}.")
     elif (note := _to_try(findings)) is not None:
         text = f"Nothing is wrong in the calls of {model_name(served)}. To try: {lower_first(note.advice[0].short)}."
-        yield Sentence("nothing", text, (note.id,), note.cause.name if note.cause else "")
+        yield Sentence("nothing", text, (note.id,), note.cause_name)
     else:
         yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}.")
 

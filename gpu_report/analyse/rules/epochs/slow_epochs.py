@@ -73,7 +73,7 @@ def merged(found: Sequence[Finding]) -> list[Finding]:
     """Return findings in which SLOW_TIMES or more of one cause are one, which has its numbers of the longest."""
     alike: dict[str, list[Finding]] = {}
     for finding in found:
-        alike.setdefault(finding.cause.name if finding.cause else "", []).append(finding)
+        alike.setdefault(finding.cause_name, []).append(finding)
     return [one for mine in alike.values() for one in ([_of_several(mine)] if len(mine) >= th.SLOW_TIMES else mine)]
 
 

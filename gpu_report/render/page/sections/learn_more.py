@@ -25,7 +25,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 
 def learn_more(finding: Finding) -> tuple[LearnMore, ...]:
     """Return what is written of a finding's rule, then of its cause; nothing where the page is not installed."""
-    names = dict.fromkeys(name for name in (finding.rule, finding.cause.name if finding.cause else "") if name)
+    names = dict.fromkeys(name for name in (finding.rule, finding.cause_name) if name)
     return tuple(sections()[name] for name in names if name in sections())
 
 

@@ -61,7 +61,7 @@ def sentence_of(  # noqa: PLR0913 - what a sentence has
     finding: Finding, kind: str, text: str, advice: Advice | None = None, *, names_own: bool = False, how: bool = True
 ) -> Sentence:
     """Return a sentence about a finding and its cause."""
-    about = finding.cause.name if finding.cause else ""
+    about = finding.cause_name
     return Sentence(kind, f"{upper_first(text)}.", (finding.id,), about, advice, names_own, how)
 
 

@@ -52,6 +52,14 @@ def test_the_page_opens_without_an_error_or_a_request(open_report, analysis: Ana
     assert report.page.locator("#chart .main-svg").count() > 0
 
 
+def test_nothing_stays_blank_in_a_picture_of_the_whole_page(open_report, analysis: Analysis) -> None:
+    page = open_report(analysis).page
+    is_skipped = "part.checkVisibility() && !part.checkVisibility({ contentVisibilityAuto: true })"
+    parts = page.evaluate(f"[...document.querySelectorAll('main *')].map((part) => {is_skipped})")
+    assert len(parts) > 500
+    assert not any(parts)
+
+
 def test_what_is_drawn_is_what_was_recorded(open_report, analysis: Analysis) -> None:
     page = open_report(analysis).page
     for gpu in (0, 1):

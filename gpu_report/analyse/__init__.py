@@ -1,7 +1,7 @@
 """Stage 3: a `Run` becomes an `Analysis`. Pure functions over typed values; nothing here touches a disk."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gpu_report.analyse.advice import advise
@@ -31,9 +31,41 @@ from gpu_report.analyse.signals.host.kernel_event_owner import mark_foreign_kern
 from gpu_report.analyse.timeseries.gpu_series import gaps, measured_s
 from gpu_report.analyse.validations import is_validation
 from gpu_report.catalogue import SEVERITIES
-from gpu_report.model import Analysis, CodeTime, Finding, GpuSummary, Interval, LedgerRow, Options, Run, Verdict
+from gpu_report.model import (
+    Analysis,
+    CodeTime,
+    Ending,
+    EpochNow,
+    EpochSummary,
+    Finding,
+    GpuSummary,
+    Hypothesis,
+    Interval,
+    LedgerRow,
+    Options,
+    Projection,
+    Run,
+    SpeedupLimit,
+    Verdict,
+)
 
 __all__ = ["analyse"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """What is said of a run: its findings as they are reported, where its time went, and what would be faster."""
+
+    findings: tuple[Finding, ...]
+    verdict: Verdict
+    ending: Ending | None
+    low_intervals: tuple[Interval, ...]
+    ledger: tuple[LedgerRow, ...]
+    epochs: tuple[EpochSummary, ...]
+    speedup_limits: tuple[SpeedupLimit, ...]
+    projection: Projection | None
+    epoch_now: EpochNow | None
+    hypotheses: tuple[Hypothesis, ...]
 
 
 def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = True) -> Analysis:
@@ -43,46 +75,58 @@ def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = 
     """
     options, run = options or Options(), mark_foreign_kernel_events(run)
     context = beside_slow_loading(build_context(run, options))
-    groups = group_findings(context, find_all(context))
-    findings = [finding for group in groups for finding in group]
-    findings.sort(key=_badness)
-    low = _low_intervals(context)
-    missing = [gap for series in context.series for gap in gaps(series, run.duration_s)]
-    ending = training_outcome(context, findings)
-    counted = findings
-    ledger, epochs = build_ledger(context, findings, low), summarise_epochs(context, findings)
-    findings, limits = advise(context, epochs, findings, find_speedup_limits(context, epochs, findings))
-    projection = project(context, training_of_limits(context, epochs), limits, ending, findings)
-    findings = keep_faster_option(context, findings, ending, projection)
-    now = epoch_now(epochs, limits)
-    words = partial(verdict, context, ledger=ledger, limits=limits, ending=ending, projection=projection, now=now)
-    reported, said = _reported(context, groups, findings, words)
-    where = _code_time(context, reported, said) if run.stacks and with_code_time else ()
+    judged = _judged(context)
+    where = _code_time(context, judged) if run.stacks and with_code_time else ()
     return Analysis(
         run=context.run,
         options=options,
-        verdict=said,
+        verdict=judged.verdict,
         gpus=_gpu_summaries(context),
-        epochs=epochs,
+        epochs=judged.epochs,
         phases=context.phases,
-        low_intervals=tuple(low),
-        gaps=tuple(missing),
-        findings=reported,
-        ledger=_with_places(context, ledger, counted, low),
-        speedup_limits=limits,
+        low_intervals=judged.low_intervals,
+        gaps=tuple(gap for series in context.series for gap in gaps(series, run.duration_s)),
+        findings=judged.findings,
+        ledger=judged.ledger,
+        speedup_limits=judged.speedup_limits,
         coverage=_coverage(context),
-        longest_gap_s=max((gap.end_t_s - gap.start_t_s for gap in missing), default=0.0),
-        ending=ending,
+        ending=judged.ending,
         not_checked=context.cached(not_checked),
         code_time=where,
         code_lines=code_lines(where, by_idle=bool(run.gpus)),
-        projection=projection,
-        hypotheses=() if is_inference(context) or is_validation(context) else hypotheses(context, findings),
+        projection=judged.projection,
+        hypotheses=judged.hypotheses,
         profiled=context.profiled,
-        epoch_now=now,
+        epoch_now=judged.epoch_now,
         served=context.cached(served_models),
         is_inference=is_inference(context),
         is_validation=is_validation(context),
+    )
+
+
+def _judged(context: Context) -> _Judged:
+    """Return what the rules find in a run, what could be won by that, and both in the verdict's words."""
+    groups = group_findings(context, find_all(context))
+    found = sorted((finding for group in groups for finding in group), key=_badness)
+    low, ending = _low_intervals(context), training_outcome(context, found)
+    ledger, epochs = build_ledger(context, found, low), summarise_epochs(context, found)
+    advised, limits = advise(context, epochs, found, find_speedup_limits(context, epochs, found))
+    projection = project(context, training_of_limits(context, epochs), limits, ending, advised)
+    findings = keep_faster_option(context, advised, ending, projection)
+    now = epoch_now(epochs, limits)
+    words = partial(verdict, context, ledger=ledger, limits=limits, ending=ending, projection=projection, now=now)
+    reported, said = _reported(context, groups, findings, words)
+    return _Judged(
+        findings=reported,
+        verdict=said,
+        ending=ending,
+        low_intervals=tuple(low),
+        ledger=_with_places(context, ledger, found, low),
+        epochs=epochs,
+        speedup_limits=limits,
+        projection=projection,
+        epoch_now=now,
+        hypotheses=() if is_inference(context) or is_validation(context) else hypotheses(context, findings),
     )
 
 
@@ -100,11 +144,11 @@ def _reported(
     return tuple(sorted(reported, key=partial(_place, said))), said
 
 
-def _code_time(context: Context, reported: Sequence[Finding], said: Verdict) -> tuple[CodeTime, ...]:
+def _code_time(context: Context, judged: _Judged) -> tuple[CodeTime, ...]:
     """Return in which code each process was; with the start-up's where that leads, for it is to be found there."""
     where = code_time(context)
-    first = said.sentences[0].findings if said.sentences else ()
-    if any(finding.rule == "slow-start" and finding.id in first for finding in reported):
+    first = judged.verdict.sentences[0].findings if judged.verdict.sentences else ()
+    if any(finding.rule == "slow-start" and finding.id in first for finding in judged.findings):
         return tuple(replace(time, with_startup=True) for time in where)
     return where
 

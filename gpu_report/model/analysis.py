@@ -119,7 +119,6 @@ class Analysis:
     ledger: tuple[LedgerRow, ...]
     speedup_limits: tuple[SpeedupLimit, ...]
     coverage: float
-    longest_gap_s: float
     ending: Ending | None = None
     not_checked: tuple[NotChecked, ...] = ()
     code_time: tuple[CodeTime, ...] = ()
@@ -136,6 +135,11 @@ class Analysis:
     def is_training(self) -> bool:
         """Return whether the run is spoken of as a training: one of which nothing is known is taken for one."""
         return not (self.is_inference or self.is_validation)
+
+    @property
+    def longest_gap_s(self) -> float:
+        """Return the longest time (s) without samples that should be there."""
+        return max((gap.duration_s for gap in self.gaps), default=0.0)
 
     @property
     def validations(self) -> tuple[Validation, ...]:

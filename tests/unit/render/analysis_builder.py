@@ -49,7 +49,6 @@ def build_analysis() -> model.Analysis:
         ledger=_ledger(),
         speedup_limits=_bounds(),
         coverage=0.973,
-        longest_gap_s=GAP[1] - GAP[0],
     )
 
 
@@ -112,7 +111,6 @@ def build_quiet_analysis() -> model.Analysis:
         findings=(),
         ledger=(),
         coverage=1.0,
-        longest_gap_s=0.0,
     )
 
 

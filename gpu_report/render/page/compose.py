@@ -2,7 +2,7 @@
 
 from functools import cache, partial
 
-from gpu_report.model import Analysis
+from gpu_report.model import Analysis, Run
 from gpu_report.render.formatting import clean, recorded_length
 from gpu_report.render.page.sections import (
     code_time,
@@ -19,7 +19,7 @@ from gpu_report.render.page.sections import (
 from gpu_report.render.page.sections.findings_section import FINDINGS_AT_THE_TOP, findings_section
 from gpu_report.render.page.sections.mood import mood
 from gpu_report.render.page.sections.validation import validation_table
-from gpu_report.render.page.views.report import LedgerView, ReportView
+from gpu_report.render.page.views.report import HeaderView, LedgerView, ReportView, SeriesView
 from gpu_report.render.page.views.tables import NamedTable
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.run_title import run_title
@@ -33,15 +33,11 @@ def compose(analysis: Analysis) -> ReportView:
     tracks = cache(partial(series_of_each_gpu, analysis.run))
     said = overview.verdict(analysis, [each.id for each in unexpected[:FINDINGS_AT_THE_TOP]])
     return ReportView(
-        title=clean(run_title(analysis.run)),
+        header=_header(analysis),
         verdict=said,
         mood=mood(unexpected, analysis),
         advice=findings.first_advice(unexpected, analysis),
         advice_title=findings.advice_title(analysis),
-        subtitle=(*overview.subtitle(analysis), *yolo_run.set_up(analysis)),
-        duration=recorded_length(analysis.run),
-        start=clock.moment(0.0),
-        end=WallClock(analysis.run.start_wall_s + analysis.run.slept_s).moment(analysis.run.duration_s),
         tiles=overview.tiles(analysis),
         more_tiles=(more := overview.more_tiles(analysis)),
         more_tiles_title=overview.more_title(more),
@@ -63,8 +59,22 @@ def compose(analysis: Analysis) -> ReportView:
         kernel=recording.kernel(analysis.run.kernel, clock),
         yolo=yolo_run.yolo(analysis),
         recording=recording.recording(analysis, clock),
-        has_samples=not (analysis.run.samples.empty and analysis.run.host.empty),
-        has_heat=overview.has_heat(analysis.run),
-        has_host=not analysis.run.host.empty,
-        tool=f"gpu-report {analysis.run.recording.tool_version or ''}".rstrip(),
+        series=_series(analysis.run),
     )
+
+
+def _header(analysis: Analysis) -> HeaderView:
+    run = analysis.run
+    return HeaderView(
+        title=clean(run_title(run)),
+        subtitle=(*overview.subtitle(analysis), *yolo_run.set_up(analysis)),
+        start=WallClock(run.start_wall_s).moment(0.0),
+        end=WallClock(run.start_wall_s + run.slept_s).moment(run.duration_s),
+        duration=recorded_length(run),
+        tool=f"gpu-report {run.recording.tool_version or ''}".rstrip(),
+    )
+
+
+def _series(run: Run) -> SeriesView:
+    has_host = not run.host.empty
+    return SeriesView(has_host or not run.samples.empty, overview.has_heat(run), has_host)

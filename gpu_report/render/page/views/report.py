@@ -140,18 +140,35 @@ class VerdictView:
 
 
 @dataclass(frozen=True)
+class HeaderView:
+    """What run the page is of: its name, its model and machine, when it was recorded; `tool` made the page."""
+
+    title: str
+    subtitle: tuple[str, ...]
+    start: Moment
+    end: Moment
+    duration: str
+    tool: str
+
+
+@dataclass(frozen=True)
+class SeriesView:
+    """Which series the page draws and holds: samples at all, a heat strip in place of lines, the host's."""
+
+    has_samples: bool
+    has_heat: bool
+    has_host: bool
+
+
+@dataclass(frozen=True)
 class ReportView:
     """All that the page says."""
 
-    title: str
+    header: HeaderView
     verdict: VerdictView
     mood: str
     advice: tuple[AdviceView, ...]
     advice_title: str
-    subtitle: tuple[str, ...]
-    duration: str
-    start: Moment
-    end: Moment
     tiles: tuple[Fact, ...]
     more_tiles: tuple[Fact, ...]
     more_tiles_title: str
@@ -173,7 +190,4 @@ class ReportView:
     kernel: KernelView
     yolo: tuple[YoloView, ...]
     recording: RecordingView
-    has_samples: bool
-    has_heat: bool
-    has_host: bool
-    tool: str
+    series: SeriesView

@@ -10,7 +10,7 @@ import pandas as pd
 from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.median import enough_of, median_of
-from gpu_report.model import Gpu, Mount, Recording
+from gpu_report.model import Gpu, Mount, RecorderCost, Recording
 from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
 from gpu_report.run_folder import finite, read_json, slurm_job_id
 
@@ -46,7 +46,7 @@ def load_info(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 def recording(info: Mapping[str, Any], samples: pd.DataFrame, *, goes_on: bool = False) -> Recording:
     """Return how the run was recorded; the interval is measured where it is not known."""
-    host, own = _mapping(info.get("host")), _mapping(info.get("recorder"))
+    host = _mapping(info.get("host"))
     return Recording(
         tool_version=_text(_mapping(info.get("tool")).get("version")),
         host=_text(host.get("name")),
@@ -75,8 +75,14 @@ def recording(info: Mapping[str, Any], samples: pd.DataFrame, *, goes_on: bool =
         exit_code=_whole(info.get("exit_code")),
         exit_signal=_text(info.get("exit_signal")),
         source=_text(info.get("source")) or "samples CSV",
-        recorder_cpu_pct=_number(own.get("cpu_pct")),
-        recorder_rss_mib=_number(own.get("rss_mib")),
+        cost=_cost(_mapping(info.get("recorder"))),
+    )
+
+
+def _cost(own: Mapping[str, Any]) -> RecorderCost:
+    return RecorderCost(
+        cpu_pct=_number(own.get("cpu_pct")),
+        rss_mib=_number(own.get("rss_mib")),
         tick_p50_ms=_number(own.get("tick_p50_ms")),
         tick_p99_ms=_number(own.get("tick_p99_ms")),
         late_ticks=_whole(own.get("late_ticks")),

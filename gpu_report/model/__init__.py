@@ -109,7 +109,7 @@ from gpu_report.model.processes import (
     ProcessWait,
     ThreadStacks,
 )
-from gpu_report.model.recorded import SLEPT_LEAST_S, Gpu, Mount, RecordedEvent, Recording, Run
+from gpu_report.model.recorded import SLEPT_LEAST_S, Gpu, Mount, RecordedEvent, RecorderCost, Recording, Run
 from gpu_report.model.speedup import LEAST_SPEED_UP, EpochNow, Projection, SpeedupLimit, epoch_now_s, longest_now
 from gpu_report.model.summaries import EpochSummary, GpuSummary, Outlier, PartName, Stats
 from gpu_report.model.time_span import TimeSpan

@@ -67,6 +67,17 @@ class Mount:
 
 
 @dataclass(frozen=True)
+class RecorderCost:
+    """What the recorder took: of one core, of memory, of the time of a tick; `late_ticks` are those that came late."""
+
+    cpu_pct: float | None = None
+    rss_mib: float | None = None
+    tick_p50_ms: float | None = None
+    tick_p99_ms: float | None = None
+    late_ticks: int | None = None
+
+
+@dataclass(frozen=True)
 class Recording:
     """How the data came about: by whom, where, when, and how it ended.
 
@@ -107,11 +118,7 @@ class Recording:
     exit_code: int | None = None
     exit_signal: str | None = None
     source: str = "gpu-report record"
-    recorder_cpu_pct: float | None = None
-    recorder_rss_mib: float | None = None
-    tick_p50_ms: float | None = None
-    tick_p99_ms: float | None = None
-    late_ticks: int | None = None
+    cost: RecorderCost = field(default_factory=RecorderCost)
 
     @property
     def is_ours(self) -> bool:

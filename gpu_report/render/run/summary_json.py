@@ -346,12 +346,5 @@ def _kernel_event(event: KernelEvent, run: Run) -> Json:
 
 
 def _recorder(run: Run) -> Json:
-    recording = run.recording
-    return {
-        "cpu_pct": recording.recorder_cpu_pct,
-        "rss_mib": recording.recorder_rss_mib,
-        "tick_p50_ms": recording.tick_p50_ms,
-        "tick_p99_ms": recording.tick_p99_ms,
-        "late_ticks": recording.late_ticks,
-        "errors": sum(event.kind in {"nvml_error", "nvml_stalled", "rows_lost"} for event in run.events),
-    }
+    errors = sum(event.kind in {"nvml_error", "nvml_stalled", "rows_lost"} for event in run.events)
+    return {**asdict(run.recording.cost), "errors": errors}

@@ -287,11 +287,7 @@ def _recording() -> model.Recording:
         interval_s=1.0,
         ended_by="command",
         exit_code=0,
-        recorder_cpu_pct=0.6,
-        recorder_rss_mib=24.0,
-        tick_p50_ms=1.9,
-        tick_p99_ms=6.2,
-        late_ticks=2,
+        cost=model.RecorderCost(cpu_pct=0.6, rss_mib=24.0, tick_p50_ms=1.9, tick_p99_ms=6.2, late_ticks=2),
     )
 
 

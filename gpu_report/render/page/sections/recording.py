@@ -104,13 +104,13 @@ def _recorder(source: Recording) -> str:
 
 
 def _cost(analysis: Analysis) -> str:
-    source = analysis.run.recording
+    cost = analysis.run.recording.cost
     parts = (
-        None if known(source.recorder_cpu_pct) is None else f"{number(source.recorder_cpu_pct, 1)} % of one core",
-        None if known(source.recorder_rss_mib) is None else f"{number(source.recorder_rss_mib)} MiB",
-        None if known(source.tick_p50_ms) is None else f"p50 {number(source.tick_p50_ms, 1)} ms a sample",
-        None if known(source.tick_p99_ms) is None else f"p99 {number(source.tick_p99_ms, 1)} ms",
-        None if source.late_ticks is None else counted(source.late_ticks, "late sample"),
+        None if known(cost.cpu_pct) is None else f"{number(cost.cpu_pct, 1)} % of one core",
+        None if known(cost.rss_mib) is None else f"{number(cost.rss_mib)} MiB",
+        None if known(cost.tick_p50_ms) is None else f"p50 {number(cost.tick_p50_ms, 1)} ms a sample",
+        None if known(cost.tick_p99_ms) is None else f"p99 {number(cost.tick_p99_ms, 1)} ms",
+        None if cost.late_ticks is None else counted(cost.late_ticks, "late sample"),
     )
     return ", ".join(part for part in parts if part)
 

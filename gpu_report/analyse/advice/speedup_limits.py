@@ -56,24 +56,17 @@ def find_speedup_limits(
     training = training_of_limits(context, epochs)
     took = what_took_time(context, findings)
     slower = [finding for finding in findings if cost_s_of(finding) is not None]
-    disturbing, held_up = IntervalIndex(took, span_of), interval_cover([*map(span_of, took), *times_of(slower)])
+    held_up = interval_cover([*map(span_of, took), *times_of(slower)])
     steady = [epoch for epoch in mine if not held_up.touches(epoch.span)]
     usual, left_out = steady or mine, left_out_words(epochs)
     rest_s, mean_rest_s = rest_of_epoch_s(mine, median), rest_of_epoch_s(mine, fmean)
     typical = partial(replace, now_is=f"median of {STEADY if 0 < len(steady) < len(mine) else ALL}{left_out}")
     on_average = partial(replace, now_is=f"mean of {ALL}{left_out}", is_mean=True)
-    idle = IntervalIndex([f for f in took if is_idle(f)], span_of)
-    lasts = steady or [_beside(epoch, idle(*epoch.span)) for epoch in mine]
-    lasting = [limit for limit in [lasting_limit(context, training, lasts, findings)] if limit]
-    shortest_s = min(epoch.train_s for epoch in mine)
-    momentary: tuple[Limits, ...] = (
-        lambda of: momentary_limits(of, steady, disturbing),
-        lambda of: limits_of_slower_epochs(of, slower, shortest_s),
-    )
+    lasting = lasting_limit(context, training, steady or _without_idle(mine, took), findings)
     in_all = [] if steady else limits_in_all_epochs(context, training, mine, findings, took)
     found: list[SpeedupLimit] = [
-        *(typical(limit, rest_s=rest_s, waits_s=wait_of_epoch_s(usual)) for limit in lasting),
-        *(limit for each in momentary for limit in with_last_states(each, mine, [*took, *slower], left_out)),
+        *(typical(limit, rest_s=rest_s, waits_s=wait_of_epoch_s(usual)) for limit in [lasting] if limit),
+        *_at_moments(mine, steady, took, slower, left_out),
         *(typical(limit) for limit in _of_long_ends(usual, rest_s, findings)),
         *(on_average(limit) for limit in limits_at_epoch_ends(mine, findings)),
         *(on_average(limit, rest_s=mean_rest_s) for limit in in_all),
@@ -83,10 +76,31 @@ def find_speedup_limits(
     return tuple(sorted(worthwhile, key=lambda limit: -limit.speed_up_at_most))
 
 
-def _beside(epoch: JudgedEpoch, idle: Sequence[Finding]) -> JudgedEpoch:
-    """Return a disturbed epoch without the times in which its GPUs were idle for what disturbed it."""
-    rest = tuple(minus([epoch.span], [finding.span for finding in idle]))
-    return replace(epoch, seen=rest, apart=1 - length_s(rest) / epoch.train_s)
+def _at_moments(
+    mine: Sequence[JudgedEpoch],
+    steady: Sequence[JudgedEpoch],
+    took: Sequence[Finding],
+    slower: Sequence[Finding],
+    left_out: str,
+) -> Iterator[SpeedupLimit]:
+    """Yield the limits of what took time at moments, or made epochs slower: in all epochs, and in the last ones."""
+    disturbing, shortest_s = IntervalIndex(took, span_of), min(epoch.train_s for epoch in mine)
+    kinds: tuple[Limits, ...] = (
+        lambda of: momentary_limits(of, steady, disturbing),
+        lambda of: limits_of_slower_epochs(of, slower, shortest_s),
+    )
+    for kind in kinds:
+        yield from with_last_states(kind, mine, [*took, *slower], left_out)
+
+
+def _without_idle(epochs: Sequence[JudgedEpoch], took: Sequence[Finding]) -> list[JudgedEpoch]:
+    """Return disturbed epochs without the times in which their GPUs were idle for what disturbed them."""
+    idle = IntervalIndex([f for f in took if is_idle(f)], span_of)
+    rests = [tuple(minus([epoch.span], [finding.span for finding in idle(*epoch.span)])) for epoch in epochs]
+    return [
+        replace(epoch, seen=rest, apart=1 - length_s(rest) / epoch.train_s)
+        for epoch, rest in zip(epochs, rests, strict=True)
+    ]
 
 
 def _by_expected_epoch(

@@ -47,6 +47,13 @@ DEDICATED = Advice(
 )
 
 
+SPARE_CORES = Advice(
+    "`top` shows who uses the cores, `taskset -cp PID` which ones a process may use. Give the training cores that "
+    "nothing else runs on",
+    short="Keep other programs off the CPU cores of the training",
+)
+
+
 def memory_pressure(signals: IntervalSignals) -> Candidate | None:
     """Find that processes waited for memory, or pages came back from swap; it raises the pressure of io, too.
 
@@ -169,12 +176,7 @@ def cores_shared(signals: IntervalSignals) -> Candidate | None:
     cores = usable_cores(signals)
     whose = "the CPU cores" if not cores else f"the {cores:g} CPU cores"
     text = f"{cpu_users_words(programs) or 'other processes'} ran on {whose} that training may use"
-    look = Advice(
-        "`top` shows who uses the cores, `taskset -cp PID` which ones a process may use. Give the training cores that "
-        "nothing else runs on",
-        short="Keep other programs off the CPU cores of the training",
-    )
-    return Candidate("input-cpu", LIKELY, text, numbers, cpu_users_advice(programs) or (look,))
+    return Candidate("input-cpu", LIKELY, text, numbers, cpu_users_advice(programs) or (SPARE_CORES,))
 
 
 def _more_of_others(signals: IntervalSignals) -> float | None:

@@ -37,14 +37,7 @@ def clock_fall(
     draws its power limit, where no reasons were logged, is held by that.
     """
     work = rows.work & steps & (rows.clock_mhz > 0)
-    level_mhz = _levels(rows, work)
-    full_mhz = _held_for(level_mhz[work], rows.weight_s[work], th.LOWER_AT_LEAST_S)
-    line_mhz = (1 - th.LOWER_SHARE) * full_mhz
-    low = work & (level_mhz <= line_mhz)
-    long = [span for span in long_spans(rows, low, series.tick_s) if span[1] - span[0] >= th.LOWER_AT_LEAST_S]
-    near = mask_in_any(rows.t_s, [(start - th.LOWER_LEVEL_S, end + th.LOWER_LEVEL_S) for start, end in long])
-    down = work & near & (rows.clock_mhz <= line_mhz)
-    full = work & (level_mhz > line_mhz) & ~down
+    down, full, full_mhz = _lower_and_full(rows, work, series.tick_s)
     spans = long_spans(rows, down, series.tick_s)
     if not spans or not _as_busy(rows, down, full) or _at_its_limit(rows, down, full, limit_w):
         return None
@@ -67,6 +60,18 @@ def clock_fall(
         applied=rows.seconds(down & rows.applied) >= rows.seconds(down) / 2,
         unsure=cause == LOWER_CLOCK and not _was_slower(rows, down, full, trained, float(lost[down].mean())),
     )
+
+
+def _lower_and_full(rows: ClockRows, work: Bools, tick_s: float) -> tuple[Bools, Bools, float]:
+    """Return the rows of work at a clock that fell for minutes, those at the full one, and that in MHz."""
+    level_mhz = _levels(rows, work)
+    full_mhz = _held_for(level_mhz[work], rows.weight_s[work], th.LOWER_AT_LEAST_S)
+    line_mhz = (1 - th.LOWER_SHARE) * full_mhz
+    low = work & (level_mhz <= line_mhz)
+    long = [span for span in long_spans(rows, low, tick_s) if span[1] - span[0] >= th.LOWER_AT_LEAST_S]
+    near = mask_in_any(rows.t_s, [(start - th.LOWER_LEVEL_S, end + th.LOWER_LEVEL_S) for start, end in long])
+    down = work & near & (rows.clock_mhz <= line_mhz)
+    return down, work & (level_mhz > line_mhz) & ~down, full_mhz
 
 
 def _was_slower(rows: ClockRows, down: Bools, full: Bools, trained: Steps, lost: float) -> bool:

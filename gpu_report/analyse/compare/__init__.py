@@ -67,13 +67,14 @@ class _Baseline:
 class _Shown:
     """What a run shows beside the baselines that it can be compared with, each cut down to the same epochs.
 
-    `sides` are those of the baselines, and last that of the run.
+    `sides` are those of the baselines, and last that of the run; `cut_notes` say what was left out of them.
     """
 
     training: RunSample
     usable: Sequence[_Baseline]
     sides: Sequence[SampleValues]
     obstacles: Sequence[Obstacle]
+    cut_notes: tuple[str, ...]
 
     @property
     def kept(self) -> tuple[Analysis, ...]:
@@ -138,25 +139,16 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         return compare_calls(baselines, run, gates)
     training = run_sample(run)
     before = [_baseline(baseline, training) for baseline in baselines]
-    usable = _usable(before)
-    sides, of_sides = _sides([each.training for each in usable], training)
-    shown = _Shown(training, usable, sides, _obstacles(usable, sides, run))
+    shown = _shown(before, training)
     metrics, kept, barred = shown.metrics, shown.kept, shown.barred
-    gated = _gated(gates, sides, shown.findings, shown.obstacles, shown.cores)
-    notes = (
-        *value_notes(metrics, gates),
-        *recording_notes([each.training for each in usable], training),
-        *of_sides,
-        *unused_baselines(len(before), len(usable)),
-        *shown.lines.why_not,
-    )
+    gated = _gated(gates, shown.sides, shown.findings, shown.obstacles, shown.cores)
     return Comparison(
         baselines=kept,
         run=run,
         obstacles=tuple(shown.obstacles),
         differences=shown.unlike,
         metrics=tuple(unjudged(each) for each in metrics) if barred else metrics,
-        first_epochs=_first(sides, barred),
+        first_epochs=_first(shown.sides, barred),
         all_epochs=None if barred else shown.whole,
         findings=shown.findings,
         drop_time=(drop_time(kept[0]) if kept else "", drop_time(run)),
@@ -165,10 +157,28 @@ def compare(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[Gate] 
         judgement=None if shown.obstacles or not kept else judgement_of(metrics),
         verdict=verdict_of(shown.obstacles, metrics, shown.reasons, baselines=len(kept), gates=gated),
         setup=slug(fingerprint(training)),
-        notes=notes,
-        left_out=(_special(usable[0].training) if usable else frozenset(), _special(training)),
+        notes=_notes(shown, gates, baselines=len(before)),
+        left_out=(_special(shown.usable[0].training) if shown.usable else frozenset(), _special(training)),
         code_lines=shown.lines.lines,
         cause=shown.cause,
+    )
+
+
+def _shown(before: Sequence[_Baseline], training: RunSample) -> _Shown:
+    """Return a run beside those of its baselines that it can be compared with."""
+    usable = _usable(before)
+    sides, notes = _sides([each.training for each in usable], training)
+    return _Shown(training, usable, sides, _obstacles(usable, sides, training.analysis), notes)
+
+
+def _notes(shown: _Shown, gates: Sequence[Gate], *, baselines: int) -> tuple[str, ...]:
+    """Return what a reader must know of a comparison: what was left out of it, and what could not be compared."""
+    return (
+        *value_notes(shown.metrics, gates),
+        *recording_notes([each.training for each in shown.usable], shown.training),
+        *shown.cut_notes,
+        *unused_baselines(baselines, len(shown.usable)),
+        *shown.lines.why_not,
     )
 
 

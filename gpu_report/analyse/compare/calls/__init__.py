@@ -19,7 +19,18 @@ from gpu_report.analyse.compare.fingerprint import Fingerprint, slug
 from gpu_report.analyse.compare.gate_results import outcome_of, without_changes
 from gpu_report.analyse.compare.significance import unjudged
 from gpu_report.analyse.compare.verdict import fails_without_metric
-from gpu_report.model import Analysis, Comparison, Difference, FindingChange, Gate, GateResult, Obstacle, calls_needed
+from gpu_report.model import (
+    Analysis,
+    CallCause,
+    Comparison,
+    Difference,
+    FindingChange,
+    Gate,
+    GateResult,
+    MetricComparison,
+    Obstacle,
+    calls_needed,
+)
 from gpu_report.wording import counted
 
 DOES: Final = {"inference": "only calls models", "validation": "only validates models", "training": "trains"}
@@ -41,8 +52,7 @@ def compare_calls(baselines: Sequence[Analysis], run: Analysis, gates: Sequence[
     findings = compare_findings(kept or baselines[:1], run) if baselines else ()
     gated = _gated(gates, comparable, run, obstacles, findings if kept else None)
     unlike = differences_of(models) if kept else tuple(mixed(each, run) for each in baselines[:1])
-    lead = None if obstacles or not kept else leading(metrics)
-    cause = None if lead is None else call_cause(_model_of(lead.model, comparable), lead)
+    cause = None if obstacles or not kept else _cause(comparable, metrics)
     verdict = verdict_of_calls(obstacles, metrics, unlike, cause, baselines=len(kept))
     return Comparison(
         baselines=kept or tuple(baselines[:1]),
@@ -122,8 +132,10 @@ def _gated(
     return results_of_calls(gates, models, run, findings)
 
 
-def _model_of(name: str, models: Sequence[MatchedModel]) -> MatchedModel:
-    return next(each for each in models if each.model == name)
+def _cause(models: Sequence[MatchedModel], metrics: Sequence[MetricComparison]) -> CallCause | None:
+    """Return why calls take longer or less, of the metric that the verdict leads with; None where nothing changed."""
+    lead = leading(metrics)
+    return None if lead is None else call_cause(next(each for each in models if each.model == lead.model), lead)
 
 
 def _notes(

@@ -1,6 +1,8 @@
 """What to look at for what took time at moments: drops, stalls, other processes."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
@@ -14,7 +16,7 @@ from gpu_report.analyse.signals.code.stack_notes import WORKERS
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, PHASE_EDGE_S, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, minus, union
 from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, CauseRow, RuleRow, rule_words
-from gpu_report.model import UNSURE, CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
+from gpu_report.model import UNSURE, Advice, CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
 from gpu_report.wording import about_length, counted, every_words, gpus_words, place_words, shown_ratio, upper_first
 
 # Whose stay or stretches cost a part of the time that they take.
@@ -28,28 +30,38 @@ def drop_leads(
 
     Drops too short for a warning count beside one that is not: the verdict counts them all.
     """
+    every = _by_cause(findings)
+    lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
+    waited_for = {WAITING_FOR_PEER} if len(every) > 1 else set()  # what was waited for says why
+    for cause, found in every:
+        # what holds back all of a training is told of its steps; the ends of its epochs are no part of these
+        mine = [one for one in found if RULES[one.rule].at_epoch_ends] if cause in lasting else found
+        if mine and cause not in waited_for:
+            yield _drop_lead(context, cause, mine, limits, epochs)
+
+
+def _by_cause(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
+    """Return the findings that took time, by their cause: apart those of a paused training, and those that recur."""
     every: dict[tuple[str, bool, int | None], list[Finding]] = {}
     for finding in findings:
         rule = RULES[finding.rule]
         takes = rule.takes_time or rule.takes_epoch_time or rule.explains_slow_epoch
         if takes and not finding.expected and finding.cause and (rule.drop or finding.severity != "info"):
             every.setdefault((finding.cause.name, _was_paused(finding), finding.every_epochs), []).append(finding)
-    of = {key: mine for key, mine in every.items() if any(one.severity != "info" for one in mine)}
-    lasting = {f.cause.name for f in findings if f.rule == "starved" and f.cause and f.severity != "info"}
-    waited_for = {WAITING_FOR_PEER} if len(of) > 1 else set()  # what was waited for says why
-    for (cause, *_), found in of.items():
-        # what holds back all of a training is told of its steps; the ends of its epochs are no part of these
-        mine = [one for one in found if RULES[one.rule].at_epoch_ends] if cause in lasting else found
-        at_ends = any(RULES[one.rule].at_epoch_ends for one in mine)
-        same = (each for each in limits if each.cause == cause)
-        limit = max(same, key=lambda each: each.at_epoch_ends == at_ends, default=None)
-        took_s = _took_s(mine)
-        cost_s, faster = cost_on_the_clock_s(context, mine), faster_without(limit, epoch_now_s(limits))
-        saves_s = _saves_s(context, mine, cost_s, None if limit is None else limit.saves_at_most_s * max(epochs, 1))
-        saves_s *= UNSURE if cause == UNEXPLAINED else 1.0
-        if mine and cause not in waited_for:
-            sentence, then = _look(cause, mine, f"{_last(context, mine)}{about_length(took_s)}", cost_s, faster)
-            yield Lead(sentence, saves_s, then)
+    return [(cause, mine) for (cause, *_), mine in every.items() if any(one.severity != "info" for one in mine)]
+
+
+def _drop_lead(
+    context: Context, cause: str, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int
+) -> Lead:
+    at_ends = any(RULES[one.rule].at_epoch_ends for one in findings)
+    same = (each for each in limits if each.cause == cause)
+    limit = max(same, key=lambda each: each.at_epoch_ends == at_ends, default=None)
+    took = f"{_last(context, findings)}{about_length(_took_s(findings))}"
+    cost_s, faster = cost_on_the_clock_s(context, findings), faster_without(limit, epoch_now_s(limits))
+    saves_s = _saves_s(context, findings, cost_s, None if limit is None else limit.saves_at_most_s * max(epochs, 1))
+    sentence, then = _look(_TimeTaken(cause, findings, took, cost_s, faster))
+    return Lead(sentence, saves_s * (UNSURE if cause == UNEXPLAINED else 1.0), then)
 
 
 def _saves_s(context: Context, findings: Sequence[Finding], cost_s: float | None, at_most_s: float | None) -> float:
@@ -96,54 +108,106 @@ def _last(context: Context, findings: Sequence[Finding]) -> str:
     return "the last " if goes_on and (rule.fall or rule.at_epoch_ends) else ""
 
 
-def _look(
-    cause: str, findings: Sequence[Finding], took: str, cost_s: float | None, faster: str
-) -> tuple[Sentence, str]:
+@dataclass(frozen=True, eq=False)
+class _TimeTaken:
+    """What one cause took at moments: its findings, and for how long, in words.
+
+    `cost_s` is what they cost on the clock, None where that is not known, `faster` how much faster epochs would be
+    without a line of the user's, empty where that is not known.
+    """
+
+    cause: str
+    findings: Sequence[Finding]
+    took: str
+    cost_s: float | None
+    faster: str
+
+    @cached_property
+    def worst(self) -> Finding:
+        return max(self.findings, key=lambda finding: (finding.severity != "info", finding.duration_s))
+
+    @cached_property
+    def at(self) -> CodeLocation | None:
+        """Return the line in which the training was meanwhile, None where that is not known."""
+        return worst_place(self.worst, OWN_SHARE if self.cause == WAITING_FOR_PEER else STOOD_SHARE)
+
+    @property
+    def advice(self) -> Advice | None:
+        return next((each for each in self.worst.advice if each.short), None)
+
+    @property
+    def row(self) -> CauseRow:
+        return CAUSES[self.cause]
+
+    @property
+    def rule(self) -> RuleRow:
+        return RULES[self.worst.rule]
+
+    @property
+    def leaves_idle(self) -> bool:
+        """Tell whether it left the GPU idle for as long as it took, and did not slow it."""
+        return self.rule.drop or self.rule.at_epoch_ends
+
+    @property
+    def sure(self) -> str:
+        """Return "probably " where the cause, or its line, is a guess; that it comes round is none."""
+        worst, at = self.worst, self.at
+        is_sure = worst.cause is None or worst.cause.confidence >= LIKELY or worst.every_epochs is not None
+        return "" if is_sure and (at is None or at.dumps is None) else "probably "  # a few dumps are no measured time
+
+    @property
+    def felt(self) -> str:
+        return f"the GPU was {self.sure}idle" if self.leaves_idle else f"the training was {self.sure}slowed"
+
+    @property
+    def names_own(self) -> bool:
+        """Tell whether it was in a line of the user's: what a rank did that waited for another node says nothing."""
+        return self.worst.waited_for != OTHER_NODE and self.at is not None and not self.at.is_yolo
+
+
+def _look(taken: _TimeTaken) -> tuple[Sentence, str]:
     """Return where to look for what took time at moments: the line of code, the process, else what its cause says.
 
-    With it comes in which line a process was meanwhile, empty where that is said or not known. `cost_s` is what they
-    cost on the clock, None where that is not known, `faster` how much faster epochs would be without a line of the
-    user's, empty where that is not known.
+    With it comes in which line a process was meanwhile, empty where that is said or not known.
     """
-    worst = max(findings, key=lambda finding: (finding.severity != "info", finding.duration_s))
-    ids = tuple(finding.id for finding in findings)
-    advice = next((each for each in worst.advice if each.short), None)
-    at, row = worst_place(worst, OWN_SHARE if cause == WAITING_FOR_PEER else STOOD_SHARE), CAUSES[cause]
-    is_sure = worst.cause is None or worst.cause.confidence >= LIKELY
-    is_sure = is_sure or worst.every_epochs is not None  # that it comes round is no guess
-    sure = "" if is_sure and (at is None or at.dumps is None) else "probably "  # a few dumps are no measured time
-    rule = RULES[worst.rule]
-    felt = f"the GPU was {sure}idle" if rule.drop or rule.at_epoch_ends else f"the training was {sure}slowed"
-    names_own = worst.waited_for != OTHER_NODE and at is not None and not at.is_yolo
-    then, planned = "", every_words(worst.every_epochs)
-    if worst.waited_for == OTHER_NODE:  # what this rank did meanwhile was to wait
-        text = f"{upper_first(_gpus([worst]))} waited {took} for {OTHER_NODE}, which nvidia-smi shows as busy"
-    elif names_own and at is not None:
-        text = f"Look at {place_words(at)}: {felt} for {took} there{planned}{faster}"
-    elif advice is not None and cause in COSTS:  # how much it slowed the training is not always known
-        lost = f"it cost about {about_length(cost_s)} of training" if cost_s else f"it was there for {took}"
-        text = f"{advice.short}: {lost}{faster}"
+    advice, planned = taken.advice, every_words(taken.worst.every_epochs)
+    then = ""
+    if taken.worst.waited_for == OTHER_NODE:  # what this rank did meanwhile was to wait
+        text = (
+            f"{upper_first(_gpus([taken.worst]))} waited {taken.took} for {OTHER_NODE}, which nvidia-smi shows as busy"
+        )
+    elif taken.names_own and taken.at is not None:
+        text = f"Look at {place_words(taken.at)}: {taken.felt} for {taken.took} there{planned}{taken.faster}"
     elif advice is not None:
-        slows = row.is_input and not rule.drop and not rule.at_epoch_ends  # what it took is not as long as it lasted
-        waited = f"the GPU {sure}waited {_lost(rule, findings, took)} for data" if slows else f"{felt} for {took}"
-        text, then = f"{advice.short}: {waited}{faster}", _stood(at, row)
-    elif planned and (not row.once or cause in OF_A_CALL):
-        text = f"Look at what runs{planned} (callbacks, an evaluation of your own): {felt} for {took}"
-    elif _was_paused(worst):
-        text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {felt} for {took}"
-    elif cause == UNEXPLAINED or not row.once:
-        text = f"{_times(worst, findings)} took {took}; the cause is unknown"
+        text = f"{advice.short}: {_effect(taken)}{taken.faster}"
+        then = "" if taken.cause in COSTS else _stood(taken.at, taken.row)
+    elif planned and (not taken.row.once or taken.cause in OF_A_CALL):
+        text = f"Look at what runs{planned} (callbacks, an evaluation of your own): {taken.felt} for {taken.took}"
+    elif _was_paused(taken.worst):
+        text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {taken.felt} for {taken.took}"
+    elif taken.cause == UNEXPLAINED or not taken.row.once:
+        text = f"{_times(taken.worst, taken.findings)} took {taken.took}; the cause is unknown"
     else:
-        cost = about_length(cost_s) if cost_s else took
-        lost = _lost(rule, findings, took)
-        text = row.once.format(took=lost, probably=sure, gpu=_gpus(findings), cost=cost)
-        then = _stood(at, row)
-    return Sentence(LOOK, f"{text}.", ids, cause, advice, names_own), then
+        cost = about_length(taken.cost_s) if taken.cost_s else taken.took
+        text = taken.row.once.format(took=_lost(taken), probably=taken.sure, gpu=_gpus(taken.findings), cost=cost)
+        then = _stood(taken.at, taken.row)
+    ids = tuple(finding.id for finding in taken.findings)
+    return Sentence(LOOK, f"{text}.", ids, taken.cause, advice, taken.names_own), then
 
 
-def _lost(rule: RuleRow, findings: Sequence[Finding], took: str) -> str:
+def _effect(taken: _TimeTaken) -> str:
+    """Return what a cause did that there is advice on, and for how long."""
+    if taken.cause in COSTS:  # how much it slowed the training is not always known
+        cost_s = taken.cost_s
+        return f"it cost about {about_length(cost_s)} of training" if cost_s else f"it was there for {taken.took}"
+    if taken.row.is_input and not taken.leaves_idle:  # what it took is not as long as it lasted
+        return f"the GPU {taken.sure}waited {_lost(taken)} for data"
+    return f"{taken.felt} for {taken.took}"
+
+
+def _lost(taken: _TimeTaken) -> str:
     """Return how long the GPU waited in all: as long as drops lasted, of a slowdown its share of that."""
-    return took if rule.drop else about_length(_took_s(findings) * _lost_share(findings))
+    return taken.took if taken.rule.drop else about_length(_took_s(taken.findings) * _lost_share(taken.findings))
 
 
 def _times(worst: Finding, findings: Sequence[Finding]) -> str:

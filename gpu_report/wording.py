@@ -161,7 +161,13 @@ def gpus_words(gpus: Sequence[int]) -> str:
         return f"GPU {gpus[0]}" if gpus else ""
     if len(gpus) > 2 and gpus[-1] - gpus[0] == len(gpus) - 1:
         return f"GPUs {gpus[0]} to {gpus[-1]}"
-    return f"GPUs {', '.join(map(str, gpus[:-1]))} and {gpus[-1]}"
+    return f"GPUs {and_words([str(gpu) for gpu in gpus])}"
+
+
+def and_words(names: Sequence[str]) -> str:
+    """Return names as they stand in a sentence: "A, B and C"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def length(seconds: float) -> str:

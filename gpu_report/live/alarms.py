@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gpu_report.live.gpu_readings import UTILISATION, GpuReadings
 from gpu_report.live.run_now import RunNow
 from gpu_report.live.training import Training
-from gpu_report.wording import fall_words
+from gpu_report.wording import and_words, fall_words
 
 DROP_S = 10.0  # as in the report
 UNREAD_S = 5.0  # without any reading: a call that fails now and then is no lost GPU
@@ -98,7 +98,7 @@ def _fall(run: RunNow, since_s: float, gpus: list[GpuReadings]) -> Lasting:
 
 def _named(gpus: list[GpuReadings]) -> str:
     numbers = [str(gpu.index) for gpu in sorted(gpus, key=lambda gpu: gpu.index)]
-    return f"GPU {numbers[0]}" if len(numbers) == 1 else f"GPUs {', '.join(numbers[:-1])} and {numbers[-1]}"
+    return f"GPU{'s' if len(numbers) > 1 else ''} {and_words(numbers)}"
 
 
 def is_expected(trainings: list[Training], now_s: float) -> bool:

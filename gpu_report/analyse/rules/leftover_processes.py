@@ -1,11 +1,9 @@
 """Rule: processes of a training that were still running when the command that started them had ended."""
 
-from collections.abc import Sequence
-
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.model import Advice, Finding, RecordedEvent
-from gpu_report.wording import counted
+from gpu_report.wording import and_words, counted
 
 PIDS_NAMED = 8  # in a command: the ranks, and some workers
 PIDS_SAID = 3  # in a sentence: of more only how many
@@ -32,8 +30,8 @@ def _whole_numbers(event: RecordedEvent, name: str) -> list[int]:
 
 def _finding(context: Context, event: RecordedEvent) -> Finding:
     pids, gpus = _pids(event), sorted(set(_whole_numbers(event, "gpus")))
-    on = f" on GPU{'s' if len(gpus) > 1 else ''} {_listed(gpus)}" if gpus else ""
-    held = f", and held GPU{'s' if len(gpus) > 1 else ''} {_listed(gpus)}" if gpus else ""
+    listed = f"GPU{'s' if len(gpus) > 1 else ''} {and_words([str(gpu) for gpu in gpus])}" if gpus else ""
+    on, held = (f" on {listed}", f", and held {listed}") if gpus else ("", "")
     named = [str(pid) for pid in pids[:PIDS_NAMED]]
     which = f" (pid {', '.join(named)})" if len(pids) <= PIDS_SAID else ""
     shown = "it" if len(named) == len(pids) else f"the first {len(named)} of {len(pids)} processes"
@@ -48,9 +46,3 @@ def _finding(context: Context, event: RecordedEvent) -> Finding:
         phase=None,
         advice=(Advice(f"{short}. It takes GPU memory and time from the next training", short=short),) if gpus else (),
     )
-
-
-def _listed(gpus: Sequence[int]) -> str:
-    """Return numbers as they are spoken: 0, 1 and 2."""
-    *first, last = map(str, gpus)
-    return f"{', '.join(first)} and {last}" if first else last

@@ -23,7 +23,7 @@ from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import ENDS_EPOCHS_KEY, ENDS_SHARE_KEY, RULES, SWAPPED_KEY
 from gpu_report.model import Advice, Cause, Evidence, Finding, Setting
-from gpu_report.wording import upper_first
+from gpu_report.wording import and_words, upper_first
 
 MIB = 2**20
 
@@ -214,10 +214,34 @@ def _finding(
     advice: tuple[Advice, ...],
 ) -> Finding:
     saving = ["saving"] if context.run.stacks else ["saving", "callbacks"]  # which only stacks tell apart
-    *others, last_named = saving if parts.saves_long else parts.named(["validation"], saving)
-    what = f"{', '.join(others)} and {last_named}" if others else last_named
-    takes = "take" if " and " in what else "takes"
-    numbers = evidence(
+    named = saving if parts.saves_long else parts.named(["validation"], saving)
+    largest = "" if parts.saves_long else _of_validations(context, training, epochs, parts)
+    name = "checkpoint" if parts.saves_long or parts.validation_s < parts.checkpoint_s else "validation"
+    last = epochs[-1]
+    return context.finding(
+        "long-epoch-ends",
+        "info" if _swapped(training, parts) is None and not parts.saves_long else "warning",
+        (epochs[0].span[0], last.span[1] + last.validation_s + last.checkpoint_s),
+        _summary(parts, named, largest),
+        gpu=min(training.gpus, default=None),
+        epoch=None,
+        phase=None,
+        evidence=_numbers(training, parts),
+        cause=Cause(name, LIKELY, f"{and_words(named)} after every {parts.train_s:.1f} s of training"),
+        advice=tuple(replace(each, of_epoch=True) for each in advice),
+    )
+
+
+def _summary(parts: _Parts, named: Sequence[str], largest: str) -> str:
+    takes = "take" if len(named) > 1 else "takes"
+    share = parts.checkpoint_s / parts.epoch_s if parts.saves_long else parts.share
+    besides = ", without the stalls there" if parts.told_s >= th.ENDS_NAMED_S else ""
+    mostly = f"; {largest}" if largest else ""
+    return f"{upper_first(and_words(named))} {takes} {100 * share:.0f} % of each epoch{besides}{mostly}"
+
+
+def _numbers(training: Training, parts: _Parts) -> tuple[Evidence, ...]:
+    return evidence(
         ("training of an epoch (median)", parts.train_s, "s"),
         ("validation of an epoch (median)", parts.validation_s or None, "s"),
         ("checkpoint of an epoch (median)", parts.checkpoint_s or None, "s"),
@@ -225,24 +249,6 @@ def _finding(
         Evidence("validation and checkpoint, of the time of an epoch", 100 * parts.share, "%", key=ENDS_SHARE_KEY),
         Evidence("epochs compared", parts.epochs, key=ENDS_EPOCHS_KEY),
         *_of_images(training, parts),
-    )
-    last = epochs[-1]
-    largest = "" if parts.saves_long else _of_validations(context, training, epochs, parts)
-    mostly = f"; {largest}" if largest else ""
-    besides = ", without the stalls there" if parts.told_s >= th.ENDS_NAMED_S else ""
-    name = "checkpoint" if parts.saves_long or parts.validation_s < parts.checkpoint_s else "validation"
-    share = parts.checkpoint_s / parts.epoch_s if parts.saves_long else parts.share
-    return context.finding(
-        "long-epoch-ends",
-        "info" if _swapped(training, parts) is None and not parts.saves_long else "warning",
-        (epochs[0].span[0], last.span[1] + last.validation_s + last.checkpoint_s),
-        f"{upper_first(what)} {takes} {100 * share:.0f} % of each epoch{besides}{mostly}",
-        gpu=min(training.gpus, default=None),
-        epoch=None,
-        phase=None,
-        evidence=numbers,
-        cause=Cause(name, LIKELY, f"{what} after every {parts.train_s:.1f} s of training"),
-        advice=tuple(replace(each, of_epoch=True) for each in advice),
     )
 
 

@@ -6,8 +6,6 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-import numpy as np
-
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.causes.slow_modes import TRIES, switch_off
 from gpu_report.analyse.causes.start_work import (
@@ -253,15 +251,9 @@ def _again(context: Context, pids: Set[int], later: Sequence[Span], work: StartW
 
 def _stood(context: Context, pids: Set[int], spans: Sequence[Span]) -> tuple[dict[Stack, float], float]:
     """Return how long the main processes stood in each stack in some spans (s), and in their loaders."""
-    seconds: dict[Stack, float] = {}
-    waited_s = 0.0
-    for each, rows, noted in _noted_of_mains(context, pids, spans):
-        waited_s += float(noted[each.waits[rows]].sum())
-        by_number = np.bincount(each.number[rows], noted)
-        for number in np.flatnonzero(by_number).tolist():
-            stack = each.process.stacks.get(number, ())
-            seconds[stack] = seconds.get(stack, 0.0) + float(by_number[number])
-    return seconds, waited_s
+    mains = list(_noted_of_mains(context, pids, spans))
+    waited_s = sum(float(noted[each.waits[rows]].sum()) for each, rows, noted in mains)
+    return sums_by_key(pair for each, rows, noted in mains for pair in each.by_stack(rows, noted)), waited_s
 
 
 def _keeps(context: Context, span: Span, work: StartWork) -> bool:

@@ -77,12 +77,20 @@ class IdleStacks:
     def seconds_by_stack(self, spans: Sequence[Span]) -> dict[int, float]:
         """Return for how many seconds of some spans it stood in each stack, by its number."""
         rows, share = self.within(spans)
-        seconds = np.bincount(self.number[rows], self.seconds(rows) * share).tolist()
-        return {number: spent for number, spent in enumerate(seconds) if spent > 0}
+        return self._by_number(rows, self.seconds(rows) * share)
+
+    def _by_number(self, rows: Rows, weights: Floats) -> dict[int, float]:
+        sums = np.bincount(self.number[rows], weights).tolist()
+        return {number: total for number, total in enumerate(sums) if total > 0}
 
     def stood(self, spans: Sequence[Span]) -> list[tuple[Stack, float]]:
         """Return the stacks in which it stood in some spans, each with its seconds; one may come more than once."""
-        return [(self.process.stacks.get(at, ()), spent) for at, spent in self.seconds_by_stack(spans).items()]
+        rows, share = self.within(spans)
+        return self.by_stack(rows, self.seconds(rows) * share)
+
+    def by_stack(self, rows: Rows, weights: Floats) -> list[tuple[Stack, float]]:
+        """Return the stacks of some pieces, each with the sum of a weight; one may come more than once."""
+        return [(self.process.stacks.get(at, ()), total) for at, total in self._by_number(rows, weights).items()]
 
     def within(self, spans: Sequence[Span]) -> tuple[Rows, Floats]:
         """Return the pieces that lie in some spans, and which share of each does (0 to 1)."""

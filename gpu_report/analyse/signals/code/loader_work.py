@@ -11,7 +11,7 @@ from gpu_report.analyse.signals.code.stack_habits import LEAST_IDLE_S
 from gpu_report.analyse.signals.code.stack_notes import kind_of, of_worker_alone
 from gpu_report.analyse.timeseries.intervals import Span, length_s
 from gpu_report.analyse.timeseries.sums import sums_by_key
-from gpu_report.model import Frame
+from gpu_report.model import Frame, Stack
 
 KINDS = len(WorkKind._fields)
 
@@ -89,23 +89,20 @@ def worker_code(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> Worke
     return _worst(own, sum(by_line.values())) if own else None
 
 
+def _own_line(stack: Stack) -> Frame | None:
+    """Return the innermost line of the user's in a worker's stack, whatever that calls."""
+    line = next((frame for frame in of_worker_alone(stack) if kind_of(frame) == "own"), None)
+    return None if line is None else line._replace(called="")
+
+
 def worker_places(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> tuple[WorkerCode, ...]:
     """Return the function of the user's within which workers were for most of their work, and YOLO's that took most.
 
     Each at its worst line, and only where it took MUCH_SHARE at least. A function of the user's that calls YOLO's is
     one: what it has YOLO do is in it.
     """
-    own: dict[Frame, float] = {}
-    for each in processes:
-        if each.process.is_worker:
-            rows, share = each.within(spans)
-            seconds = np.bincount(each.number[rows], each.seconds(rows) * share)
-            for number in np.flatnonzero(seconds).tolist():
-                inner = of_worker_alone(each.process.stacks.get(number, ()))
-                line = next((frame for frame in inner if kind_of(frame) == "own"), None)
-                if line is not None:
-                    line = line._replace(called="")
-                    own[line] = own.get(line, 0.0) + float(seconds[number])
+    stood = (pair for each in processes if each.process.is_worker for pair in each.stood(spans))
+    own = sums_by_key((line, spent) for stack, spent in stood if (line := _own_line(stack)) is not None)
     every = _worked_s(processes, spans)
     whole_s = sum(every.values())
     yolo = {line: s for line, s in every.items() if kind_of(line) != "own"}

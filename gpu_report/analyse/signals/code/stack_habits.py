@@ -368,9 +368,7 @@ def _in_place(place: Frame | None, places: tuple[list[Frame | None], PlaceOf], r
 
 def _own_function(calls: Mapping[tuple[Frame, str], float], total_s: float) -> OwnFunction:
     """Return what the seconds of a function's calls, by line and what that calls, come to."""
-    mine_s, lines = sum(calls.values()), dict.fromkeys((line for line, _ in calls), 0.0)
-    for (line, _), spent in calls.items():
-        lines[line] += spent
+    mine_s, lines = sum(calls.values()), sums_by_key((line, spent) for (line, _), spent in calls.items())
     worst = max(lines, key=lambda line: lines[line])
     return OwnFunction(worst, mine_s / total_s, max(calls.values()) / mine_s, mine_s)
 

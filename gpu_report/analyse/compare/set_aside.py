@@ -9,6 +9,7 @@ from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.comparability import has_windows
 from gpu_report.analyse.compare.disturbances import cover_of, train_span
 from gpu_report.analyse.compare.significance import SampleValues
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.catalogue import cause_words, rule_words
 from gpu_report.model import Finding, MetricComparison
 from gpu_report.wording import amount, brief_seconds, lower_first, speed_change
@@ -70,9 +71,7 @@ def _said(side: SampleValues) -> str:
 
 def _kinds(disturbances: Sequence[Finding]) -> str:
     """Return kinds of disturbances with their seconds, the longest first."""
-    seconds: dict[str, float] = {}
-    for found in disturbances:
-        name = lower_first(cause_words(found.cause.name) if found.cause else rule_words(found.rule))
-        seconds[name] = seconds.get(name, 0.0) + found.duration_s
+    kinds = ((cause_words(each.cause.name) if each.cause else rule_words(each.rule), each) for each in disturbances)
+    seconds = sums_by_key((lower_first(kind), each.duration_s) for kind, each in kinds)
     longest = sorted(seconds, key=lambda name: -seconds[name])
     return ", ".join(f"{name} ({amount(seconds[name], 's')})" for name in longest)

@@ -24,6 +24,7 @@ from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.code.stack_notes import NUMBERS, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import CodeLocation, Frame, GapKind, GapPart, ProcessStacks, Stack
 
 RECEIVING: Final = "receiving from a process"
@@ -126,12 +127,10 @@ def makes_number(stack: Stack) -> bool:
 
 def lines_within(stacks: IdleStacks, span: Span, function: str) -> tuple[CodeLocation, ...]:
     """Return the lines in which a process stood within a function that its calls have, the most time first."""
-    lines: dict[Frame, float] = {}
-    for stack, spent in stacks.stood([span]):
-        if any(frame.function == function for frame in stack) and is_in_call(stack):
-            line = location_of(stack)
-            if line is not None:
-                lines[line] = lines.get(line, 0.0) + spent
+    within = (one for one in stacks.stood([span]) if any(frame.function == function for frame in one[0]))
+    lines = sums_by_key(
+        (line, spent) for stack, spent in within if is_in_call(stack) and (line := location_of(stack)) is not None
+    )
     total = sum(lines.values())
     if total < th.GAP_NOTES_S:
         return ()

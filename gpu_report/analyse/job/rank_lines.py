@@ -6,7 +6,8 @@ import numpy as np
 
 from gpu_report.analyse.signals.code.stack_notes import location_of, stacks_waiting_for_loader, waits_for_gpu
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
-from gpu_report.model import CodeLocation, Frame, InsideRun, ProcessStacks, Run, Stack
+from gpu_report.analyse.timeseries.sums import sums_by_key
+from gpu_report.model import CodeLocation, InsideRun, ProcessStacks, Run, Stack
 
 SHOWN = 3  # lines: what comes after them is seldom what holds a rank up
 LEAST_SHARE = 0.1  # of the time: less is passing by
@@ -55,16 +56,13 @@ def _lines(
     of_worker: bool = False,
 ) -> Lines:
     """Return the lines of those stacks that count, those of most of the time first."""
-    spent: dict[Frame, float] = {}
-    for process in processes:
-        inside = trained.holds((process.start_s + process.end_s) / 2)
-        numbers, at = np.unique(process.number[inside], return_inverse=True)
-        seconds = np.bincount(at, (process.end_s - process.start_s)[inside], minlength=len(numbers))
-        for number, length in zip(numbers.tolist(), seconds.tolist(), strict=True):
-            if counts(process, number):
-                line = location_of(process.stacks.get(number, ()), of_worker=of_worker)
-                if line is not None:
-                    spent[line] = spent.get(line, 0.0) + length
+    spent = sums_by_key(
+        (line, length)
+        for process in processes
+        for number, length in _seconds_by_stack(process, trained)
+        if counts(process, number)
+        and (line := location_of(process.stacks.get(number, ()), of_worker=of_worker)) is not None
+    )
     total = sum(spent.values())
     if total < LEAST_S:
         return ()
@@ -74,3 +72,11 @@ def _lines(
         for line, length in most
         if length >= LEAST_SHARE * total
     )
+
+
+def _seconds_by_stack(process: ProcessStacks, trained: IntervalCover) -> list[tuple[int, float]]:
+    """Return for how many seconds of training a process stood in each stack, by its number."""
+    inside = trained.holds((process.start_s + process.end_s) / 2)
+    numbers, at = np.unique(process.number[inside], return_inverse=True)
+    seconds = np.bincount(at, (process.end_s - process.start_s)[inside], minlength=len(numbers))
+    return list(zip(numbers.tolist(), seconds.tolist(), strict=True))

@@ -214,10 +214,8 @@ def _locations(role: str, weighted: Sequence[Weighted], *, own_first: bool = Fal
     if sum(float(seconds.sum()) for _, _, seconds, _ in weighted) < LEAST_NOTED_S:
         return
     is_idle = sum(float(idle.sum()) for _, _, _, idle in weighted) >= LEAST_NOTED_S
-    lines: dict[Frame, float] = {}
-    for process, rows, seconds, idle in weighted:
-        for frame, spent in process.by_line(rows, idle if is_idle else seconds).items():
-            lines[frame] = lines.get(frame, 0.0) + spent
+    of_each = (process.by_line(rows, idle if is_idle else seconds) for process, rows, seconds, idle in weighted)
+    lines = sums_by_key(pair for lines in of_each for pair in lines.items())
     total, first = sum(lines.values()), weighted[0][0].process
     name = first.role if len(weighted) == 1 and role != WORKERS else role
     own = {frame for frame, spent in lines.items() if kind_of(frame) == "own" and spent >= OWN_SHARE * total}

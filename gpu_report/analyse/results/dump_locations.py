@@ -14,8 +14,9 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.code.stack_notes import MAIN, WORKERS, is_loader, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.catalogue import RULES
-from gpu_report.model import CodeLocation, Finding, Frame, ProcessDumps, Stack
+from gpu_report.model import CodeLocation, Finding, ProcessDumps, Stack
 
 # Of one main process within a finding, or of the workers at work. Three that are all alike speak for a share of 37 % at
 # least, with 95 % confidence (0.05 ** (1/3)); two for 22 %, which may be chance.
@@ -80,14 +81,9 @@ def _stands_for_s(at_s: Floats, start_s: float) -> Floats:
 
 def _locations(role: str, seen: Sequence[_Seen]) -> Iterator[CodeLocation]:
     """Yield the lines of most of the time first; of a worker only while it was at work."""
-    lines: dict[Frame, float] = {}
-    known = 0
-    for each in seen:
-        line = location_of(each.stack, of_worker=role == WORKERS)
-        if line is not None:
-            known += 1
-            lines[line] = lines.get(line, 0.0) + each.seconds
-    total = sum(lines.values())
+    at = [(location_of(each.stack, of_worker=role == WORKERS), each.seconds) for each in seen]
+    lines = sums_by_key((line, seconds) for line, seconds in at if line is not None)
+    known, total = sum(line is not None for line, _ in at), sum(lines.values())
     if known < LEAST_DUMPS or total <= 0:
         return
     for line, spent in sorted(lines.items(), key=lambda each: -each[1]):

@@ -94,13 +94,14 @@ def _is_shutdown(frame: Frame) -> bool:
 
 def _where(processes: Sequence[ProcessStacks], span: Span, *, of_threads: bool) -> Iterator[CodeLocation]:
     """Yield the lines of most of the time, of the threads that were waited for or else of the main process."""
-    lines: dict[Frame, float] = {}
-    for process in processes:
-        for notes in process.threads if of_threads else (process,):
-            for number, seconds in _noted_s(notes, span).items():
-                line = location_of(process.stacks.get(number, ()))
-                if line is not None and seconds > 0 and (kind_of(line) == "own" or not of_threads):
-                    lines[line] = lines.get(line, 0.0) + seconds
+    lines = sums_by_key(
+        (line, seconds)
+        for process in processes
+        for notes in (process.threads if of_threads else (process,))
+        for number, seconds in _noted_s(notes, span).items()
+        if seconds > 0 and (line := location_of(process.stacks.get(number, ()))) is not None
+        if kind_of(line) == "own" or not of_threads
+    )
     whole_s = span[1] - span[0]
     for line, seconds in sorted(lines.items(), key=lambda each: -each[1]):
         share = min(seconds / whole_s, 1.0)

@@ -28,6 +28,7 @@ from gpu_report.analyse.timeline.trainings import Training, training_at, whole
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, as_array, length_s
+from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import FROM_CALLBACKS, CodeLocation, Frame, KernelEvent, Phase, Run
 
 SHORTEST_ROW_S = 1e-3  # of the host: the first has nothing before it
@@ -396,13 +397,9 @@ def _in_training(signals: IntervalSignals, training: Training) -> IntervalSignal
 
 def _shares(phases: Sequence[Phase], start_t_s: float, end_t_s: float) -> dict[str, float]:
     """Return the share of an interval by phase; a part that has a name of its own counts as that."""
-    shares: dict[str, float] = {}
-    for phase in phases:
-        shared_s = min(phase.end_t_s, end_t_s) - max(phase.start_t_s, start_t_s)
-        if shared_s > 0:
-            name = phase.detail or phase.name
-            shares[name] = shares.get(name, 0.0) + shared_s / (end_t_s - start_t_s)
-    return shares
+    shared = ((each, min(each.end_t_s, end_t_s) - max(each.start_t_s, start_t_s)) for each in phases)
+    whole_s = end_t_s - start_t_s
+    return sums_by_key((each.detail or each.name, shared_s / whole_s) for each, shared_s in shared if shared_s > 0)
 
 
 def _nvml_lost(run: Run, gpu: int, start_t_s: float, end_t_s: float) -> str:

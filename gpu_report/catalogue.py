@@ -371,6 +371,13 @@ _CAUSES = (
         "",
         "Try a larger `batch`: it keeps this GPU busier",
     ),
+    CauseRow(
+        "many-tensors",
+        "Batches of many small tensors",
+        "hand over one tensor for each batch: stack them in `collate_fn`.",
+        always="Hand over one tensor for each batch: the data set returns many small ones",
+        coloured=False,
+    ),
     CauseRow("preprocessing", "Pre-processing (CPU)", has_line=True),
     CauseRow("postprocessing", "Post-processing (NMS, results)", has_line=True),
     CauseRow("code-in-calls", "Your code in calls", coloured=False, has_line=True),

@@ -152,6 +152,23 @@ dataset.YOLODataset.__getitem__ = get
 model().train(**{**args, "data": "not-here.yaml"}, epochs=1, name="data")
 """
 )
+TINY_TENSORS = (
+    PREAMBLE
+    + """
+import torch
+get = dataset.YOLODataset.__getitem__
+
+def with_parts(self, index):
+    sample = get(self, index)
+    sample["parts"] = [{"a": torch.zeros(3), "b": torch.zeros(1)} for _ in range(20)]
+    return sample
+
+dataset.YOLODataset.__getitem__ = with_parts
+mine = model()
+mine.add_callback("on_pretrain_routine_start", lambda trainer: setattr(trainer.args, "workers", 1))
+mine.train(**args, epochs=2, name="tiny")
+"""
+)
 LOOK = """
 import sys
 sys.path[:0] = sys.argv[1:]
@@ -290,6 +307,19 @@ def test_a_script_with_everything_that_can_happen(run_cli, yolo_home, offline, t
     folders = {known.path: known.number for known in run.yolo_runs}
     for each in (slow0, slow2, raised, resumed, stopped, bug):
         assert each.run == folders.get(each.settings["save_dir"])
+
+
+def test_how_many_tensors_a_batch_comes_as(run_cli, yolo_home, offline, tmp_path):
+    (yolo_home / "tiny.py").write_text(TINY_TENSORS)
+    done = record(run_cli, tmp_path / "run", sys.executable, "tiny.py", yolo_home / "runs", env=offline, cwd=yolo_home)
+    assert done.returncode == 0, done.stderr
+    run = load_run(tmp_path / "run")
+    (inside,) = run.inside
+    assert inside.settings["batch_tensors"] == pytest.approx(8 * 20 * 2, abs=8)  # and those of YOLO
+    assert inside.settings["batch_tensors_key"] == "parts"
+    assert inside.settings["batch_tensors_mib"] == pytest.approx(8 * 3 * 64 * 64 / 2**20, rel=0.1)
+    assert [epoch.batches for epoch in inside.epochs] == [2, 2]
+    assert run.problems == ()
 
 
 def test_a_training_killed_in_its_first_epoch_leaves_what_it_did(start_cli, yolo_home, offline, tmp_path):

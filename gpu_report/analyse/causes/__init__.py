@@ -22,6 +22,7 @@ from gpu_report.analyse.causes.data_loading import (
     loader_idle_at_times,
     loader_in_main,
     loader_latency,
+    many_tensors,
     mapped_files,
     waited_for_data,
     workers_stuck,
@@ -106,6 +107,7 @@ CAUSES: tuple[Scorer, ...] = (
     garbage_collected,
     lock_kept,
     *DATA,
+    many_tensors,
     trainer_stopped,
     trainer_blocked,
     lock_kept_busy,
@@ -131,6 +133,7 @@ LOADING: tuple[Scorer, ...] = (
     mapped_files,
     workers_wait_for_file,
     *DATA,
+    many_tensors,
 )
 
 # What may be short while the main process stands in a line of its own code: what it does there is the cause then.

@@ -294,6 +294,41 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
     return Candidate("input-latency", sure, _why_slow(signals), numbers)
 
 
+def many_tensors(signals: IntervalSignals) -> Candidate | None:
+    """Find batches of so many tensors that to take them from the workers fills much of each step.
+
+    One thread of the main process does that, and keeps Python's lock from the one that trains: whether batches come
+    late, or steps are slow, depends on how many are fetched in advance.
+    """
+    count, share = signals.batch_tensors or 0.0, handed_over_share(signals)
+    if not signals.is_lasting or share < th.HANDED_OVER_SHARE:
+        return None
+    numbers = evidence(
+        ("tensors of a batch", count, ""),
+        ("to hand them over takes, by what one takes", 1000 * count * th.HAND_OVER_S, "ms a batch"),
+        ("a training step takes", 1000 * (signals.step_s or 0.0), "ms"),
+        ("training waited for data", None if signals.waited_share is None else 100 * signals.waited_share, "%"),
+        ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
+    )
+    text = f"each batch was handed over as {count:,.0f} small tensors, one by one"
+    return Candidate("many-tensors", STRONG if share >= STOOD_SHARE else SUPPORTED, text, numbers, _one_tensor(signals))
+
+
+def handed_over_share(signals: IntervalSignals) -> float:
+    """Return the share (0 to 1) of a step that handing over its many tensors takes, 0 of few, or where not known."""
+    count = signals.batch_tensors or 0.0
+    if count < th.MANY_TENSORS or not signals.loader_workers or not signals.step_s:
+        return 0.0
+    return min(count * th.HAND_OVER_S / signals.step_s, 1.0)
+
+
+def _one_tensor(signals: IntervalSignals) -> tuple[Advice, ...]:
+    key = f" of '{signals.batch_key}'" if signals.batch_key else ""
+    short = f"Hand over one tensor{key} for each batch, not {signals.batch_tensors or 0:,.0f}"
+    why = "Let your data set return NumPy arrays or numbers, and stack them in `collate_fn`"
+    return (Advice(f"{short}. {why}. Each tensor takes a shared-memory file of its own", short=short),)
+
+
 def waited_for_data(signals: IntervalSignals) -> Candidate | None:
     """Find that training waited for data, which is known, where nothing shows what its workers waited for.
 

@@ -55,7 +55,8 @@ class IntervalSignals:
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
     (`usable_cores`), the share of its training that waited for data, the seconds of a training step, and how many
     workers load for training, over all its `ranks` here (processes of it on this machine). It `exchanges` gradients
-    where there are several ranks, here or on other nodes.
+    where there are several ranks, here or on other nodes. `batch_tensors` is how many tensors a batch of it has,
+    most of them under `batch_key`.
     """
 
     gpu: int
@@ -84,6 +85,8 @@ class IntervalSignals:
     setting_locations: Sequence[SettingLocation] = ()
     is_rect: bool = False
     image_sizes: int = 1
+    batch_tensors: float | None = None
+    batch_key: str | None = None
     idle_location: IdleLocation | None = None
     main_file_wait: FileWait | None = None
     worker_file_wait: FileWait | None = None

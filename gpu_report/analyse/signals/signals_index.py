@@ -390,6 +390,8 @@ def _in_training(signals: IntervalSignals, training: Training) -> IntervalSignal
         setting_locations=training.setting_locations,
         is_rect=training.args.get("rect") is True,
         image_sizes=training.image_sizes,
+        batch_tensors=training.quantity("batch_tensors"),
+        batch_key=training.text("batch_tensors_key"),
         data_folder=training.text("data_folder"),
         data_mib=training.quantity("data_mib"),
     )

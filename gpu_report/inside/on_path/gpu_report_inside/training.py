@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import exceptions, facts, setting_locations
+from .batch_tensors import METHOD, BatchTensors
 from .batches import PROGRESS_EVERY_S, PROGRESS_SHARE, TOTALS_EVERY_S, Batches
 from .lines import LINES, now
 from .memory.watch import MemoryWatch
@@ -40,6 +41,7 @@ class ReportedTraining(ReportedRun):
         self._parts = ["setup"]
         self._memory_retries = 0
         self._memory = MemoryWatch()
+        self._tensors, self._looked_in = BatchTensors(), 0
         self.phase("startup", "setup")
 
     def is_of(self, trainer: Any) -> bool:
@@ -100,6 +102,9 @@ class ReportedTraining(ReportedRun):
         elif BATCHES.count == 0 and BATCHES.starts:
             self.phase("train", "", self.epoch, _at(BATCHES.starts[0]))
         self._tell_slow_modes()
+        if self._looked_in != self.epoch:
+            self._looked_in = self.epoch
+            self._tensors.look(None if self._trainer is None else self._trainer())
         at = time.monotonic()
         BATCHES.due = at + max(PROGRESS_EVERY_S, PROGRESS_SHARE * (at - self._heard_of_s))
         if first_of_all or at >= self._totals_due_s:
@@ -183,14 +188,14 @@ class ReportedTraining(ReportedRun):
     def leave(self, trainer: Any) -> None:
         """Take back what was put on the trainer."""
         self._leave_epoch()
-        unwrap(trainer, *PARTS, MOSAIC)
+        unwrap(trainer, *PARTS, MOSAIC, METHOD)
         self._gflops.stop()
 
     def end_silently(self) -> None:
         """Take back what an exception has left, of which nobody told."""
         trainer = None if self._trainer is None else self._trainer()
         if trainer is not None:
-            unwrap(trainer, *PARTS, MOSAIC)
+            unwrap(trainer, *PARTS, MOSAIC, METHOD)
         self._gflops.stop()
 
     def _part_begins(self, part: str) -> None:

@@ -544,6 +544,29 @@ def test_much_of_the_time_in_one_function_is_a_cause_where_there_is_no_other(idl
     assert explain(storage).cause.name == "input-storage"
 
 
+HAS_MANY = {"is_lasting": True, "loader_workers": 12, "batch_tensors": 900.0, "batch_key": "rowers"}
+
+
+@pytest.mark.parametrize("waited", [0.02, 0.7])
+def test_a_batch_of_many_tensors_is_named_whether_it_comes_late_or_slows_the_steps(waited):
+    """The thread that takes them from the workers keeps Python's lock from the one that launches."""
+    gpu = {"gpu_util_pct": 28, "sm_active_pct": 7}
+    given = signals(ONE_CORE, gpu=gpu, step_s=0.08, data_wait_share=waited, **HAS_MANY)
+    explained = explain(given)
+    assert (explained.cause.name, explained.cause.confidence) == ("many-tensors", STRONG)
+    assert "'rowers'" in explained.advice[0].text
+    assert explain(dataclasses.replace(given, step_s=0.3)).cause.name == "many-tensors"
+    for other in (
+        {"batch_tensors": 8.0},
+        {"batch_tensors": None},
+        {"loader_workers": 0},
+        {"step_s": None},
+        {"step_s": 0.5},
+        {"is_lasting": False},
+    ):
+        assert explain(dataclasses.replace(given, **other)).cause.name != "many-tensors"
+
+
 def test_workers_of_the_validation_that_idle_do_not_hide_those_that_are_full():
     kept = signals({**TOO_FEW, "workers": 6})
     assert explain(kept).cause.name == "unexplained"

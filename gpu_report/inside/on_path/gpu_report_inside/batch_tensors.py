@@ -1,0 +1,81 @@
+"""How many tensors a batch has as it comes from the loader: each is handed over by a shared-memory file of its own."""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice
+from typing import Any
+
+from .lines import LINES, report
+from .startup import TimedMethod, unwrap
+
+METHOD = "preprocess_batch"  # of a trainer: the first that is given a batch
+MOST_LOOKED_AT = 10_000  # values of a batch: 2 ms. What has more is known to have many
+MOST_KEYS = 100  # of a batch: one of YOLO has a dozen
+MIB = 2**20
+
+
+class BatchTensors:
+    """Looks into one batch of an epoch, and says how many tensors it has where that has changed."""
+
+    def __init__(self) -> None:
+        self._said = 0
+
+    def look(self, trainer: Any) -> None:
+        """Have the next batch of this trainer looked into, unless somebody has replaced its method."""
+        if trainer is not None and METHOD not in vars(trainer) and hasattr(type(trainer), METHOD):
+            setattr(trainer, METHOD, _Looked(trainer, self))
+
+    def of(self, batch: Any) -> None:
+        """Say what a batch has, and under which key most of it; half as many again is chance (people in images)."""
+        count, size_bytes = tensors_in(batch)
+        if not self._said / 2 < count < 2 * self._said:
+            self._said = count
+            told = {"batch_tensors": count, "batch_tensors_mib": round(size_bytes / MIB, 3)}
+            LINES.write("settings", {**told, "batch_tensors_key": _key_of_most(batch)})
+
+
+class _Looked(TimedMethod):
+    """The method, for one call: then it is the class's own again."""
+
+    def __init__(self, trainer: Any, into: BatchTensors) -> None:
+        super().__init__(trainer, METHOD, _nothing, _nothing)
+        self._into = into
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Look into the batch before the class's method does what it does."""
+        try:
+            unwrap(self._trainer(), METHOD)
+            self._into.of(next(iter((*args, *kwargs.values())), None))
+        except Exception as error:  # noqa: BLE001 - it stands in the trainer's own call
+            report("batch_tensors", error)
+        return super().__call__(*args, **kwargs)
+
+
+def tensors_in(batch: Any) -> tuple[int, int]:
+    """Return how many tensors dicts, lists and tuples hold, and their bytes; no code of the user's is called."""
+    tensor, left, count, size_bytes = sys.modules["torch"].Tensor, MOST_LOOKED_AT, 0, 0
+    waiting = [batch]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, tensor):
+            count, size_bytes = count + 1, size_bytes + item.numel() * item.element_size()
+            continue
+        kind = next((each for each in (dict, list, tuple) if isinstance(item, each)), None)
+        if kind is not None:
+            values = list(islice(dict.values(item) if kind is dict else kind.__iter__(item), left))
+            left -= len(values)
+            waiting += values
+    return count, size_bytes
+
+
+def _key_of_most(batch: Any) -> str | None:
+    """Return the key of a batch under which most of its tensors lie; None of one that is no dict."""
+    if type(batch) is not dict or len(batch) > MOST_KEYS:
+        return None
+    counts = {str(key): tensors_in(value)[0] for key, value in batch.items()}
+    return max(counts, key=lambda key: counts[key], default=None)
+
+
+def _nothing() -> None:
+    pass

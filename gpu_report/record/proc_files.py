@@ -1,6 +1,9 @@
 """Small files of /proc: their text, the container that they tell of, and a process's descendants."""
 
+import os
 from pathlib import Path
+
+STARTED = 19  # of a process's `stat`, from its state on
 
 
 def read_text(path: Path) -> str:
@@ -16,6 +19,12 @@ def stat_fields(pid: int, proc: Path = Path("/proc")) -> list[str]:
     """Return the fields of a process's `stat` from its state on (proc_pid_stat(5)), empty when it is gone."""
     text = read_text(proc / str(pid) / "stat")
     return text.rpartition(")")[2].split()  # the name before may hold anything, parentheses too
+
+
+def started_s(pid: int, proc: Path = Path("/proc")) -> float | None:
+    """Return when a process began, in seconds since boot; None when it is gone."""
+    fields = stat_fields(pid, proc)
+    return int(fields[STARTED]) / os.sysconf("SC_CLK_TCK") if len(fields) > STARTED else None
 
 
 def container(root: Path = Path("/")) -> str | None:

@@ -24,7 +24,7 @@ from gpu_report.record.profile.requests import ProfileRequests
 from gpu_report.record.py_spy.drop_dumps import DropDumps
 from gpu_report.record.py_spy.processes import Candidates
 from gpu_report.record.run_folder_writer import Journal, Say
-from gpu_report.record.yolo.watch import YoloWatch, pids_to_follow
+from gpu_report.record.yolo.watch import Followed, YoloWatch, pids_to_follow
 
 GAP_INTERVALS = 2.0  # a tick later than so many intervals is a gap in the record
 LAST_PROCESS_S = 2.0  # workers of a loader see within a second that their parent is gone
@@ -204,7 +204,7 @@ class Session:
         ours = self._trainer.mains - self._gpus.others
         return Candidates(ours, self._trainer.workers, frozenset(on_gpus - self._gpus.others))
 
-    def _may_train(self) -> list[int]:
+    def _may_train(self) -> Followed:
         return pids_to_follow(self._command_pid, self._on_gpus(), self._gpus.others)
 
     def _on_gpus(self) -> set[int]:

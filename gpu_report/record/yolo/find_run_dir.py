@@ -45,25 +45,34 @@ MARKS = (schema.YOLO_RESULTS, schema.YOLO_ARGS)
 class RunDir:
     """A folder that looks like a YOLO run, and when the newest of its two files was written (UTC seconds).
 
-    `begun_s` is when its args.yaml was, which YOLO does as a training begins or resumes; None without one.
+    `begun_s` is when its args.yaml was, which YOLO does as a training begins or resumes; None without one. `users` are
+    the owners of these files.
     """
 
     path: Path
     changed_s: float
     begun_s: float | None = None
+    users: frozenset[int] = frozenset()
 
 
 def find_newest(
-    roots: Iterable[Path], since_wall_s: float, known: Collection[Path] = (), *, begun_since: bool = False
+    roots: Iterable[Path],
+    since_wall_s: float,
+    known: Collection[Path] = (),
+    *,
+    begun_since: bool = False,
+    of_users: Collection[int] | None = None,
 ) -> Path | None:
     """Return the run folder under `roots` written to last, since `since_wall_s`; None when that one is known.
 
     With `begun_since` its training must have begun since then, too: one that somebody else started before is no run of
-    a command that is started here.
+    a command that is started here. With `of_users` its files must be theirs.
     """
     found = [run for root in _outermost(roots) for run in walk(root) if run.changed_s >= since_wall_s]
     if begun_since:
         found = [run for run in found if run.begun_s is None or run.begun_s >= since_wall_s]
+    if of_users is not None:
+        found = [run for run in found if run.users <= set(of_users)]
     newest = max(found, key=lambda run: run.changed_s, default=None)
     return None if newest is None or newest.path in known else newest.path
 
@@ -144,8 +153,10 @@ def _worth_entering(entry: os.DirEntry[str]) -> bool:
 
 def _as_found(folder: str, marks: Sequence[os.DirEntry[str]]) -> Iterator[RunDir]:
     try:
-        written_s = {entry.name: entry.stat().st_mtime for entry in marks}
-        yield RunDir(Path(folder), max(written_s.values()), written_s.get(schema.YOLO_ARGS))
+        status = {entry.name: entry.stat() for entry in marks}
+        written_s = {name: each.st_mtime for name, each in status.items()}
+        users = frozenset(each.st_uid for each in status.values())
+        yield RunDir(Path(folder), max(written_s.values()), written_s.get(schema.YOLO_ARGS), users)
     except OSError:
         return  # deleted meanwhile, as DDP does before it launches
 

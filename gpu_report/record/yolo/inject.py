@@ -1,7 +1,7 @@
 """The environment of a recorded command: with it, our callbacks come into a YOLO training that knows nothing of us."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from gpu_report.inside import ON_PATH, PROFILE_VARIABLE, RUN_FOLDER_VARIABLE, STACKS_VARIABLE
@@ -28,3 +28,20 @@ def environment(
     if not stacks:
         env[STACKS_VARIABLE] = "0"
     return env
+
+
+def silent_processes(pids: Iterable[int], proc: Path = Path("/proc")) -> list[int]:
+    """Return the processes that our callbacks cannot be in: their environment lacks our variable.
+
+    Or it may not be read: it is another user's, as behind `sudo`, which clears the environment.
+    """
+    return [pid for pid in pids if not _has_variable(proc / str(pid) / "environ")]
+
+
+def _has_variable(environ: Path) -> bool:
+    try:
+        return RUN_FOLDER_VARIABLE.encode() in {each.partition(b"=")[0] for each in environ.read_bytes().split(b"\0")}
+    except PermissionError:
+        return False
+    except OSError:
+        return True  # gone

@@ -12,9 +12,10 @@ from gpu_report.ordinary_file import open_ordinary
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.options import RecordOptions
-from gpu_report.record.proc_files import descendants
+from gpu_report.record.proc_files import descendants, started_s
 from gpu_report.record.yolo.callback_folder import InsideWatch
 from gpu_report.record.yolo.find_run_dir import find_newest, search_roots
+from gpu_report.record.yolo.inject import silent_processes
 from gpu_report.record.yolo.results_csv import MAX_BYTES, ResultRow, ResultsTail, wall_times
 from gpu_report.record.yolo.tensorboard_epochs import epochs_since
 from gpu_report.record.yolo.weights import WeightsWatch
@@ -31,6 +32,19 @@ CLOCK_SLACK_S = 2.0  # file times are the kernel's coarse clock, and a few file 
 COMMAND_SLACK_S = 0.05
 
 Emit = Callable[[str, Clocks, Mapping[str, object]], object]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The processes whose working folders may hold a run."""
+
+    on_gpus: Sequence[int] = ()
+    of_command: Sequence[int] = ()
+
+    @property
+    def all(self) -> list[int]:
+        """Return those on GPUs, and then the command with those that it started."""
+        return [*self.on_gpus, *self.of_command]
 
 
 @dataclass
@@ -77,7 +91,7 @@ class YoloWatch:
         self.earlier = [dict(run) for run in earlier]
         self.runs: list[WatchedRun] = []
 
-    def tick(self, at: Clocks, pids: Callable[[], Iterable[int]], emit: Emit) -> bool:
+    def tick(self, at: Clocks, pids: Callable[[], Followed], emit: Emit) -> bool:
         """Look for a run when that is due, and give out new epochs; True when `as_json` has changed."""
         known = len(self.runs)
         self._take_hints(at, emit)
@@ -112,8 +126,8 @@ class YoloWatch:
         numbers = {run["number"] for run in new}
         return [run for run in self.earlier if run.get("number") not in numbers] + new
 
-    def _search(self, at: Clocks, pids: Callable[[], Iterable[int]], emit: Emit) -> None:
-        found = self._find(pids)
+    def _search(self, at: Clocks, pids: Callable[[], Followed], emit: Emit) -> None:
+        found = self._find(at, pids)
         took_s = time.monotonic() - at.mono_s
         every_s = SEARCH_AGAIN_EVERY_S if self.runs else SEARCH_EVERY_S
         self._due_s = at.mono_s + max(every_s, took_s / SEARCH_COST_SHARE)
@@ -128,14 +142,27 @@ class YoloWatch:
                     self._follow(self.runs[-1], at, emit)
                 self._begin(path, at, emit)
 
-    def _find(self, pids: Callable[[], Iterable[int]]) -> Path | None:
+    def _find(self, at: Clocks, pids: Callable[[], Followed]) -> Path | None:
         if self._given is not None:
             return self._given if not self.runs and self._given.is_dir() else None
-        if self._command and self._inside.has_told:  # it tells of each training: what else lies there is another's
-            return None
-        roots = search_roots(self._command, pids())
         known = [run.path for run in self.runs]
+        if self._command and self._inside.has_told:  # what lies there of others is not asked for
+            return self._find_of(silent_processes(pids().on_gpus), at, known)
+        roots = search_roots(self._command, pids().all)
         found = find_newest(roots, self._since_wall_s, known, begun_since=bool(self._command))
+        return found if found is not None and not self._knows(found) else None
+
+    def _find_of(self, silent: Sequence[int], at: Clocks, known: Sequence[Path]) -> Path | None:
+        """Return the folder of a training within the command that cannot tell of it: `sudo`, a cleared environment.
+
+        It began after that process did, and is of its user: others may train in the same working folder.
+        """
+        begun_s = [at.wall_s - (at.boot_s - seconds) for pid in silent if (seconds := started_s(pid)) is not None]
+        if not begun_s:
+            return None
+        since_s = max(self._since_wall_s, min(begun_s) - CLOCK_SLACK_S)
+        roots = search_roots(self._command, silent)
+        found = find_newest(roots, since_s, known, begun_since=True, of_users=users_of(silent))
         return found if found is not None and not self._knows(found) else None
 
     def _follow_all(self, at: Clocks, emit: Emit) -> bool:
@@ -240,12 +267,25 @@ class YoloWatch:
         return self._final or run.copied_at_s is None or at.mono_s - run.copied_at_s >= COPY_EVERY_S
 
 
-def pids_to_follow(command_pid: int | None, gpu_pids: Set[int], others: Set[int]) -> list[int]:
+def pids_to_follow(command_pid: int | None, gpu_pids: Set[int], others: Set[int]) -> Followed:
     """Return the processes whose working folders may hold a run: those on a GPU, and the command's descendants.
 
     Beside a command, `others` on a GPU are somebody else's, and so is what they write.
     """
-    return [*gpu_pids] if command_pid is None else [*(gpu_pids - others), *descendants(command_pid)]
+    if command_pid is None:
+        return Followed([*gpu_pids])
+    return Followed([*(gpu_pids - others)], descendants(command_pid))
+
+
+def users_of(pids: Iterable[int]) -> set[int]:
+    """Return the users that processes run as."""
+    users: set[int] = set()
+    for pid in pids:
+        try:
+            users.add(Path(f"/proc/{pid}").stat().st_uid)
+        except OSError:
+            continue  # gone
+    return users
 
 
 def copy_file(source: Path, target: Path, status: os.stat_result) -> None:

@@ -1,16 +1,19 @@
 import json
 import os
 import shutil
+import subprocess
 import time
 
 import pytest
 from support.tensorboard import write_by_torch
 
+from gpu_report.inside import RUN_FOLDER_VARIABLE
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.proc_files import descendants
-from gpu_report.record.yolo.watch import SEARCH_AGAIN_EVERY_S, YoloWatch, pids_to_follow
+from gpu_report.record.yolo import watch
+from gpu_report.record.yolo.watch import SEARCH_AGAIN_EVERY_S, Followed, YoloWatch, pids_to_follow
 from gpu_report.record.yolo.weights import WeightsWatch
 
 HEADER = "epoch,time,train/box_loss\n"
@@ -25,6 +28,7 @@ class Training:
         self.at = self.start
         self.events = []
         self.watch = YoloWatch(self.run_folder, self.start, RecordOptions(**options), ())
+        self.followed = Followed()
 
     def write(self, folder, *rows, args="epochs: 3\n"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -37,7 +41,7 @@ class Training:
 
     def tick(self, seconds=1.0):
         self.at = Clocks(self.at.wall_s + seconds, self.at.mono_s + seconds, self.at.boot_s + seconds)
-        return self.watch.tick(self.at, lambda: (), self.emit)
+        return self.watch.tick(self.at, lambda: self.followed, self.emit)
 
     def emit(self, kind, at, fields):
         self.events.append((kind, at, fields))
@@ -273,7 +277,7 @@ def test_what_an_earlier_recording_left_is_no_hint(training, tmp_path):
     training.write(tmp_path / "old")
     say(training, tmp_path / "old")
     later = YoloWatch(training.run_folder, clocks.now(), RecordOptions(), ())
-    later.tick(clocks.now(), lambda: (), training.emit)
+    later.tick(clocks.now(), Followed, training.emit)
     assert runs(training) == []
 
 
@@ -392,6 +396,69 @@ def test_a_command_that_calls_a_model_has_no_trainings_of_others(tmp_path, monke
     assert served.watch.path is None
 
 
+@pytest.fixture
+def caller(tmp_path, monkeypatch):
+    """A command whose callbacks have told that it calls a model."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("YOLO_CONFIG_DIR", str(tmp_path))
+    caller = Training(tmp_path, command=("python", "label_and_train.py"))
+    inside = caller.run_folder / "inside"
+    inside.mkdir(parents=True)
+    (inside / "7.jsonl").write_text(json.dumps({"kind": "run", "task": "predict", "save_dir": None}) + "\n")
+    return caller
+
+
+@pytest.fixture
+def sleeper():
+    """Start a process as the command would, in an environment of its own."""
+    started = []
+
+    def start(env):
+        started.append(subprocess.Popen(["/bin/sleep", "60"], env=env))
+        return started[-1].pid
+
+    yield start
+    for each in started:
+        each.kill()
+        each.wait()
+
+
+def test_a_training_within_a_command_that_lost_our_callbacks_is_looked_for(caller, sleeper, tmp_path):
+    """Such as by `env -i`, or `sudo`: it uses a GPU and cannot tell of itself."""
+    mine = tmp_path / "runs/detect/train"
+    caller.followed = Followed([sleeper({})])
+    caller.at = clocks.now()
+    caller.write(mine, (1, 1.0))
+    caller.tick()
+    assert caller.watch.path == mine
+
+
+def test_beside_a_process_that_tells_or_began_later_or_of_another_user_nothing_is_taken(
+    caller, sleeper, tmp_path, monkeypatch
+):
+    others = tmp_path / "runs/detect/train"
+    caller.write(others, (1, 1.0))
+    tells = sleeper({RUN_FOLDER_VARIABLE: "/here"})
+    for followed in (Followed([tells]), Followed((), [sleeper({})]), Followed([2**22])):
+        caller.followed = followed  # it tells; it uses no GPU; it is gone
+        caller.tick(SEARCH_AGAIN_EVERY_S)
+        assert caller.watch.path is None
+    caller.followed = Followed([sleeper({})])
+    caller.watch._since_wall_s -= 60
+    for name in ("args.yaml", "results.csv"):
+        os.utime(others / name, (clocks.now().wall_s - 10,) * 2)  # it began before that process
+    caller.tick(SEARCH_AGAIN_EVERY_S)
+    assert caller.watch.path is None
+    for name in ("args.yaml", "results.csv"):
+        os.utime(others / name, (clocks.now().wall_s + 1,) * 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(watch, "users_of", lambda _: {os.getuid() + 1})
+        caller.tick(SEARCH_AGAIN_EVERY_S)
+    assert caller.watch.path is None
+    caller.tick(SEARCH_AGAIN_EVERY_S)
+    assert caller.watch.path == others
+
+
 def test_a_training_whose_folder_has_another_name_here_is_looked_for(tmp_path, monkeypatch):
     """A container tells its own name of the folder, which it has from here."""
     monkeypatch.chdir(tmp_path)
@@ -408,8 +475,8 @@ def test_a_training_whose_folder_has_another_name_here_is_looked_for(tmp_path, m
 
 def test_beside_a_command_processes_of_others_are_not_followed():
     mine = os.getpid()
-    assert pids_to_follow(mine, {7, 8}, {8}) == [7, *descendants(mine)]
-    assert pids_to_follow(None, {7}, {7}) == [7]  # a recorder beside trainings follows any of them
+    assert pids_to_follow(mine, {7, 8}, {8}).all == [7, *descendants(mine)]
+    assert pids_to_follow(None, {7}, {7}).all == [7]  # a recorder beside trainings follows any of them
 
 
 def test_the_events_that_yolo_writes_for_tensorboard_say_when_epochs_ended(training, tmp_path):

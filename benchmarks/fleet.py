@@ -19,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from gpu_report.fleet.store import Part, live_folders, read_parts
+from gpu_report.fleet.store import StoredPart, live_folders, read_parts
 from gpu_report.fleet.tables import TABLES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -254,7 +254,7 @@ def _link(source: str, target: str) -> None:
         os.mkfifo(target)
 
 
-def _parts(fleet: Path) -> list[Part]:
+def _parts(fleet: Path) -> list[StoredPart]:
     return read_parts(iter(live_folders(fleet)))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import uvicorn
 
 from gpu_report.live import report_so_far
-from gpu_report.live.access import Guard
+from gpu_report.live.access import AccessGuard
 from gpu_report.live.actions import Actions
 from gpu_report.live.app import Page
 from gpu_report.live.follower import Follower
@@ -64,7 +64,7 @@ def served(folder: Path) -> Iterator[str]:
     listening = socket.create_server(("127.0.0.1", 0))
     reports = Reports(folder, None)
     follower = Follower(RunNow(folder), reports, Actions(folder, []), None)
-    server = uvicorn.Server(uvicorn.Config(Guard(Page(follower).app(), None), log_level="critical"))
+    server = uvicorn.Server(uvicorn.Config(AccessGuard(Page(follower).app(), None), log_level="critical"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{listening.getsockname()[1]}/"

@@ -12,7 +12,7 @@ from gpu_report.analyse.context import Context, working_on
 from gpu_report.analyse.signals.code.hold_lines import with_hold_lines
 from gpu_report.analyse.signals.gpu.busy_wait import busy_waits_of
 from gpu_report.analyse.signals.gpu.chance_drops import drops_by_chance
-from gpu_report.analyse.signals.gpu.clock_fall import Steps
+from gpu_report.analyse.signals.gpu.clock_fall import TrainedSteps
 from gpu_report.analyse.signals.gpu.clock_throttling import throttles
 from gpu_report.analyse.signals.gpu.short_pauses import short_pauses
 from gpu_report.analyse.signals.gpu.throttle import Throttle
@@ -164,7 +164,7 @@ def _throttles(
         is_counted = throughput is not None and throughput.counts_within(spans)
         return throughput.batches_per_s(spans) if throughput is not None and is_counted else None
 
-    steps = Steps(tuple(phase.span for phase in timeline.phases if phase.name == "train"), batches_per_s)
+    steps = TrainedSteps(tuple(phase.span for phase in timeline.phases if phase.name == "train"), batches_per_s)
     return tuple(t for each in series for t in throttles(each, timeline.activity, run.gpu(each.gpu), steps))
 
 

@@ -1,4 +1,4 @@
-"""`python -m gpu_report.bench PLAN`: what `gpu-report bench` records. PLAN is JSON, the fields of `Plan`."""
+"""`python -m gpu_report.bench PLAN`: what `gpu-report bench` records. PLAN is JSON, the fields of `BenchPlan`."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from types import FrameType
 from gpu_report import schema
 from gpu_report.bench.benchmark_run import BenchmarkRun, Terminated
 from gpu_report.bench.child import Child
-from gpu_report.bench.plan import Plan
+from gpu_report.bench.plan import BenchPlan
 from gpu_report.inside import RUN_FOLDER_VARIABLE
 from gpu_report.terminal import plain
 
@@ -28,7 +28,7 @@ def main() -> int:
     logs = Path(folder) / schema.BENCH_LOGS
     logs.mkdir(exist_ok=True)
     benchmark = BenchmarkRun(
-        Plan.of(json.loads(sys.argv[1])), Path(folder), lambda name: Child(logs / f"{name}.log"), _say
+        BenchPlan.of(json.loads(sys.argv[1])), Path(folder), lambda name: Child(logs / f"{name}.log"), _say
     )
     signal.signal(signal.SIGTERM, _terminated)  # also then what is known is written
     try:

@@ -19,7 +19,7 @@ from gpu_report.bench.agreement import agreement, as_fields
 from gpu_report.bench.build import Built, Export, size_mib
 from gpu_report.bench.child import ChildFailed, Renewed, WorkerProcess
 from gpu_report.bench.finite_json import finite
-from gpu_report.bench.plan import Plan
+from gpu_report.bench.plan import BenchPlan
 from gpu_report.bench.rounds import is_precise, orders, turn_lengths
 from gpu_report.bench.variants import Variant
 
@@ -73,7 +73,7 @@ class BenchmarkRun:
     """One benchmark."""
 
     def __init__(
-        self, plan: Plan, folder: Path, start: Callable[[str], WorkerProcess], say: Callable[[str], None]
+        self, plan: BenchPlan, folder: Path, start: Callable[[str], WorkerProcess], say: Callable[[str], None]
     ) -> None:
         """Prepare it: `start` starts a worker with a name, `say` says what is done."""
         self._plan, self._folder, self._start, self._say = plan, folder, start, say

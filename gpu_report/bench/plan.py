@@ -12,7 +12,7 @@ BUILT_DIR = "gpu-bench"  # what was built, in the working directory
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchPlan:
     """The variants and what all of them share. `device` is None for the first GPU, else the CPU."""
 
     models: tuple[str, ...]
@@ -36,7 +36,7 @@ class Plan:
         return asdict(self)
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> "Plan":
+    def of(cls, fields: Mapping[str, Any]) -> "BenchPlan":
         """Return the plan of such fields."""
         lists = {name: tuple(fields[name]) for name in ("models", "formats", "batches")}
         return cls(**{**fields, **lists})

@@ -18,7 +18,7 @@ from gpu_report.fleet.store import PARTS, live_folders, read_parts
 from gpu_report.fleet.tables import arrow_schema
 
 if TYPE_CHECKING:
-    from gpu_report.fleet.store import Part
+    from gpu_report.fleet.store import StoredPart
 
 HOUR_S = 3600.0
 UNKNOWN = "unknown"
@@ -100,7 +100,7 @@ def _how_to_make(folder: Path) -> str:
     return shlex.join(["gpu-report", "fleet", "index", runs, "--output", fleet])
 
 
-def _of_parts(parts: Sequence[Part], price: float | None, cause: str | None) -> Fleet:
+def _of_parts(parts: Sequence[StoredPart], price: float | None, cause: str | None) -> Fleet:
     runs, ledger = _runs(parts), _ledger(parts)
     if cause is not None:
         cause = _id_of(cause, ledger)
@@ -117,7 +117,7 @@ def _of_parts(parts: Sequence[Part], price: float | None, cause: str | None) -> 
     )
 
 
-def _table(parts: Sequence[Part], name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+def _table(parts: Sequence[StoredPart], name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
     import pyarrow as pa  # noqa: PLC0415 - the extra [fleet]
 
     names = list(columns or arrow_schema(name).names)
@@ -126,7 +126,7 @@ def _table(parts: Sequence[Part], name: str, columns: Sequence[str] | None = Non
     return frame
 
 
-def _runs(parts: Sequence[Part]) -> pd.DataFrame:
+def _runs(parts: Sequence[StoredPart]) -> pd.DataFrame:
     runs = _table(parts, "runs", RUN_COLUMNS)
     for name in ("user", "project", "host", "model", "gpu_name"):
         runs[name] = runs[name].fillna(UNKNOWN)
@@ -160,7 +160,7 @@ def _weeks(starts: pd.Series) -> pd.Series:
     return names
 
 
-def _ledger(parts: Sequence[Part]) -> pd.DataFrame:
+def _ledger(parts: Sequence[StoredPart]) -> pd.DataFrame:
     ledger = _table(parts, "ledger", ("run", "name", "expected", "gpu_seconds"))
     ledger["hours"] = ledger.pop("gpu_seconds") / HOUR_S
     ledger["lost"] = ~ledger["expected"] & (ledger["name"] != UNMEASURED)
@@ -209,7 +209,7 @@ def _held(gpus: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return held.sort_values(["hours", "run"], ascending=[False, True]).reset_index(drop=True)
 
 
-def _unread(parts: Sequence[Part]) -> tuple[tuple[str, str], ...]:
+def _unread(parts: Sequence[StoredPart]) -> tuple[tuple[str, str], ...]:
     rows = [
         (str(path), str(error))
         for part in parts

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from gpu_report import __version__
 from gpu_report.errors import InputError
 from gpu_report.fleet.cells import columns_of
-from gpu_report.fleet.places import Place, UnlistedFolders, find_runs, root_of, shown
+from gpu_report.fleet.places import RunPlace, UnlistedFolders, find_runs, root_of, shown
 from gpu_report.fleet.read_runs import FAILED, ReadRun
-from gpu_report.fleet.store import PART_RUNS, WHOLE, Part, Shard, Store
+from gpu_report.fleet.store import PART_RUNS, WHOLE, Shard, Store, StoredPart
 from gpu_report.fleet.tables import TABLES, arrow_schema
 from gpu_report.fleet.workers import Workers, read_all
 
@@ -59,7 +59,7 @@ def index(
         missing = _missing(parts, mine, roots)
         gone = _gone(missing, [*unseen.unread, *unseen.empty])
         todo = _todo(parts, mine)
-        writer = _Writer(store, parts)
+        writer = _PartWriter(store, parts)
         if todo:
             _read(todo, start(), writer, say)
         writer.finish(gone)
@@ -67,8 +67,8 @@ def index(
         return replace(done, unread=_shown(unseen.unread), empty=_shown(_holding(unseen.empty, missing)))
 
 
-def _found(roots: Sequence[str], unseen: UnlistedFolders) -> dict[str, Place]:
-    places: dict[str, Place] = {}
+def _found(roots: Sequence[str], unseen: UnlistedFolders) -> dict[str, RunPlace]:
+    places: dict[str, RunPlace] = {}
     for root in roots:
         found = {place.key: place for place in find_runs(root, unseen)}
         if not found:
@@ -77,7 +77,7 @@ def _found(roots: Sequence[str], unseen: UnlistedFolders) -> dict[str, Place]:
     return places
 
 
-def _todo(parts: Sequence[Part], places: Mapping[str, Place]) -> list[Place]:
+def _todo(parts: Sequence[StoredPart], places: Mapping[str, RunPlace]) -> list[RunPlace]:
     """Return the runs that are new, or changed, or analysed by another version; those of one part stay together."""
     known: dict[str, tuple[int, tuple[object, object]]] = {}
     for number, part in enumerate(parts):
@@ -92,7 +92,7 @@ def _todo(parts: Sequence[Part], places: Mapping[str, Place]) -> list[Place]:
     return [places[key] for _, key in sorted(late)]
 
 
-def _missing(parts: Sequence[Part], places: Mapping[str, Place], roots: Sequence[str]) -> dict[str, str]:
+def _missing(parts: Sequence[StoredPart], places: Mapping[str, RunPlace], roots: Sequence[str]) -> dict[str, str]:
     """Return the runs of the fleet that were below the roots and are no longer found: their paths by key."""
     above = tuple(map(_inside, roots))
     return {
@@ -123,7 +123,7 @@ def _shown(folders: Sequence[str]) -> tuple[str, ...]:
     return tuple(map(shown, folders))
 
 
-def _read(todo: Sequence[Place], workers: Workers, writer: _Writer, say: Say) -> None:
+def _read(todo: Sequence[RunPlace], workers: Workers, writer: _PartWriter, say: Say) -> None:
     """Have runs analysed, and written as they come; what came before an interruption is written, too."""
     begun = time.monotonic()
     try:
@@ -138,10 +138,10 @@ def _read(todo: Sequence[Place], workers: Workers, writer: _Writer, say: Say) ->
         workers.close()
 
 
-class _Writer:
+class _PartWriter:
     """Takes rows of runs and writes parts: the last one that is not full is taken up and filled."""
 
-    def __init__(self, store: Store, parts: Sequence[Part]) -> None:
+    def __init__(self, store: Store, parts: Sequence[StoredPart]) -> None:
         self._store = store
         self._parts = list(parts)
         self._held: list[ReadRun] = []
@@ -170,7 +170,7 @@ class _Writer:
         self._parts = self._store.parts()
         self._held, self._written = [], time.monotonic()
 
-    def _rows(self, name: str, parts: Iterable[Part], without: set[str]) -> pa.Table:
+    def _rows(self, name: str, parts: Iterable[StoredPart], without: set[str]) -> pa.Table:
         """Return the rows of a table that are held, and those of parts without some runs."""
         import pyarrow as pa  # noqa: PLC0415 - the extra [fleet]
         import pyarrow.compute as pc  # noqa: PLC0415 - likewise
@@ -183,7 +183,7 @@ class _Writer:
         return pa.concat_tables([held, *(each.cast(schema) for each in kept)])
 
 
-def _tables(name: str, parts: Iterable[Part]) -> list[pa.Table]:
+def _tables(name: str, parts: Iterable[StoredPart]) -> list[pa.Table]:
     return [part.table(name) for part in parts]
 
 

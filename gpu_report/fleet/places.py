@@ -21,7 +21,7 @@ KEY_LETTERS = 16
 
 
 @dataclass(frozen=True)
-class Place:
+class RunPlace:
     """A run's folder or URL as it is opened; `fingerprint` changes when a file of it does. `bytes` are of `files`.
 
     `names` are those of the files within, kept only of a URL, from where they are to be fetched.
@@ -67,7 +67,7 @@ def root_of(folder: str) -> str:
     return str(path)
 
 
-def find_runs(root: str, unseen: UnlistedFolders | None = None) -> Iterator[Place]:
+def find_runs(root: str, unseen: UnlistedFolders | None = None) -> Iterator[RunPlace]:
     """Yield the runs in a root and below, each once: no run is looked for within another, in a hidden folder or a link.
 
     InputError where a URL cannot be listed; folders that cannot be, and empty ones, are put into `unseen`.
@@ -104,7 +104,7 @@ def _of_folders(run: str, by_folder: dict[str, list[tuple[str, int, str]]]) -> I
         yield from ((f"{inner}/{name}", size, stamp) for name, size, stamp in by_folder.get(f"{run}/{inner}", ()))
 
 
-def _below(folder: str, unseen: UnlistedFolders) -> Iterator[Place]:
+def _below(folder: str, unseen: UnlistedFolders) -> Iterator[RunPlace]:
     folders = [folder]
     while folders:
         here = folders.pop()
@@ -150,8 +150,8 @@ def _files(entries: Iterable[os.DirEntry[str]], inner: str = "") -> Iterator[tup
             yield from _files(deeper, f"{inner}{entry.name}/")
 
 
-def _place(address: str, files: list[tuple[str, int, str]]) -> Place:
+def _place(address: str, files: list[tuple[str, int, str]]) -> RunPlace:
     known = "\n".join("\t".join(map(str, each)) for each in sorted(files))
     digest = hashlib.sha256(known.encode("utf-8", "surrogateescape")).hexdigest()[:KEY_LETTERS]
     names = tuple(name for name, _, _ in files) if is_url(address) else ()
-    return Place(address, digest, len(files), sum(size for _, size, _ in files), names)
+    return RunPlace(address, digest, len(files), sum(size for _, size, _ in files), names)

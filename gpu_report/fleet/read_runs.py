@@ -12,7 +12,7 @@ from gpu_report import __version__
 from gpu_report.errors import GpuReportError, InputError, UsageError
 from gpu_report.few_collections import few_collections
 from gpu_report.fleet.cells import Cell, Rows, row
-from gpu_report.fleet.places import Place
+from gpu_report.fleet.places import RunPlace
 from gpu_report.fleet.remote import fetch, is_url
 from gpu_report.fleet.tables import TABLES
 
@@ -32,7 +32,7 @@ class ReadRun:
     tables: Tables
 
 
-def read_runs(places: Sequence[Place]) -> list[ReadRun]:
+def read_runs(places: Sequence[RunPlace]) -> list[ReadRun]:
     """Return the rows of runs, in their order; whatever is wrong with one is its reason, and never raised."""
     import pandas as pd  # noqa: PLC0415 - a worker loads it, not who asks for it
 
@@ -41,7 +41,7 @@ def read_runs(places: Sequence[Place]) -> list[ReadRun]:
         return [read_one(place) for place in places]
 
 
-def read_one(place: Place) -> ReadRun:
+def read_one(place: RunPlace) -> ReadRun:
     """Return the rows of a run."""
     try:
         tables = _analysed(place)
@@ -57,12 +57,12 @@ def read_one(place: Place) -> ReadRun:
     return ReadRun(place.key, {**tables, "manifest": [_manifest(place, OK, None)]})
 
 
-def _is_of_the_way(place: Place, cause: BaseException | None) -> bool:
+def _is_of_the_way(place: RunPlace, cause: BaseException | None) -> bool:
     """Tell whether it was the way to a run's files that failed: a disk, or whatever a URL's protocol raises."""
     return isinstance(cause, OSError) or (cause is not None and is_url(place.address))
 
 
-def failed(place: Place, reason: str, *, may_pass: bool = False) -> ReadRun:
+def failed(place: RunPlace, reason: str, *, may_pass: bool = False) -> ReadRun:
     """Return the rows of a run that could not be read; where that may pass, the next call tries again."""
     place = replace(place, fingerprint=AGAIN) if may_pass else place
     line = " ".join(reason.replace(place.address, place.path).split())[:LONGEST_REASON]
@@ -70,7 +70,7 @@ def failed(place: Place, reason: str, *, may_pass: bool = False) -> ReadRun:
     return ReadRun(place.key, {**nothing, "manifest": [_manifest(place, FAILED, line)]})
 
 
-def _analysed(place: Place) -> Tables:
+def _analysed(place: RunPlace) -> Tables:
     from gpu_report.analyse import analyse  # noqa: PLC0415 - as pandas above
     from gpu_report.fleet.run_rows import run_rows  # noqa: PLC0415 - likewise
     from gpu_report.load import load_run  # noqa: PLC0415 - likewise
@@ -90,7 +90,7 @@ def _analysed(place: Place) -> Tables:
             raise InputError(str(error).replace(folder, place.address)) from error.__cause__
 
 
-def _manifest(place: Place, status: str, error: str | None) -> list[Cell]:
+def _manifest(place: RunPlace, status: str, error: str | None) -> list[Cell]:
     return row(
         "manifest",
         {

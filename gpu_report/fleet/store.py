@@ -59,7 +59,7 @@ WHOLE = Shard()
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class StoredPart:
     """A part that counts: its folder, and what is held of its manifest (MANIFEST_KEPT) as columns by name."""
 
     folder: Path
@@ -110,11 +110,11 @@ class Store:
             self._clean()
             yield
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[StoredPart]:
         """Return the parts of this shard that can be read; of what is damaged its runs are indexed anew."""
         return read_parts(folder for folder in live_folders(self.folder) if folder.name.startswith(self.shard.prefix))
 
-    def write(self, tables: Mapping[str, pa.Table], replaced: Sequence[Part]) -> None:
+    def write(self, tables: Mapping[str, pa.Table], replaced: Sequence[StoredPart]) -> None:
         """Write tables as one part, or several where they have more runs than one may, in the place of others."""
         order = tables["manifest"].sort_by("run")
         keys = order["run"].to_pylist()
@@ -206,14 +206,14 @@ def _is_whole(fact: Mapping[str, object], there: Set[str]) -> bool:
     return all(name in there for name in _listed(fact, "with")) or there.isdisjoint(_listed(fact, "replaces"))
 
 
-def read_parts(folders: Iterator[Path]) -> list[Part]:
+def read_parts(folders: Iterator[Path]) -> list[StoredPart]:
     """Return the parts in folders, without those that cannot be read or have another format: they count as none."""
     parts = []
     for folder in folders:
         if _format(_facts(folder)) != FORMAT:
             continue
         with suppress(GpuReportError):
-            parts.append(Part(folder, _manifest(folder)))
+            parts.append(StoredPart(folder, _manifest(folder)))
     return parts
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from gpu_report.errors import UsageError
 from gpu_report.fleet.extra import need
-from gpu_report.fleet.places import Place
+from gpu_report.fleet.places import RunPlace
 from gpu_report.fleet.read_runs import ReadRun, failed, prepare_worker, read_runs
 from gpu_report.usable_cores import usable_cores
 
@@ -91,11 +91,11 @@ def dask(address: str) -> Workers:
 class _Task:
     """Runs that are read together, and how often a worker was killed meanwhile."""
 
-    places: tuple[Place, ...]
+    places: tuple[RunPlace, ...]
     deaths: int = 0
 
 
-def read_all(places: Sequence[Place], workers: Workers) -> Iterator[ReadRun]:
+def read_all(places: Sequence[RunPlace], workers: Workers) -> Iterator[ReadRun]:
     """Yield the rows of all runs in their order."""
     waiting = deque(_tasks(places, workers))
     while waiting:
@@ -104,7 +104,7 @@ def read_all(places: Sequence[Place], workers: Workers) -> Iterator[ReadRun]:
             yield from _one_by_one(waiting.popleft().places, workers)
 
 
-def _tasks(places: Sequence[Place], workers: Workers) -> Iterator[_Task]:
+def _tasks(places: Sequence[RunPlace], workers: Workers) -> Iterator[_Task]:
     size = max(workers.least_runs, min(workers.most_runs, len(places) // max(workers.count * TASKS_A_WORKER, 1)))
     return (_Task(tuple(places[at : at + size])) for at in range(0, len(places), size))
 
@@ -128,7 +128,7 @@ def _until_one_dies(waiting: deque[_Task], workers: Workers) -> Iterator[ReadRun
         workers.stop(pool)
 
 
-def _one_by_one(places: Sequence[Place], workers: Workers) -> Iterator[ReadRun]:
+def _one_by_one(places: Sequence[RunPlace], workers: Workers) -> Iterator[ReadRun]:
     """Yield the rows of runs of which one alone is given to the workers at a time, so that its fate is its own."""
     pool = workers.start()
     try:

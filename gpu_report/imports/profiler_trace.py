@@ -39,7 +39,7 @@ def _put(trace: Path, into: Path) -> Path:
     return path
 
 
-class _Seen(NamedTuple):
+class _TraceExtent(NamedTuple):
     """When a trace begins and ends (s since 1970), and the GPUs that did anything in it, by index."""
 
     start_s: float
@@ -78,13 +78,13 @@ def import_traces_alone(traces: Sequence[Path], load: Callable[[Path], Trace], o
     run_writer.write_whole(output, fill)
 
 
-def _seen(trace: Trace) -> _Seen:
+def _seen(trace: Trace) -> _TraceExtent:
     if trace.start_wall_s is None:
         raise InputError("a trace does not say when it was made: import it into its run, with --run")
     devices = {device.index: device for device in trace.devices}
     worked = [index for index in np.unique(trace.kernels.device).tolist() if index >= 0]
     end_s = trace.start_wall_s + trace.duration_s
-    return _Seen(trace.start_wall_s, end_s, {index: devices.get(index) for index in worked})
+    return _TraceExtent(trace.start_wall_s, end_s, {index: devices.get(index) for index in worked})
 
 
 def _gpu_facts(index: int, device: TraceDevice | None) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Guard:
+class AccessGuard:
     """Refuses what only looks as if it came from this machine (DNS rebinding), who has no token, and all but reading.
 
     With a token any Host is taken: a proxy has its own, and who was lured here by a name has no token.

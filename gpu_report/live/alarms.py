@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpu_report.live.gpu_readings import UTILISATION, GpuReadings
 from gpu_report.live.run_now import RunNow
-from gpu_report.live.training import Training
+from gpu_report.live.training import LiveTraining
 from gpu_report.wording import and_words, fall_words
 
 DROP_S = 10.0  # as in the report
@@ -101,12 +101,12 @@ def _named(gpus: list[GpuReadings]) -> str:
     return f"GPU{'s' if len(numbers) > 1 else ''} {and_words(numbers)}"
 
 
-def is_expected(trainings: list[Training], now_s: float) -> bool:
+def is_expected(trainings: list[LiveTraining], now_s: float) -> bool:
     """Tell whether every training is in a phase that leaves its GPUs idle, for no longer than such phases take."""
     return bool(trainings) and all(_is_elsewhere(training, now_s) for training in trainings)
 
 
-def _is_elsewhere(training: Training, now_s: float) -> bool:
+def _is_elsewhere(training: LiveTraining, now_s: float) -> bool:
     if training.phase in (None, "train") or training.phase_since_s is None:
         return False
     longest_s = training.longest_s.get(training.phase or "")

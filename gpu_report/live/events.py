@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_report import schema
-from gpu_report.live.tail import Tail
+from gpu_report.live.tail import FileTail
 from gpu_report.run_folder import finite, parse_events
 
 XID = "Xid"  # in a line of the kernel log: the driver reports a fault
@@ -17,7 +17,7 @@ class Events:
     """What has happened so far. Times are wall seconds; None is not known, or not yet."""
 
     def __init__(self, folder: Path) -> None:
-        self._tail = Tail(folder / schema.EVENTS_JSONL)
+        self._tail = FileTail(folder / schema.EVENTS_JSONL)
         self.started_s: float | None = None
         self.ended_s: float | None = None
         self.ended_by: str | None = None

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from gpu_report import schema
-from gpu_report.live.tail import Tail
+from gpu_report.live.tail import FileTail
 from gpu_report.ordinary_file import LARGEST_HEADER, open_ordinary
 from gpu_report.run_folder import finite
 
@@ -82,7 +82,9 @@ def _end_of(path: Path) -> Iterator[Mapping[str, str]]:
         with open_ordinary(path) as file:
             header = file.readline(LARGEST_HEADER)
             begin = max(os.fstat(file.fileno()).st_size - END_BYTES, len(header) - 1, 0)
-        whole = Tail(path, begin).lines()  # without the rest of the line that it begins in: of the header, or of a row
+        whole = FileTail(
+            path, begin
+        ).lines()  # without the rest of the line that it begins in: of the header, or of a row
     except OSError:
         return
     names = header.decode("utf-8-sig", "replace").strip().split(",")

@@ -11,8 +11,8 @@ from gpu_report.errors import InputError
 from gpu_report.inside.on_path.gpu_report_inside.profiler.requests import is_recorded
 from gpu_report.live.events import Events
 from gpu_report.live.gpu_readings import GpuReadings
-from gpu_report.live.samples import Samples
-from gpu_report.live.training import Processes, Training
+from gpu_report.live.samples import LiveSamples
+from gpu_report.live.training import LiveTraining, Processes
 from gpu_report.run_folder import finite
 
 State = Literal["waiting", "recording", "recorder gone", "ended", "folder gone"]
@@ -41,7 +41,11 @@ class RunNow:
         self._begin()
 
     def _begin(self) -> None:
-        self.samples, self.events, self._processes = Samples(self.folder), Events(self.folder), Processes(self.folder)
+        self.samples, self.events, self._processes = (
+            LiveSamples(self.folder),
+            Events(self.folder),
+            Processes(self.folder),
+        )
         self._facts: Mapping[str, Any] = {}
         self._facts_read_s = float("-inf")
         self.devices: dict[int, Device] = {}
@@ -109,12 +113,12 @@ class RunNow:
         return name if isinstance(name, str) else None
 
     @property
-    def training(self) -> Training | None:
+    def training(self) -> LiveTraining | None:
         """Return the newest training, None where none is known."""
         return self._processes.newest
 
     @property
-    def running(self) -> list[Training]:
+    def running(self) -> list[LiveTraining]:
         """Return the trainings that have not ended."""
         return self._processes.running
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gpu_report import schema
 from gpu_report.live.gpu_readings import DRAWN, GAP_AT_LEAST_S, GAP_INTERVALS, GpuReadings
-from gpu_report.live.tail import Tail
+from gpu_report.live.tail import FileTail
 from gpu_report.ordinary_file import LARGEST_HEADER, LARGEST_INDEX, MIB, MOST_GPUS, open_ordinary
 from gpu_report.run_folder import finite, stamp
 
@@ -17,7 +17,7 @@ Place = tuple[float | None, int | None]  # of a row: its time (wall seconds) and
 LARGEST_READING = 1e15  # a board that takes 1 kW has used 1e12 J after thirty years
 
 
-class Samples:
+class LiveSamples:
     """The GPUs of a recording by their index. Times are wall seconds."""
 
     def __init__(self, folder: Path) -> None:
@@ -30,8 +30,8 @@ class Samples:
         self._newest_mono_s: dict[int, float | None] = {}
         self.start_s: float | None = None  # when the first row was written
         self._columns: _ColumnPlaces | None = None
-        self._end: _Rows | None = None
-        self._before: _Rows | None = None
+        self._end: _SampleRows | None = None
+        self._before: _SampleRows | None = None
 
     @property
     def is_behind(self) -> bool:
@@ -71,11 +71,11 @@ class Samples:
             return False
         begin = max(size - END_BYTES, 0)
         self._columns = columns
-        self._end = _Rows(Tail(self._path, begin), start_s)
-        self._before = _Rows(Tail(self._path, 0, begin), start_s) if begin else None
+        self._end = _SampleRows(FileTail(self._path, begin), start_s)
+        self._before = _SampleRows(FileTail(self._path, 0, begin), start_s) if begin else None
         return True
 
-    def _take(self, cells: Sequence[bytes], columns: "_ColumnPlaces", rows: "_Rows") -> bool:
+    def _take(self, cells: Sequence[bytes], columns: "_ColumnPlaces", rows: "_SampleRows") -> bool:
         """Take in a row at the end; return whether it is a newer one."""
         place, values = columns.place(cells), columns.all_of(cells)
         gpu = self._draw(place, {name: values[name] for name in DRAWN if name in values}, rows)
@@ -97,7 +97,7 @@ class Samples:
             return mono_s is not None and before_s is not None and mono_s < before_s  # a recorder after a restart
         return abs((at_s - gpu.at_s) - (mono_s - before_s)) > CLOCK_SET_S
 
-    def _draw(self, place: Place, drawn: dict[str, float], rows: "_Rows") -> GpuReadings | None:
+    def _draw(self, place: Place, drawn: dict[str, float], rows: "_SampleRows") -> GpuReadings | None:
         """Draw a row, whose time and GPU are its `place`; return the GPU, None where it has none."""
         at_s, index = place
         if at_s is None or index is None or (index not in self.gpus and len(self.gpus) >= MOST_GPUS):
@@ -108,10 +108,10 @@ class Samples:
         return gpu
 
 
-class _Rows:
+class _SampleRows:
     """Rows in the order of a file, from somewhere on."""
 
-    def __init__(self, tail: Tail, start_s: float) -> None:
+    def __init__(self, tail: FileTail, start_s: float) -> None:
         self.tail, self.start_s = tail, start_s
         self._at_s: dict[int, float] = {}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import uvicorn
 
-from gpu_report.live.access import Guard
+from gpu_report.live.access import AccessGuard
 from gpu_report.live.actions import Action, Actions
 from gpu_report.live.app import Page
 from gpu_report.live.follower import Follower
@@ -49,13 +49,13 @@ async def _serve(options: ServeOptions, listening: socket.socket) -> None:
     reports = Reports(options.folder, options.price_per_hour)
     actions = Actions(options.folder, list(options.actions), options.since_s)
     follower = Follower(run, reports, actions, options.price_per_hour)
-    server = uvicorn.Server(_config(Guard(Page(follower).app(), options.token)))
+    server = uvicorn.Server(_config(AccessGuard(Page(follower).app(), options.token)))
     ending = asyncio.create_task(_end_in_time(run, server, options.linger_s))
     await server.serve(sockets=[listening])
     ending.cancel()
 
 
-def _config(app: Guard) -> uvicorn.Config:
+def _config(app: AccessGuard) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         loop="asyncio",

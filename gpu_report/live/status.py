@@ -10,7 +10,7 @@ from gpu_report.live.gpu_readings import GpuReadings
 from gpu_report.live.last_minute import calls_now, host_now
 from gpu_report.live.report_so_far import SoFar
 from gpu_report.live.run_now import RunNow
-from gpu_report.live.training import Training
+from gpu_report.live.training import LiveTraining
 
 SCHEMA_VERSION = 1
 SECONDS_PER_HOUR = 3600.0
@@ -80,7 +80,7 @@ def _gpu(run: RunNow, gpu: GpuReadings, now_s: float) -> dict[str, Any]:
     }
 
 
-def _training(training: Training, now_s: float, *, is_live: bool) -> dict[str, Any]:
+def _training(training: LiveTraining, now_s: float, *, is_live: bool) -> dict[str, Any]:
     return {
         "task": training.task,
         "model": training.model,

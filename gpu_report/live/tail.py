@@ -8,7 +8,7 @@ from gpu_report.ordinary_file import LARGEST_LINE, MIB, open_ordinary
 READ_AT_ONCE = MIB  # 10,000 rows: in between others have their turn
 
 
-class Tail:
+class FileTail:
     """A file from a byte on, to its end or to another byte. It may not exist yet, vanish, or be made anew.
 
     A torn last line waits until it is whole; what precedes the first line's beginning is left out.

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from gpu_report import schema
-from gpu_report.live.tail import Tail
+from gpu_report.live.tail import FileTail
 from gpu_report.run_folder import finite, parse_events
 
 RECENT_EPOCHS = 5  # by which the time left is estimated: the first ones, and those of another phase, were different
@@ -17,7 +17,7 @@ LONGEST_TEXT = 200  # characters of a name
 
 
 @dataclass
-class Training:
+class LiveTraining:
     """The newest training so far. Times are wall seconds, epochs count from 1; None is not known.
 
     `phase_since_s` is when its phase began, `longest_s` the longest that each phase took before. `batch` of `batches`
@@ -55,14 +55,14 @@ class Training:
         return (self.epochs - self.epoch) * one_s + of_this_s
 
 
-class Process:
+class YoloProcess:
     """One process of YOLO: the lines that our callbacks write in it."""
 
     def __init__(self, path: Path) -> None:
-        self._tail = Tail(path)
+        self._tail = FileTail(path)
         self.begun_s = 0.0
         self.rank = 0
-        self.training: Training | None = None
+        self.training: LiveTraining | None = None
 
     def look(self) -> None:
         """Take in what has come; OSError where it cannot be read."""
@@ -77,18 +77,18 @@ class Process:
     def _take(self, kind: str, event: Mapping[str, Any]) -> None:
         if kind == "run":
             self.begun_s, self.rank = event["wall_s"], _whole(event.get("rank")) or 0
-            self.training = Training(task=_text(event.get("task")) or "", begun_s=self.begun_s)
+            self.training = LiveTraining(task=_text(event.get("task")) or "", begun_s=self.begun_s)
         if self.training is None:
             return
         take = getattr(self, f"_take_{kind}", None) if kind in KINDS else None
         if take is not None:
             take(self.training, event)
 
-    def _take_settings(self, training: Training, event: Mapping[str, Any]) -> None:
+    def _take_settings(self, training: LiveTraining, event: Mapping[str, Any]) -> None:
         training.model = _text(event.get("model"))
         training.epochs, training.batches = _whole(event.get("epochs")), _whole(event.get("batches"))
 
-    def _take_phase(self, training: Training, event: Mapping[str, Any]) -> None:
+    def _take_phase(self, training: LiveTraining, event: Mapping[str, Any]) -> None:
         name, at_s = _text(event.get("name")), event["wall_s"]
         if name == training.phase and _whole(event.get("epoch")) == training.epoch:
             return  # a detail of it changed
@@ -102,19 +102,19 @@ class Process:
                 training.epoch_lengths_s.append(at_s - training.epoch_since_s)
             training.epoch, training.epoch_since_s, training.batch = epoch, at_s, 0
 
-    def _take_progress(self, training: Training, event: Mapping[str, Any]) -> None:
+    def _take_progress(self, training: LiveTraining, event: Mapping[str, Any]) -> None:
         training.batch = _whole(event.get("batches"))
 
     _take_batches = _take_progress
 
-    def _take_epoch(self, training: Training, event: Mapping[str, Any]) -> None:
+    def _take_epoch(self, training: LiveTraining, event: Mapping[str, Any]) -> None:
         wait_s, start_s = finite(event.get("data_wait_s")), finite(event.get("start_wall_s"))
         training.batch = _whole(event.get("batches"))
         if wait_s is not None and start_s is not None and event["wall_s"] > start_s:
             training.data_wait_s += wait_s
             training.data_wait_share = min(max(wait_s / (event["wall_s"] - start_s), 0.0), 1.0)
 
-    def _take_ended(self, training: Training, event: Mapping[str, Any]) -> None:
+    def _take_ended(self, training: LiveTraining, event: Mapping[str, Any]) -> None:
         training.ended, training.error = _text(event.get("how")), _text(event.get("error"))
         training.phase, training.ended_s = None, event["wall_s"]
 
@@ -127,14 +127,14 @@ class Processes:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / schema.INSIDE_DIR
-        self._known: dict[Path, Process] = {}
+        self._known: dict[Path, YoloProcess] = {}
         self._over: set[Path] = set()  # of a sweep: what they were is not asked again
 
     def look(self) -> None:
         """Take in what has come from all of them; OSError where it cannot be read."""
         for path in self._folder.glob("*.jsonl"):
             if path not in self._known and path not in self._over and self._has_room():
-                self._known[path] = Process(path)
+                self._known[path] = YoloProcess(path)
         for process in self._known.values():
             process.look()
 
@@ -151,13 +151,13 @@ class Processes:
         return True
 
     @property
-    def running(self) -> list[Training]:
+    def running(self) -> list[LiveTraining]:
         """Return the trainings that have not ended, each of its first rank."""
         found = [each.training for each in self._known.values() if each.rank <= 0]
         return [each for each in found if each is not None and each.task == "train" and each.ended is None]
 
     @property
-    def newest(self) -> Training | None:
+    def newest(self) -> LiveTraining | None:
         """Return the training that began last, of its first rank; without any what else YOLO does."""
         first = [each for each in self._known.values() if each.training is not None and each.rank <= 0]
         trains = [each for each in first if each.training is not None and each.training.task == "train"]

@@ -13,7 +13,7 @@ from gpu_report import schema
 from gpu_report.errors import InputError
 from gpu_report.load.run_clock import Boot, RunClock
 from gpu_report.load.run_json import gpus, load_info
-from gpu_report.load.samples import Samples, load_ring, load_samples
+from gpu_report.load.samples import SamplesTable, load_ring, load_samples
 from gpu_report.load.yolo.calls import load_calls
 from gpu_report.model import BenchRun, BenchVariant, BoxAgreement, HostLoop, ModelCalls, Turn
 from gpu_report.ordinary_file import refuse_way_out
@@ -49,7 +49,7 @@ def load_bench(folder: Path) -> BenchRun:
     )
 
 
-def _samples(folder: Path) -> Samples | None:
+def _samples(folder: Path) -> SamplesTable | None:
     try:
         return load_samples(folder / schema.SAMPLES_CSV)
     except InputError:
@@ -67,7 +67,7 @@ def _clock(info: Mapping[str, Any], folder: Path) -> RunClock:
 Readings = tuple[np.ndarray[Any, np.dtype[np.floating[Any]]], np.ndarray[Any, np.dtype[np.floating[Any]]]]
 
 
-def _power(folder: Path, samples: Samples | None, uuid: object, info: Mapping[str, Any]) -> Readings:
+def _power(folder: Path, samples: SamplesTable | None, uuid: object, info: Mapping[str, Any]) -> Readings:
     """Return times and watts of a GPU: what the driver kept every 20 ms where it did, else one reading a tick."""
     nothing = np.empty(0), np.empty(0)
     if samples is None or uuid is None:

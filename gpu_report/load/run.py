@@ -25,7 +25,7 @@ from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.run_json import gpus, load_info, recording, whole_index
 from gpu_report.load.samples import (
     BackgroundReads,
-    Samples,
+    SamplesTable,
     load_host,
     load_processes,
     load_ring,
@@ -98,7 +98,7 @@ def load_run(path: Path) -> Run:
     return dataclasses.replace(run, problems=first_few(problems))
 
 
-def _without_gpu(path: Path, info: Mapping[str, Any]) -> Samples | None:
+def _without_gpu(path: Path, info: Mapping[str, Any]) -> SamplesTable | None:
     """Return the clock of a recording without a GPU in which YOLO's callbacks reported something, None of any other.
 
     Where run.json does not list the GPUs, an event says that none could be read.
@@ -121,7 +121,7 @@ def _ends(info: Mapping[str, Any]) -> list[tuple[float, float | None]]:
     return [(wall_s, mono_s) for wall_s, mono_s in stamps if wall_s is not None]
 
 
-def _events(folder: Path | None, limits: Limits, samples: Samples | None = None) -> tuple[Events, list[str]]:
+def _events(folder: Path | None, limits: Limits, samples: SamplesTable | None = None) -> tuple[Events, list[str]]:
     """Return the events of a run folder in order, as many as a recording of this length has, and what is left out."""
     if folder is None:
         return [], []
@@ -149,7 +149,7 @@ def _events(folder: Path | None, limits: Limits, samples: Samples | None = None)
     return kept, [*problems, *([lines_left_out(schema.EVENTS_JSONL, bad)] if bad else [])]
 
 
-def _near(events: Events, samples: Samples) -> Events:
+def _near(events: Events, samples: SamplesTable) -> Events:
     """Return the events of the recording, or of what led to it: not those of years away."""
     until_s = float(samples.ticks["t_s"].to_numpy()[-1]) + ABSURD_DISTANCE_S
     return [event for event in events if -ABSURD_DISTANCE_S < _time(event, samples.clock) < until_s]
@@ -184,7 +184,7 @@ class _Source:
     """A run folder, or a bare samples CSV, and what was read of it first; `limits` say how much more is read."""
 
     path: Path
-    read: Samples
+    read: SamplesTable
     info: Mapping[str, Any]
     events: Events
     limits: Limits
@@ -279,7 +279,7 @@ def _begun_again_s(events: Sequence[RecordedEvent]) -> list[float]:
     return [event.t_s for event in begun if event.fields.get("segment") != 1]
 
 
-def _holes(samples: Samples, recorded: Recording, begun_again_s: Sequence[float]) -> tuple[str, ...]:
+def _holes(samples: SamplesTable, recorded: Recording, begun_again_s: Sequence[float]) -> tuple[str, ...]:
     """Return how long no tick was written between the first and the last: rows that were cut out leave nothing else.
 
     Before one of `begun_again_s` no recorder ran: the folder was used again.
@@ -308,7 +308,7 @@ def _longest(holes_s: Floats, ticks_s: Floats) -> str:
     return f"for {length(holes_s.sum())} in {count:,} gaps, the longest {where}" if count > 1 else where
 
 
-def _ends_early(samples: Samples, duration_s: float, interval_s: float | None) -> tuple[str, ...]:
+def _ends_early(samples: SamplesTable, duration_s: float, interval_s: float | None) -> tuple[str, ...]:
     """Return that the samples end before the recording did: nothing else tells a file that was cut between two rows."""
     missing_s = duration_s - float(samples.ticks["t_s"].max())
     if samples.ticks_name is None or missing_s <= MISSED_INTERVALS * (interval_s or 1.0):

@@ -66,7 +66,7 @@ PERCENTAGES = {name for name in (*QUANTITIES, *HOST_QUANTITIES) if name.endswith
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class SamplesTable:
     """The samples table (see model.Run), the clock it defines, and what could not be read.
 
     `ticks` has a row (t_s, gpu) for each time the recorder looked, of the file `ticks_name`: `frame` itself, or
@@ -91,7 +91,7 @@ class Samples:
         return np.unique(self.ticks["t_s"].to_numpy(dtype=float))
 
 
-def load_samples(path: Path) -> Samples:
+def load_samples(path: Path) -> SamplesTable:
     """Read samples.csv; InputError when it cannot be opened or has not one valid row."""
     csv = read_csv(path, [WALL, MONO, "gpu", *QUANTITIES], decimals=DECIMALS)
     columns, problems = csv.numbers, list(csv.problems)
@@ -102,10 +102,10 @@ def load_samples(path: Path) -> Samples:
     tidy = _tidy(columns, path.name, problems, by_gpu=True)
     if not len(tidy):
         raise InputError(f"{path} has not one valid row: none has both a time and a GPU")
-    return Samples(tidy, clock, tuple(problems), tidy, path.name)
+    return SamplesTable(tidy, clock, tuple(problems), tidy, path.name)
 
 
-def no_samples(folder: Path, stamps: Sequence[tuple[float, float | None]]) -> Samples:
+def no_samples(folder: Path, stamps: Sequence[tuple[float, float | None]]) -> SamplesTable:
     """Return an empty table on the clock of host.csv, of a recording without a GPU.
 
     Where host.csv has no row, the clock is that of `stamps` (wall_s, mono_s) of what else was written; InputError
@@ -124,14 +124,14 @@ def no_samples(folder: Path, stamps: Sequence[tuple[float, float | None]]) -> Sa
     return replace(found, ticks=ticks, problems=(*found.problems, missing))
 
 
-def _on_clock_of(columns: Columns, path: Path, ticks_name: str | None) -> Samples:
+def _on_clock_of(columns: Columns, path: Path, ticks_name: str | None) -> SamplesTable:
     """Return an empty table on the clock of these stamps; InputError where not one is valid."""
     problems = list[str]()
     clock = _clocked(columns, path, problems)
     ticks = _tidy(columns | {"gpu": np.zeros(len(columns["t_s"]))}, path.name, [], by_gpu=True)  # load_host notes it
     if not len(ticks):
         raise InputError(f"{path} has not one valid row")
-    return Samples(_empty(QUANTITIES), clock, tuple(problems), ticks, ticks_name)
+    return SamplesTable(_empty(QUANTITIES), clock, tuple(problems), ticks, ticks_name)
 
 
 def _empty(quantities: Sequence[str]) -> pd.DataFrame:

@@ -63,7 +63,7 @@ def load_stacks(
         if cut:
             problems.append(f"{schema.STACKS_DIR}/{path.name}: {cut}")
         lines, bad = parse_events(data)
-        process = _Process(clock, end_t_s)
+        process = _ProcessBlocks(clock, end_t_s)
         bad += sum(not process.take(line) for line in lines if line["kind"] == KIND)
         if bad:
             problems.append(lines_left_out(f"{schema.STACKS_DIR}/{path.name}", bad))
@@ -72,7 +72,7 @@ def load_stacks(
     return tuple(found), tuple(problems)
 
 
-class _Process:
+class _ProcessBlocks:
     """The blocks of one process, and of those that had its pid before."""
 
     def __init__(self, clock: RunClock, end_t_s: float) -> None:

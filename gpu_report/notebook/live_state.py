@@ -10,7 +10,7 @@ from typing import Any
 
 from gpu_report import run_folder, schema
 from gpu_report.errors import InputError
-from gpu_report.notebook.tail import Tail, first_line
+from gpu_report.notebook.tail import BoundedTail, first_line
 from gpu_report.record.lifecycle import background
 
 BUSY_OVER_S = 30.0  # utilisation of a single reading swings between 0 and 100 %
@@ -64,7 +64,7 @@ class LiveState:
 
 
 @dataclass
-class _Gpu:
+class _NewestReadings:
     """The newest readings of a GPU: monotonic seconds and utilisation; `low_since` is on the wall's clock and that."""
 
     readings: deque[tuple[float, float]] = field(default_factory=deque)
@@ -89,7 +89,7 @@ class _Gpu:
 
 
 @dataclass
-class _Training:
+class _TrainingNow:
     """What the main process of a training has reported so far."""
 
     phase: str = ""
@@ -113,10 +113,10 @@ class _Training:
 
 
 @dataclass
-class _Process:
+class _FollowedProcess:
     """A process of YOLO, and whether it is the main one of a training now."""
 
-    tail: Tail
+    tail: BoundedTail
     is_followed: bool = False
 
 
@@ -130,11 +130,11 @@ class LiveReader:
         self._folder = folder
         self._since_mono_s = since_mono_s
         self._header: list[str] = []
-        self._samples = Tail(folder / schema.SAMPLES_CSV)
-        self._events = Tail(folder / schema.EVENTS_JSONL)
-        self._processes: dict[Path, _Process] = {}
-        self._training = _Training()
-        self._gpus: dict[int, _Gpu] = {}
+        self._samples = BoundedTail(folder / schema.SAMPLES_CSV)
+        self._events = BoundedTail(folder / schema.EVENTS_JSONL)
+        self._processes: dict[Path, _FollowedProcess] = {}
+        self._training = _TrainingNow()
+        self._gpus: dict[int, _NewestReadings] = {}
         self._newest: tuple[float, float] | None = None
         self._no_gpu = ""
         self._interval_s: float | None = None
@@ -177,7 +177,7 @@ class LiveReader:
             if wall_s is not None and mono_s is not None and gpu is not None:
                 self._newest = wall_s, mono_s
                 readings = _number(row.get("gpu_util_pct")), _number(row.get("memory_used_mib"))
-                self._gpus.setdefault(int(gpu), _Gpu()).take(wall_s, mono_s, *readings)
+                self._gpus.setdefault(int(gpu), _NewestReadings()).take(wall_s, mono_s, *readings)
 
     def _read_events(self) -> None:
         for event in _objects(self._events):
@@ -187,12 +187,12 @@ class LiveReader:
     def _read_training(self) -> None:
         for path in self._inside():
             if path not in self._processes and len(self._processes) < MOST_FILES:
-                self._processes[path] = _Process(Tail(path))
+                self._processes[path] = _FollowedProcess(BoundedTail(path))
         for process in self._processes.values():
             for line in filter(self._is_new, _objects(process.tail)):
                 if line.get("kind") == "run":
                     process.is_followed = line.get("task") == "train" and line.get("rank") in {0, -1, None}
-                    self._training = _Training() if process.is_followed else self._training
+                    self._training = _TrainingNow() if process.is_followed else self._training
                 if process.is_followed:
                     self._training.take(line)
 
@@ -207,7 +207,7 @@ class LiveReader:
             return []
 
 
-def _objects(tail: Tail) -> list[dict[str, Any]]:
+def _objects(tail: BoundedTail) -> list[dict[str, Any]]:
     """Return the JSON objects of new lines; what is none is left out."""
     found = []
     for line in tail.lines():

@@ -8,7 +8,7 @@ from gpu_report.ordinary_file import LARGEST_HEADER, open_ordinary
 MOST_BYTES = 64 * 1024  # read at one look: five seconds of 16 GPUs have 16 KiB
 
 
-class Tail:
+class BoundedTail:
     """What is appended to a file; a torn last line waits for its end.
 
     Of more than MOST_BYTES the newest are read. A file that is not there, or that became shorter, is begun anew.

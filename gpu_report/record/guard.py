@@ -12,7 +12,7 @@ SAY_LIMIT_S = 0.3  # a terminal under load takes a line within that; one that Ct
 MOST_KINDS_SAID = 20  # an error whose text changes each time must fill neither memory nor the terminal
 
 
-class Guard:
+class ExceptionGuard:
     """Calls what may fail through a fault of ours; nothing comes out but a line on stderr."""
 
     def __init__(self, say: Say) -> None:

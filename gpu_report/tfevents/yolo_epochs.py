@@ -21,7 +21,7 @@ MOST_METRICS: Final = 100  # of an epoch: YOLO has 20
 
 
 @dataclass
-class LoggedEpoch:
+class TensorBoardEpoch:
     """An epoch: when its train part ended and when all of it did (s since 1970; None: not written), and its figures."""
 
     epoch: int
@@ -35,7 +35,7 @@ class LoggedTraining:
     """What one process wrote: when it began (to train where it wrote its graph, else to prepare that), its epochs."""
 
     start_wall_s: float | None
-    epochs: tuple[LoggedEpoch, ...]
+    epochs: tuple[TensorBoardEpoch, ...]
 
 
 def is_of_epoch(tag: str) -> bool:
@@ -58,30 +58,30 @@ def _start_s(file: EventFile, first_s: float) -> float | None:
     return max((at_s for at_s in (file.begun_s, file.graph_s) if at_s is not None and at_s <= first_s), default=None)
 
 
-def _first_s(epochs: Sequence[LoggedEpoch]) -> float:
+def _first_s(epochs: Sequence[TensorBoardEpoch]) -> float:
     times = (each.trained_wall_s or each.ended_wall_s for each in epochs)
     return next((time for time in times if time is not None), math.inf)
 
 
-def _epochs(scalars: Sequence[Scalar]) -> list[LoggedEpoch]:
+def _epochs(scalars: Sequence[Scalar]) -> list[TensorBoardEpoch]:
     """Return the epochs in the order in which they ended: one that was trained again stands there twice."""
-    epochs: list[LoggedEpoch] = []
+    epochs: list[TensorBoardEpoch] = []
     for scalar in scalars:
         if not 0 < scalar.step <= LARGEST_EPOCH:
             continue
         trained = scalar.tag.startswith(OF_TRAIN_PART)
         if not epochs or _begins_another(epochs[-1], scalar, trained=trained):
-            epochs.append(LoggedEpoch(scalar.step))
+            epochs.append(TensorBoardEpoch(scalar.step))
         _add(epochs[-1], scalar, trained=trained)
     return [each for each in epochs if each.trained_wall_s is not None] or epochs
 
 
-def _begins_another(last: LoggedEpoch, scalar: Scalar, *, trained: bool) -> bool:
+def _begins_another(last: TensorBoardEpoch, scalar: Scalar, *, trained: bool) -> bool:
     """Tell whether a scalar is of another epoch than the one before: of another step, or of the same one once more."""
     return scalar.step != last.epoch or (trained and last.ended_wall_s is not None)
 
 
-def _add(epoch: LoggedEpoch, scalar: Scalar, *, trained: bool) -> None:
+def _add(epoch: TensorBoardEpoch, scalar: Scalar, *, trained: bool) -> None:
     if trained and epoch.trained_wall_s is None:
         epoch.trained_wall_s = scalar.wall_s
     elif not trained and epoch.ended_wall_s is None:

@@ -11,7 +11,7 @@ import uvicorn
 from support.browser import wait_until
 from support.growing import GrowingRun
 
-from gpu_report.live.access import Guard
+from gpu_report.live.access import AccessGuard
 from gpu_report.live.actions import Actions
 from gpu_report.live.app import Page
 from gpu_report.live.follower import Follower
@@ -34,7 +34,7 @@ def address(growing):
     listening = socket.create_server(("127.0.0.1", 0))
     reports = Reports(growing.folder, 3.6)
     follower = Follower(RunNow(growing.folder), reports, Actions(growing.folder, []), 3.6)
-    config = uvicorn.Config(Guard(Page(follower).app(), None), log_level="critical", timeout_graceful_shutdown=0)
+    config = uvicorn.Config(AccessGuard(Page(follower).app(), None), log_level="critical", timeout_graceful_shutdown=0)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

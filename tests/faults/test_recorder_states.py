@@ -40,7 +40,7 @@ from gpu_report.load import load_run
 from gpu_report.record.clocks import JUMP_S, Clocks
 from gpu_report.record.gpu.nvml_quantities import LOST_RETRY_S, NVML_CALLS
 from gpu_report.record.gpu.sampler import STALL_S
-from gpu_report.record.lifecycle.stop_request import End
+from gpu_report.record.lifecycle.stop_request import RecordingEnd
 from gpu_report.record.lifecycle.tick_loop import GAP_INTERVALS
 from gpu_report.record.options import RecordOptions
 from gpu_report.render import render_html
@@ -191,7 +191,7 @@ class RecorderStates(RuleBasedStateMachine):
     def stop(self, after_s: float) -> None:
         """Let a signal arrive before the next tick."""
         self.machine.pass_until(min(self.machine.mono_s + after_s, self.recorder.deadline_s))
-        self._go_on(End("signal", "SIGTERM"))
+        self._go_on(RecordingEnd("signal", "SIGTERM"))
 
     @running
     @rule()

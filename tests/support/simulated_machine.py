@@ -32,7 +32,7 @@ from gpu_report.record.gpu.reader import GpuReader, GpuReading
 from gpu_report.record.gpu.sampler import GpuWatch
 from gpu_report.record.lifecycle import recording, run_json, tick_loop
 from gpu_report.record.lifecycle.recording import OpenRecording
-from gpu_report.record.lifecycle.stop_request import End
+from gpu_report.record.lifecycle.stop_request import RecordingEnd
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.yolo import watch
 
@@ -311,9 +311,9 @@ class Recorder:
 
     def __init__(self, options: RecordOptions) -> None:
         self._options = options
-        self._orders: queue.SimpleQueue[End | type[Killed] | None] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[RecordingEnd | type[Killed] | None] = queue.SimpleQueue()
         self._waits: queue.SimpleQueue[float | None] = queue.SimpleQueue()
-        self._end: End | None = None
+        self._end: RecordingEnd | None = None
         self.said: list[str] = []
         self.error: Exception | None = None
         self.recording: OpenRecording | None = None
@@ -321,14 +321,14 @@ class Recorder:
         self._thread.start()
         self.deadline_s = self._waits.get(timeout=60)
 
-    def go_on(self, order: End | type[Killed] | None = None) -> None:
+    def go_on(self, order: RecordingEnd | type[Killed] | None = None) -> None:
         """Let it make its tick, the last one where an end is given, or none any more."""
         self._orders.put(order)
         self.deadline_s = self._waits.get(timeout=60)
         if self.deadline_s is None:
             self._thread.join()
 
-    def wait_until(self, mono_s: float) -> End | None:
+    def wait_until(self, mono_s: float) -> RecordingEnd | None:
         """Wait as a StopRequest does."""
         if self._end is None:
             self._waits.put(mono_s)

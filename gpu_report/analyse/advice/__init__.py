@@ -23,7 +23,7 @@ OF_MOMENTS = frozenset({"drop", "sustained-low", "slowdown", "held-epoch-end"})
 
 
 @dataclass(frozen=True)
-class _End:
+class _AdviceAtEnd:
     """What the end of a training asks to set (argument to value), and whether GPU memory was too small for it."""
 
     asked: Mapping[str, str]
@@ -106,7 +106,7 @@ def _ran_out_of_memory(finding: Finding, training: Training) -> bool:
     return finding.rule == "run-ended" and short and start_s <= finding.end_t_s <= end_s + ENDED_TOGETHER_S
 
 
-def _without_opposites(finding: Finding, end: _End) -> Finding:
+def _without_opposites(finding: Finding, end: _AdviceAtEnd) -> Finding:
     """Return a finding without advice that the end of the training speaks against; an end keeps its own."""
     if RULES[finding.rule].ending:
         return finding
@@ -114,14 +114,14 @@ def _without_opposites(finding: Finding, end: _End) -> Finding:
     return replace(finding, advice=tuple(kept))
 
 
-def _end_of(training: Training, findings: Sequence[Finding]) -> _End:
+def _end_of(training: Training, findings: Sequence[Finding]) -> _AdviceAtEnd:
     start_s, end_s = training.span
     ends = [f for f in findings if RULES[f.rule].ending and start_s <= f.end_t_s <= end_s + ENDED_TOGETHER_S]
     asked = {one.argument: one.to_value for f in ends for advice in f.advice for one in advice.settings}
-    return _End(asked, training.filled_gpu_memory)
+    return _AdviceAtEnd(asked, training.filled_gpu_memory)
 
 
-def _find_fix(context: Context, training: Training, limit: SpeedupLimit, end: _End) -> Fix | None:
+def _find_fix(context: Context, training: Training, limit: SpeedupLimit, end: _AdviceAtEnd) -> Fix | None:
     signals = _signals(context, training)
     return None if signals is None else find_fix(run_settings_of(context, training), limit, signals, end.opposes)
 

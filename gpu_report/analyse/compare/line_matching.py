@@ -15,7 +15,7 @@ from typing import NamedTuple
 from gpu_report.analyse.compare.line_times import LineKey, LineTime, RunLines
 
 
-class Function(NamedTuple):
+class FunctionKey(NamedTuple):
     """A function of a process: its name, and its file.
 
     A package's file is named by its place there, another one by its path where both runs have it, else its base name.
@@ -45,19 +45,19 @@ def match_lines(before: RunLines, after: RunLines) -> Iterator[tuple[LineTime, L
                 yield a or before.absent(line.key), b or after.absent(line.key)
 
 
-def _by_function(lines: Sequence[LineTime], both: set[str]) -> dict[Function, list[LineTime]]:
+def _by_function(lines: Sequence[LineTime], both: set[str]) -> dict[FunctionKey, list[LineTime]]:
     """Return the lines of each function, in order."""
-    found: dict[Function, list[LineTime]] = {}
+    found: dict[FunctionKey, list[LineTime]] = {}
     for line in sorted(lines, key=lambda line: line.key.line):
         found.setdefault(_function(line.key, both), []).append(line)
     return found
 
 
-def _function(key: LineKey, both: set[str]) -> Function:
+def _function(key: LineKey, both: set[str]) -> FunctionKey:
     path = key.file.replace("\\", "/")
     if package := PACKAGE.search(path):
-        return Function(key.process, key.waits, f"site-packages/{path[package.end() :]}", key.function)
-    return Function(key.process, key.waits, key.file if key.file in both else PurePosixPath(path).name, key.function)
+        return FunctionKey(key.process, key.waits, f"site-packages/{path[package.end() :]}", key.function)
+    return FunctionKey(key.process, key.waits, key.file if key.file in both else PurePosixPath(path).name, key.function)
 
 
 def _match_by_number(old: Sequence[LineTime], new: Sequence[LineTime]) -> Matches:

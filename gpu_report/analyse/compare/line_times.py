@@ -89,7 +89,7 @@ class RunLines:
         return LineTime(key, zeros, zeros)
 
 
-class _Parts(NamedTuple):
+class _PieceParts(NamedTuple):
     """Parts of a process's pieces: of which piece each is, in which unit it is, and its share of the piece (0 to 1)."""
 
     piece: Places
@@ -109,7 +109,7 @@ class _Units:
     def length_s(self) -> Floats:
         return self.end_s - self.start_s
 
-    def parts_of(self, process: IdleStacks) -> _Parts:
+    def parts_of(self, process: IdleStacks) -> _PieceParts:
         """Return a process's pieces cut at the edges of these units."""
         first = np.searchsorted(self.end_s, process.start_s, side="right")
         after = np.searchsorted(self.start_s, process.end_s, side="left")
@@ -119,7 +119,7 @@ class _Units:
         start, end = process.start_s[piece], process.end_s[piece]
         inside_s = np.maximum(np.minimum(end, self.end_s[unit]) - np.maximum(start, self.start_s[unit]), 0.0)
         share = np.divide(inside_s, end - start, out=np.zeros_like(inside_s), where=end > start)
-        return _Parts(piece, unit, share)
+        return _PieceParts(piece, unit, share)
 
     def of(self, which: Bools) -> _Units:
         return _Units(self.start_s[which], self.end_s[which], self.an_epoch[which])

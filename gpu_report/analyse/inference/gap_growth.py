@@ -11,14 +11,14 @@ from gpu_report.model import GapPart, ServedModel
 POINTS = 60  # medians over all calls: enough for a line, few enough for all pairs of corners
 
 
-class Growth(NamedTuple):
+class GapGrowth(NamedTuple):
     """How long it took between two calls at first and at last, in milliseconds."""
 
     first_ms: float
     last_ms: float
 
 
-def growth_of(served: ServedModel, part: GapPart) -> Growth | None:
+def growth_of(served: ServedModel, part: GapPart) -> GapGrowth | None:
     """Return how the gaps that a part takes most of grew, None where they did not or did not go on to the end."""
     gap_ms = served.steady_calls.gap_ms
     gap_ms = gap_ms[np.isfinite(gap_ms)]
@@ -29,4 +29,4 @@ def growth_of(served: ServedModel, part: GapPart) -> Growth | None:
     if fit is None or fit.fit < th.GAPS_FIT or fit.last < len(y) - len(y) // 3:
         return None
     before = max(fit.before, 0.0)
-    return Growth(before, before + fit.rise) if fit.rise >= th.GAPS_GROW * before else None
+    return GapGrowth(before, before + fit.rise) if fit.rise >= th.GAPS_GROW * before else None

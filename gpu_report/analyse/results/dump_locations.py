@@ -26,7 +26,7 @@ WAITS_SHARE = 0.5  # of the time in the loader: then what its workers did comes 
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _DumpedStack:
     """A stack in a dump, and the seconds that the dump stands for."""
 
     stack: Stack
@@ -60,11 +60,11 @@ def _of_gpus(context: Context, finding: Finding) -> list[ProcessDumps]:
     return [each for each in dumps if (each.parent if each.is_worker else each.pid) in on_gpus]
 
 
-def _seen(process: ProcessDumps, spans: Sequence[Span]) -> Iterator[_Seen]:
+def _seen(process: ProcessDumps, spans: Sequence[Span]) -> Iterator[_DumpedStack]:
     for start_s, end_s in spans:
         first, last = np.searchsorted(process.at_s, [start_s, end_s], side="left").tolist()
         seconds = _stands_for_s(process.at_s[first:last], start_s).tolist()
-        yield from map(_Seen, process.stacks[first:last], seconds)
+        yield from map(_DumpedStack, process.stacks[first:last], seconds)
 
 
 def _stands_for_s(at_s: Floats, start_s: float) -> Floats:
@@ -79,7 +79,7 @@ def _stands_for_s(at_s: Floats, start_s: float) -> Floats:
     return np.maximum(seconds, 0.0)
 
 
-def _locations(role: str, seen: Sequence[_Seen]) -> Iterator[CodeLocation]:
+def _locations(role: str, seen: Sequence[_DumpedStack]) -> Iterator[CodeLocation]:
     """Yield the lines of most of the time first; of a worker only while it was at work."""
     at = [(location_of(each.stack, of_worker=role == WORKERS), each.seconds) for each in seen]
     lines = sums_by_key((line, seconds) for line, seconds in at if line is not None)

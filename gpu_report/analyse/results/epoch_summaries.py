@@ -24,7 +24,7 @@ from gpu_report.model import EpochSummary, Finding, InsideEpoch, Phase, Run, Sta
 PER_EPOCH = ("memory_used_mib", "power_w", "temperature_c", "sm_clock_mhz")
 
 
-class _Readings(NamedTuple):
+class _EpochReadings(NamedTuple):
     """What was read of the GPUs in one epoch, None where nothing is known."""
 
     util_pct: float | None
@@ -78,7 +78,7 @@ def loss_of(metrics: Mapping[str, float]) -> float | None:
     return sum(parts) if parts else None
 
 
-def _of_each(context: Context, ends: Sequence[EpochEnd]) -> Iterator[_Readings]:
+def _of_each(context: Context, ends: Sequence[EpochEnd]) -> Iterator[_EpochReadings]:
     """Yield what was read in each epoch."""
     spans = [np.array([b.row.start_t_s for b in ends]), np.array([b.end_t_s for b in ends])]
     utils, peaks = {}, {}
@@ -96,7 +96,9 @@ def _of_each(context: Context, ends: Sequence[EpochEnd]) -> Iterator[_Readings]:
     again = {gpu: _made_again(context.run, gpu, spans) for gpu in utils}
     by_gpu = zip(*map(_known, utils.values()), strict=True) if utils else ((),) * len(ends)
     for number, (util, memory, used_j, shares) in enumerate(zip(*map(_known, columns), by_gpu, strict=True)):
-        yield _Readings(util, memory, used_j, StatsOfInterval(again, number), dict(zip(utils, shares, strict=True)))
+        yield _EpochReadings(
+            util, memory, used_j, StatsOfInterval(again, number), dict(zip(utils, shares, strict=True))
+        )
 
 
 def _util_and_peak(series: GpuSeries, spans: Sequence[Floats]) -> tuple[Floats, Floats]:
@@ -181,7 +183,7 @@ def _summarise(  # noqa: PLR0913, PLR0917 - what is known of an epoch, from each
     reported: InsideEpoch | None,
     attempt: int,
     parts: Sequence[Phase],
-    read: _Readings,
+    read: _EpochReadings,
     warm_up_s: float,
 ) -> EpochSummary:
     row, train_s = epoch_end.row, length_of(parts, "train")

@@ -57,7 +57,7 @@ class _Account:
 
 
 @dataclass(frozen=True, eq=False)
-class _Gpu:
+class _LedgerGpu:
     """What is known of a GPU: its energy, whose its idle time is, and how much of its work was none of the training's.
 
     `worked` is the share (0 to 1) of each reading's time that was work within a wait for another rank.
@@ -165,7 +165,7 @@ def _book_gpu(
         _book_calls(context, series, curve, books)
     else:
         rows, lost = idle_rows(context, series, findings, low), _lost(context, series)
-        gpu = _Gpu(series, curve, rows, lost, context.work_in_waits(series))
+        gpu = _LedgerGpu(series, curve, rows, lost, context.work_in_waits(series))
         for part in parts(len(series.t_s)):
             _book(gpu.account(part), books)
 

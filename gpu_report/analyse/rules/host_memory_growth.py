@@ -6,7 +6,7 @@ from gpu_report.analyse.causes.confidence import POSSIBLE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
-from gpu_report.analyse.signals.gpu.memory_growth import Growth, find_growth
+from gpu_report.analyse.signals.gpu.memory_growth import MemoryGrowth, find_growth
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Advice, Cause, Finding
@@ -62,7 +62,7 @@ def _epochs_left(training: Training, epochs: TrainingEpochs) -> int | None:
     return max(asked - last, 0) if isinstance(asked, int) and last is not None else None
 
 
-def _finding(context: Context, growth: Growth, left: float, epoch_s: float) -> Finding:
+def _finding(context: Context, growth: MemoryGrowth, left: float, epoch_s: float) -> Finding:
     rate, is_full = memory_words(growth.rate_mib_s * epoch_s), left < 1
     until = ", until hardly any was left" if is_full else f": full after about {left:,.0f} more epochs"
     return context.finding(

@@ -2,7 +2,7 @@
 
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.gpu.gpu_losses import Loss, losses
+from gpu_report.analyse.signals.gpu.gpu_losses import GpuLoss, losses
 from gpu_report.model import Cause, Finding
 from gpu_report.wording import length
 
@@ -14,7 +14,7 @@ def lost_gpus(context: Context) -> list[Finding]:
     return [_finding(context, loss) for loss in losses(context.run)]
 
 
-def _finding(context: Context, loss: Loss) -> Finding:
+def _finding(context: Context, loss: GpuLoss) -> Finding:
     start_s, end_s = loss.span
     when = f"for {length(end_s - start_s)}: it came" if loss.came_back else f"after {length(start_s)}: it did not come"
     said = "" if loss.reason.lower() == PLAIN_LOSS else f" ({loss.reason})"

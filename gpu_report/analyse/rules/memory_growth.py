@@ -12,7 +12,7 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.gpu.allocated_growth import AllocatedGrowth, allocated_growth
 from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
-from gpu_report.analyse.signals.gpu.memory_growth import Growth, Step, find_growth, mosaic_step
+from gpu_report.analyse.signals.gpu.memory_growth import MemoryGrowth, MemoryStep, find_growth, mosaic_step
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Frame, MemoryHolder
@@ -52,7 +52,7 @@ class _Case:
         over = bool(run.command_ends) or run.recording.ended_by is None
         return is_last and not over and group is not None and group.main.ended is None
 
-    def lowered_batch(self, growth: Growth) -> tuple[int, int] | None:
+    def lowered_batch(self, growth: MemoryGrowth) -> tuple[int, int] | None:
         """Return the batch asked for and the smaller one that YOLO went on with when memory ran out, None without."""
         lost = self.training.begun_again
         return self.training.lowered_batch if lost is not None and growth.start_s < lost[1] else None
@@ -129,7 +129,7 @@ def _holds_most(holder: MemoryHolder) -> bool:
     return by_bytes or 2 * holder.with_graph >= max(holder.tensors, 1)
 
 
-def _finding(case: _Case, growth: Growth) -> Finding:
+def _finding(case: _Case, growth: MemoryGrowth) -> Finding:
     certain = case.memory.others_mib is not None
     holder = case.holder
     return case.context.finding(
@@ -226,7 +226,7 @@ def _at(holder: MemoryHolder) -> str:
     return f", filled in {place_words(Frame(holder.file, holder.line, holder.function))}" if known else ""
 
 
-def _ran_out(case: _Case, growth: Growth) -> str:
+def _ran_out(case: _Case, growth: MemoryGrowth) -> str:
     """Return in words that memory grew until there was no more, empty where it did not."""
     capacity = case.memory.capacity_mib
     if growth.goes_on and case.training.ran_out_of_gpu_memory:
@@ -238,13 +238,13 @@ def _ran_out(case: _Case, growth: Growth) -> str:
     return "until the card was full" if full else ""
 
 
-def _runs_out(case: _Case, growth: Growth) -> bool:
+def _runs_out(case: _Case, growth: MemoryGrowth) -> bool:
     """Tell whether the card would be full within the epochs that were still to come."""
     seconds, epoch_s, epochs = growth.seconds_left, case.epochs.epoch_s, case.epochs_left
     return seconds is not None and epoch_s is not None and bool(epochs) and seconds <= (epochs or 0) * epoch_s
 
 
-def _summary(case: _Case, growth: Growth, whose: str) -> str:
+def _summary(case: _Case, growth: MemoryGrowth, whose: str) -> str:
     rate = _rate(growth, case.epochs.epoch_s)
     held = "" if case.holder is None else f" in `{_name(case.holder)}`"
     grown = f"{whose} grew by {rate}{held} ({memory_words(growth.after_mib - growth.before_mib)} in all)"
@@ -258,7 +258,7 @@ def _summary(case: _Case, growth: Growth, whose: str) -> str:
     return f"{grown}: full {_in_time(left, case.epochs.epoch_s)}{at}"
 
 
-def _rate(growth: Growth, epoch_s: float | None) -> str:
+def _rate(growth: MemoryGrowth, epoch_s: float | None) -> str:
     mib, unit = (growth.rate_mib_s * epoch_s, "an epoch") if epoch_s else (growth.rate_mib_s * 60, "a minute")
     return f"{memory_words(mib)} {unit}"
 
@@ -278,7 +278,7 @@ def _clock(start_wall_s: float, t_s: float) -> str:
     return f"at {then:%H:%M} UTC" if then.date() == began.date() else f"{then:%Y-%m-%d %H:%M} UTC"
 
 
-def _evidence(case: _Case, growth: Growth) -> tuple[Evidence, ...]:
+def _evidence(case: _Case, growth: MemoryGrowth) -> tuple[Evidence, ...]:
     seconds, epoch_s, others = growth.seconds_left, case.epochs.epoch_s, case.memory.others_mib
     rows = case.memory.between(growth.start_s, growth.end_s)
     apart = 0.0 if others is None else float(np.nan_to_num(others[rows]).max(initial=0.0))
@@ -305,7 +305,7 @@ def _evidence_of_holder(holder: MemoryHolder | None) -> Iterator[tuple[str, floa
         yield "growth since the reading before, by PyTorch's counter", gib(holder.grown_mib), "GiB"
 
 
-def _mosaic_finding(case: _Case, step: Step) -> Finding:
+def _mosaic_finding(case: _Case, step: MemoryStep) -> Finding:
     return case.context.finding(
         RULE,
         "info",

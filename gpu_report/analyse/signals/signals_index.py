@@ -46,16 +46,18 @@ class OwnCode:
 
 
 @dataclass(frozen=True, eq=False)
-class _Readings:
+class _SteadyReadings:
     """The readings of the host and of each GPU, in which the steady state of one training is marked."""
 
     host: SignalTable
     gpus: Mapping[int, SignalTable]
 
-    def with_steady(self, steady: Sequence[Span]) -> _Readings:
+    def with_steady(self, steady: Sequence[Span]) -> _SteadyReadings:
         """Return the same readings with other spans of the steady state."""
         edges = as_array(steady)
-        return _Readings(self.host.with_steady(edges), {gpu: own.with_steady(edges) for gpu, own in self.gpus.items()})
+        return _SteadyReadings(
+            self.host.with_steady(edges), {gpu: own.with_steady(edges) for gpu, own in self.gpus.items()}
+        )
 
 
 class SignalsIndex:
@@ -95,7 +97,7 @@ class SignalsIndex:
         self._steady: dict[Span, Sequence[Span]] = {}  # by the span of the training that they are in
         self._lasting: dict[tuple[int, Span], IntervalSignals] = {}  # by GPU and the span of the training
         self._loading: dict[int | None, IntervalCover] = {}  # by GPU
-        self._typical: dict[Span | None, _Readings] = {}  # likewise; None for all trainings together
+        self._typical: dict[Span | None, _SteadyReadings] = {}  # likewise; None for all trainings together
 
     def steady_of(self, training: Training) -> Sequence[Span]:
         """Return the spans of the steady state in one training."""
@@ -317,7 +319,7 @@ class SignalsIndex:
             for each in mains
         ]
 
-    def _typical_in(self, training: Training | None) -> _Readings:
+    def _typical_in(self, training: Training | None) -> _SteadyReadings:
         """Return the readings with what is typical in a training; of one too short for that, in all of them."""
         key = training.span if training is not None else None
         if key not in self._typical:
@@ -334,10 +336,10 @@ class SignalsIndex:
         return self._typical_programs[key]
 
     @cached_property
-    def _readings(self) -> _Readings:
+    def _readings(self) -> _SteadyReadings:
         """Return the readings without any marked: each column is made once, however many trainings there are."""
         gpus = {series.gpu: signal_table(series.samples, GPU_COLUMNS) for series in self._series}
-        return _Readings(self._host, gpus)
+        return _SteadyReadings(self._host, gpus)
 
     @cached_property
     def _host_readings(self) -> SignalTable:

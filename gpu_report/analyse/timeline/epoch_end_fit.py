@@ -20,8 +20,8 @@ from gpu_report.analyse.timeline.epoch_levels import (
     CHECKPOINT_AT_MOST,
     TRAIN_AT_LEAST,
     EpochLevels,
+    GpuSignal,
     Levels,
-    Signal,
     find_levels,
     signals_of,
 )
@@ -149,7 +149,7 @@ def fit_epoch_ends(
     series = all_series[gpu]
     others = [each for each, use in zip(all_series, usable, strict=True) if each is not series and use.any()]
     at, starts = (np.array([getattr(row, name) for row in rows]) for name in ("row_t_s", "start_t_s"))
-    fit = _Fit.of(at, starts, np.array(firsts), [series, *others][:GPUS_ENOUGH])
+    fit = _LevelFit.of(at, starts, np.array(firsts), [series, *others][:GPUS_ENOUGH])
     before = fit.validations(at, starts, ~np.array(firsts), series.interval_s)
     after = fit.checkpoints(at, np.array(goes_on), series.interval_s)
     if sum(~np.array(firsts)) < ROWS_TELL and not _agree(before):
@@ -200,7 +200,7 @@ def _agree(validations: Floats) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class _LevelFit:
     """What the readings of a YOLO run tell its validations and checkpoints by; nothing where they do not.
 
     `epoch_s` is the median length of an epoch. For `uncertainty_s` and `too_coarse` see `EpochFit`.
@@ -213,7 +213,7 @@ class _Fit:
     too_coarse: bool
 
     @classmethod
-    def of(cls, at: Floats, starts: Floats, firsts: Bools, all_series: Sequence[GpuSeries]) -> _Fit:
+    def of(cls, at: Floats, starts: Floats, firsts: Bools, all_series: Sequence[GpuSeries]) -> _LevelFit:
         epoch_s = float(np.median(at - starts))
         signals = [signal for each in all_series for signal in signals_of(each) if signal.sees(epoch_s)]
         if not signals:
@@ -247,7 +247,7 @@ class _Fit:
         if not self.in_validation:
             return np.full(len(at), np.nan)
         lengths = _lengths(float(np.max(at - starts)))
-        return _fitted(_Side(self.in_validation, at, starts, lengths, interval_s, ahead=False), decides)
+        return _fitted(_RowSide(self.in_validation, at, starts, lengths, interval_s, ahead=False), decides)
 
     def checkpoints(self, at: Floats, decides: Bools, interval_s: float) -> Floats:
         """Return the seconds of checkpoint after each row, NaN where readings do not tell."""
@@ -255,10 +255,10 @@ class _Fit:
             return np.full(len(at), np.nan)
         lengths = _lengths(CHECKPOINT_AT_MOST * self.epoch_s)
         until = np.minimum(at + lengths[-1], np.append(at[1:], np.inf))
-        return _fitted(_Side(self.in_checkpoint, at, until, lengths, interval_s, ahead=True), decides)
+        return _fitted(_RowSide(self.in_checkpoint, at, until, lengths, interval_s, ahead=True), decides)
 
 
-def _saving(signals: Sequence[Signal], found: EpochLevels) -> list[_Costs]:
+def _saving(signals: Sequence[GpuSignal], found: EpochLevels) -> list[_Costs]:
     """Return the costs that tell checkpoints: utilisation's where it is fine, else power's, of the first GPU."""
     saving = [
         (signal, _cost(signal, replace(levels, validation=signal.least)))
@@ -269,7 +269,7 @@ def _saving(signals: Sequence[Signal], found: EpochLevels) -> list[_Costs]:
     return fine or [cost for signal, cost in saving if not signal.is_utilisation] or [cost for _, cost in saving]
 
 
-def _with_short(signal: Signal, levels: Levels, validation_s: float) -> tuple[Signal, Levels]:
+def _with_short(signal: GpuSignal, levels: Levels, validation_s: float) -> tuple[GpuSignal, Levels]:
     """Return a signal with its levels, that of a validation too short to be seen in its readings filled in."""
     if signal.is_utilisation or validation_s > SHORT_READINGS * signal.interval_s or levels.validation > levels.train:
         return signal, levels
@@ -284,7 +284,7 @@ def _lengths(longest_s: float) -> Floats:
     return np.array(lengths)
 
 
-def _cost(signal: Signal, levels: Levels, *, neither_from: float = math.inf) -> _Costs:
+def _cost(signal: GpuSignal, levels: Levels, *, neither_from: float = math.inf) -> _Costs:
     """Return what it costs to call time training where readings are of the pause, or the other way round.
 
     Readings beyond those of the pause by `neither_from` times what the two are apart are of neither: a stall.
@@ -296,7 +296,7 @@ def _cost(signal: Signal, levels: Levels, *, neither_from: float = math.inf) -> 
     return _Costs(signal.begins_s, work, paused, min(levels.separation, SEPARATION_AT_MOST), signal.interval_s)
 
 
-def _weight(signal: Signal, levels: Levels, rows_s: Floats, validation_s: float) -> float:
+def _weight(signal: GpuSignal, levels: Levels, rows_s: Floats, validation_s: float) -> float:
     """Return how much a signal has to say: its separation, of readings far apart by their scatter in validations.
 
     Utilisation is of a moment, and power of a second: between two batches of a validation it may be 0 or 100 %, which
@@ -312,7 +312,7 @@ def _weight(signal: Signal, levels: Levels, rows_s: Floats, validation_s: float)
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _RowSide:
     """One side of rows `at` some moments, before them or `ahead`: the signals that tell of it, the lengths to try.
 
     `reach` is how far each epoch goes: to the row before, or `ahead` to the next.
@@ -351,7 +351,7 @@ class _Side:
         return found
 
 
-def _fitted(side: _Side, decides: Bools) -> Floats:
+def _fitted(side: _RowSide, decides: Bools) -> Floats:
     """Return the length that fits best at each row: its own where its readings insist, else its neighbours'.
 
     Rows that do not tell of others have their neighbours' length, too. A short one that is longer than its siblings by

@@ -39,7 +39,7 @@ LEAST_SPREAD = 0.01  # of the range of what is read, the least spread that is re
 
 
 @dataclass(frozen=True, eq=False)
-class Signal:
+class GpuSignal:
     """One kind of reading of a GPU, and its running integral; `interval_s` is the distance of two readings.
 
     Utilisation (`is_utilisation`) is next to nothing in checkpoints; power is not.
@@ -53,7 +53,7 @@ class Signal:
     interval_s: float
 
     @classmethod
-    def of(cls, gpu: int, t_s: Floats, values: Floats, *, is_utilisation: bool = False) -> Signal:
+    def of(cls, gpu: int, t_s: Floats, values: Floats, *, is_utilisation: bool = False) -> GpuSignal:
         """Return the signal of readings that each stand for half of the way to the ones beside it."""
         begins = np.concatenate([[t_s[0]], (t_s[1:] + t_s[:-1]) / 2, [t_s[-1]]])
         integral = np.concatenate([[0.0], np.cumsum(values * np.diff(begins))])
@@ -76,7 +76,7 @@ class Signal:
         return means
 
 
-def signals_of(series: GpuSeries) -> list[Signal]:
+def signals_of(series: GpuSeries) -> list[GpuSignal]:
     """Return the readings of a GPU that may tell its training from validation: utilisation, power, memory traffic.
 
     Readings trail what they are of.
@@ -84,13 +84,15 @@ def signals_of(series: GpuSeries) -> list[Signal]:
     samples, t_s = series.samples, series.samples["t_s"].to_numpy(dtype=float)
     util_pct = series.util_pct.astype(float)
     found = (
-        [Signal.of(series.gpu, series.t_s - READING_TRAILS_S, util_pct, is_utilisation=True)] if len(util_pct) else []
+        [GpuSignal.of(series.gpu, series.t_s - READING_TRAILS_S, util_pct, is_utilisation=True)]
+        if len(util_pct)
+        else []
     )
     for name, trails_s in (("power_w", POWER_TRAILS_S), ("memory_util_pct", READING_TRAILS_S)):
         values = samples[name].to_numpy(dtype=float)
         known = np.isfinite(values)
         if known.mean() > WELL_COVERED and np.ptp(values[known]) > 0:
-            found.append(Signal.of(series.gpu, t_s[known] - trails_s, values[known]))
+            found.append(GpuSignal.of(series.gpu, t_s[known] - trails_s, values[known]))
     return found
 
 
@@ -125,7 +127,7 @@ class EpochLevels:
     at_most: bool
 
 
-def find_levels(starts_s: Floats, rows_s: Floats, signals: Sequence[Signal], lengths: Floats) -> EpochLevels:
+def find_levels(starts_s: Floats, rows_s: Floats, signals: Sequence[GpuSignal], lengths: Floats) -> EpochLevels:
     """Return what fits epochs best that begin at `starts_s` (the row before) and end with their rows."""
     some = np.unique(np.linspace(0, len(rows_s) - 1, min(len(rows_s), ROWS_ENOUGH)).round().astype(int))
     epoch_s = float(np.median((rows_s - starts_s)[some]))
@@ -163,7 +165,7 @@ def _is_at_most(lengths: Floats, saved: int, validated: int, epoch_s: float) -> 
     return bool(lengths[saved] + longer_s > (1 - TRAIN_AT_LEAST) * epoch_s)
 
 
-def _allowed(signals: Sequence[Signal], tables: Sequence[_Usual], lengths: Floats, epoch_s: float) -> Bools:
+def _allowed(signals: Sequence[GpuSignal], tables: Sequence[_Usual], lengths: Floats, epoch_s: float) -> Bools:
     """Return which lengths of checkpoint (rows) and validation (columns) are tried: none is always one of them."""
     allowed = lengths[:, None] + lengths <= (1 - TRAIN_AT_LEAST) * epoch_s
     allowed &= (lengths <= CHECKPOINT_AT_MOST * epoch_s)[:, None]
@@ -174,7 +176,7 @@ def _allowed(signals: Sequence[Signal], tables: Sequence[_Usual], lengths: Float
     return allowed
 
 
-def _by_power(signals: Sequence[Signal], tables: Sequence[_Usual]) -> _Usual:
+def _by_power(signals: Sequence[GpuSignal], tables: Sequence[_Usual]) -> _Usual:
     """Return what the first GPU's power says of the usual epoch, else what its utilisation does."""
     mine = [table for signal, table in zip(signals, tables, strict=True) if signal.gpu == signals[0].gpu]
     return mine[1] if len(mine) > 1 else mine[0]
@@ -197,7 +199,7 @@ class _Usual:
     readings: float
 
     @classmethod
-    def of(cls, signal: Signal, starts_s: Floats, rows_s: Floats, edges: Floats, tried: int) -> _Usual:
+    def of(cls, signal: GpuSignal, starts_s: Floats, rows_s: Floats, edges: Floats, tried: int) -> _Usual:
         """Return the sums up to the first edges, `tried` of them; the last edge is the end of the usual epoch."""
         epoch_s = float(edges[-1])
         after, before = starts_s[:, None] + edges, rows_s[:, None] - edges

@@ -20,7 +20,7 @@ from gpu_report.analyse.timeseries.intervals import (
     row_ranges,
     union,
 )
-from gpu_report.analyse.timeseries.steps import Seconds, Steps, as_steps
+from gpu_report.analyse.timeseries.steps import ReadingSeconds, Seconds, as_steps
 from gpu_report.local_interval import local_intervals_s
 from gpu_report.median import enough_of, median_of
 from gpu_report.model import Gap, Run
@@ -244,7 +244,7 @@ def _after_gap(t_s: Floats, weight_s: Seconds) -> Bools:
     """Return which readings the one before does not last to; nothing is before the first."""
     found = np.zeros(len(t_s), dtype=bool)
     found[:1] = True
-    if isinstance(weight_s, Steps):
+    if isinstance(weight_s, ReadingSeconds):
         rows = weight_s.others[:-1]
         found[rows + 1] = t_s[rows + 1] - (t_s[rows] + weight_s[rows]) > UNSEEN_S
         return found

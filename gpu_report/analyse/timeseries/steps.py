@@ -14,7 +14,7 @@ MOST_OTHERS = 0.01  # of all readings: with more of them the seconds themselves 
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class ReadingSeconds:
     """Seconds that each reading stands for: to the next one, but for a few `others`, of which the last is one."""
 
     t_s: Floats
@@ -63,7 +63,7 @@ class Steps:
         return np.where(self.others[at] == rows, self.others_s[at], seconds)
 
 
-Seconds = Floats | Steps
+Seconds = Floats | ReadingSeconds
 
 
 def as_steps(t_s: Floats, seconds: Floats) -> Seconds:
@@ -75,7 +75,7 @@ def as_steps(t_s: Floats, seconds: Floats) -> Seconds:
         for part in parts(len(t_s))
     ]
     others = np.append(np.concatenate(found), len(t_s) - 1)
-    return Steps(t_s, others, seconds[others]) if len(others) <= max(MOST_OTHERS * len(t_s), 1) else seconds
+    return ReadingSeconds(t_s, others, seconds[others]) if len(others) <= max(MOST_OTHERS * len(t_s), 1) else seconds
 
 
 def _with_next(part: slice) -> slice:

@@ -15,7 +15,7 @@ from gpu_report.analyse.trace.runtime_calls import allocator_calls
 from gpu_report.analyse.trace.step_times import step_times
 from gpu_report.analyse.trace.syncs import sync_calls, sync_points, sync_spans
 from gpu_report.analyse.trace.time_tables import family_times, kernel_times, operator_times
-from gpu_report.analyse.trace.window import Window, open_window
+from gpu_report.analyse.trace.window import TraceWindow, open_window
 from gpu_report.model import Trace, TraceAnalysis, TraceQuality
 
 
@@ -48,7 +48,7 @@ def analyse_trace(trace: Trace) -> TraceAnalysis:
     )
 
 
-def _quality(window: Window) -> TraceQuality:
+def _quality(window: TraceWindow) -> TraceQuality:
     used = window.used
     kernels = window.kernels[used]
     spread = int(kernels.max() - kernels.min()) if len(kernels) else 0

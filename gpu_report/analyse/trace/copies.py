@@ -3,11 +3,11 @@
 import numpy as np
 
 from gpu_report.analyse.trace.gpu_work import COPY, NONE, take
-from gpu_report.analyse.trace.window import Window
+from gpu_report.analyse.trace.window import TraceWindow
 from gpu_report.model import CopyTime
 
 
-def copy_times(window: Window) -> tuple[CopyTime, ...]:
+def copy_times(window: TraceWindow) -> tuple[CopyTime, ...]:
     """Return the copies of the used steps, by kind, longest first.
 
     From pageable memory the driver first copies to memory of its own, for which the call takes CPU time.

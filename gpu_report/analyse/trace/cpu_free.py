@@ -4,12 +4,12 @@ import numpy as np
 
 from gpu_report.analyse.trace import thresholds as th
 from gpu_report.analyse.trace.gpu_work import KERNEL, NONE
-from gpu_report.analyse.trace.window import Window
+from gpu_report.analyse.trace.window import TraceWindow
 from gpu_report.model import CpuFreeStep, LaunchTiming, SyncPoint, TraceStepTime
 
 
 def cpu_free_step(
-    window: Window, steps: tuple[TraceStepTime, ...], launches: LaunchTiming, syncs: tuple[SyncPoint, ...]
+    window: TraceWindow, steps: tuple[TraceStepTime, ...], launches: LaunchTiming, syncs: tuple[SyncPoint, ...]
 ) -> CpuFreeStep | None:
     """Return how long a used step would take if the CPU took no time, None without GPU work.
 
@@ -32,7 +32,7 @@ def cpu_free_step(
     return CpuFreeStep(busy_s, busy_s + kernel_gaps_s + round_trips_s)
 
 
-def _gap_s(window: Window) -> float:
+def _gap_s(window: TraceWindow) -> float:
     """Return the median time between kernels of a stream of which the later one was launched before the first ended."""
     work = window.work.where((window.work.kind == KERNEL) & (window.work.call != NONE))
     order = np.lexsort((work.start_s, work.stream))

@@ -12,7 +12,7 @@ from gpu_report.analyse.trace.family_names import BLOCKS, KERNELS, KERNELS_BY_NA
 from gpu_report.analyse.trace.gpu_work import NONE, Bools, Ints, take
 from gpu_report.analyse.trace.name_masks import names_that
 from gpu_report.analyse.trace.operator_tree import nearest, within_marks
-from gpu_report.analyse.trace.window import Window
+from gpu_report.analyse.trace.window import TraceWindow
 from gpu_report.model import FamilyName, Trace
 
 NAMES: Final[tuple[FamilyName, ...]] = get_args(FamilyName)
@@ -46,7 +46,7 @@ class Families:
         return NAMES[index]
 
 
-def find_families(window: Window) -> Families:
+def find_families(window: TraceWindow) -> Families:
     """Return the families of a trace's operators, and of the work of its used steps."""
     operator = _of_operators(window.trace)
     kernel_name = _codes(window.trace.names, window.work.name, KERNELS)

@@ -9,7 +9,7 @@ from gpu_report.analyse.trace.families import NAMES, Families
 from gpu_report.analyse.trace.gpu_work import KERNEL
 from gpu_report.analyse.trace.name_masks import names_that
 from gpu_report.analyse.trace.time_tables import share
-from gpu_report.analyse.trace.window import Window
+from gpu_report.analyse.trace.window import TraceWindow
 from gpu_report.model import TensorCores
 
 # cuDNN's and cuBLAS's names of what runs on tensor cores: instructions (hmma, wgmma), their shapes (s1688, s16816), the
@@ -26,7 +26,7 @@ HALF: Final = r"f16|__half|bfloat|nvjet_(?:sm\d+_)?[ht]"
 REGION: Final = r"^Torch-Compiled Region"
 
 
-def layout_share(window: Window, families: Families) -> float | None:
+def layout_share(window: TraceWindow, families: Families) -> float | None:
     """Return the share of GPU time in kernels that change layouts (`nchwToNhwc`), None without GPU work.
 
     `aten::contiguous` is in the family of layout changes, too, but copies for other reasons as well.
@@ -37,7 +37,7 @@ def layout_share(window: Window, families: Families) -> float | None:
     return share(window.work.length_s[changes].sum(), window.work.length_s.sum())
 
 
-def tensor_cores(window: Window, families: Families) -> TensorCores | None:
+def tensor_cores(window: TraceWindow, families: Families) -> TensorCores | None:
     """Return whether convolutions and matrix products used tensor cores, None where there were none.
 
     Names of neither kind (cuDNN's bookkeeping, sums over a batch) count in the time, and for no side.
@@ -57,12 +57,12 @@ def tensor_cores(window: Window, families: Families) -> TensorCores | None:
     return TensorCores(used, with_share, half_share, total_s)
 
 
-def kernels_per_step(window: Window) -> float:
+def kernels_per_step(window: TraceWindow) -> float:
     """Return how many kernels a used step has."""
     return float((window.work.kind == KERNEL).sum()) / window.used_count if window.used_count else 0.0
 
 
-def compiled_per_step(window: Window) -> float:
+def compiled_per_step(window: TraceWindow) -> float:
     """Return how many regions of torch.compile a used step enters, 0 where nothing was compiled."""
     trace = window.trace
     region = names_that(trace, REGION)

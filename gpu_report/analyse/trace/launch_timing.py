@@ -4,11 +4,11 @@ import numpy as np
 
 from gpu_report.analyse.trace import thresholds as th
 from gpu_report.analyse.trace.gpu_work import KERNEL, NONE, GpuWork
-from gpu_report.analyse.trace.window import Window
+from gpu_report.analyse.trace.window import TraceWindow
 from gpu_report.model import Bound, LaunchTiming, TraceStepTime
 
 
-def launch_timing(window: Window, steps: tuple[TraceStepTime, ...]) -> LaunchTiming:
+def launch_timing(window: TraceWindow, steps: tuple[TraceStepTime, ...]) -> LaunchTiming:
     """Return how far ahead of the GPU the CPU was when it launched the kernels of the used steps."""
     work = _first_of_calls(window.work)
     kernels = work.where(work.kind == KERNEL)

@@ -9,13 +9,13 @@ from gpu_report.analyse.trace.families import NODE
 from gpu_report.analyse.trace.gpu_work import NONE, Bools, Ints, sums_by_row, take
 from gpu_report.analyse.trace.name_masks import names_that
 from gpu_report.analyse.trace.operator_tree import nearest
-from gpu_report.analyse.trace.window import Window
+from gpu_report.analyse.trace.window import TraceWindow
 from gpu_report.model import LayerTime, Trace
 
 _LAYER: Final = re.compile(r"layer (\d{1,5})(?: (.*))?")
 
 
-def layer_times(window: Window) -> tuple[LayerTime, ...]:
+def layer_times(window: TraceWindow) -> tuple[LayerTime, ...]:
     """Return the layers by index, none where they are not marked.
 
     Work of the backward pass belongs to the layer whose forward operator made its node of autograd.

@@ -6,7 +6,7 @@ from gpu_report.analyse.trace import thresholds as th
 from gpu_report.analyse.trace.gpu_work import KERNEL, NONE, Bools, take
 from gpu_report.analyse.trace.name_masks import names_that
 from gpu_report.analyse.trace.operator_tree import within_marks
-from gpu_report.analyse.trace.window import Window
+from gpu_report.analyse.trace.window import TraceWindow
 from gpu_report.model import OptimizerStyle, OptimizerTime
 
 STEP: Final = r"^Optimizer\.step#"
@@ -14,7 +14,7 @@ FUSED: Final = r"^aten::_fused_"
 FOREACH: Final = r"^aten::_foreach_"
 
 
-def optimizer_time(window: Window) -> OptimizerTime | None:
+def optimizer_time(window: TraceWindow) -> OptimizerTime | None:
     """Return the optimizer's steps within the used steps, None where the profiler marked none."""
     trace, marks, work = window.trace, window.trace.annotations, window.work
     steps = names_that(trace, STEP)[marks.name] & window.in_used(marks.start_s)
@@ -34,7 +34,7 @@ def optimizer_time(window: Window) -> OptimizerTime | None:
     )
 
 
-def _style(window: Window, inside: Bools, kernels_per_step: float) -> OptimizerStyle:
+def _style(window: TraceWindow, inside: Bools, kernels_per_step: float) -> OptimizerStyle:
     """Return how parameters are updated: by fused operators, by ones for lists of tensors, or each by itself."""
     name = window.trace.operators.name[inside]
     if names_that(window.trace, FUSED)[name].any():

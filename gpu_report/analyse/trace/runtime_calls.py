@@ -5,13 +5,13 @@ from typing import Final
 import numpy as np
 
 from gpu_report.analyse.trace.name_masks import names_that
-from gpu_report.analyse.trace.window import Window
+from gpu_report.analyse.trace.window import TraceWindow
 from gpu_report.model import AllocatorCalls
 
 ALLOCATES: Final = r"^(?:cuda|hip)(?:(?:Malloc|Free)(?:Host|Async)?|HostAlloc)$|^cuMem(?:Create|Map|Unmap|Release)$"
 
 
-def allocator_calls(window: Window) -> tuple[AllocatorCalls, ...]:
+def allocator_calls(window: TraceWindow) -> tuple[AllocatorCalls, ...]:
     """Return the calls that get memory from the driver or give it back, in used steps, longest first."""
     calls = window.trace.calls
     rows = np.flatnonzero(names_that(window.trace, ALLOCATES)[calls.name] & window.in_used(calls.start_s))

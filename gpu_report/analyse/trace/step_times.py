@@ -5,11 +5,11 @@ import numpy as np
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.trace.gpu_work import COPY, Bools, Floats
 from gpu_report.analyse.trace.name_masks import names_that
-from gpu_report.analyse.trace.window import Window
+from gpu_report.analyse.trace.window import TraceWindow
 from gpu_report.model import TraceStep, TraceStepTime
 
 
-def step_times(window: Window) -> tuple[TraceStepTime, ...]:
+def step_times(window: TraceWindow) -> tuple[TraceStepTime, ...]:
     """Return the parts of each step, clipped to it; they add up to its length.
 
     What runs at the same time counts once: as computing, else as communication, else as a copy. Work on all streams
@@ -28,7 +28,7 @@ def step_times(window: Window) -> tuple[TraceStepTime, ...]:
     return tuple(_step_time(window, at, step, of_step) for at, (step, of_step) in enumerate(rows))
 
 
-def _step_time(window: Window, at: int, step: TraceStep, parts: list[float]) -> TraceStepTime:
+def _step_time(window: TraceWindow, at: int, step: TraceStep, parts: list[float]) -> TraceStepTime:
     return TraceStepTime(
         number=step.number if window.marked else None,
         start_s=step.start_s,
@@ -47,7 +47,7 @@ def _cover(spans: Floats, which: Bools) -> IntervalCover:
     return interval_cover(spans[which])
 
 
-def _data_waits(window: Window) -> Floats:
+def _data_waits(window: TraceWindow) -> Floats:
     """Return rows of (start, end) in which the training asked its data loader for a batch."""
     marks = window.trace.annotations
     waits = names_that(window.trace, r"enumerate\(DataLoader\)#")[marks.name]

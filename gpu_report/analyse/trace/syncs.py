@@ -10,7 +10,7 @@ from gpu_report.analyse.trace.families import NODE
 from gpu_report.analyse.trace.gpu_work import COPY, NONE, Bools, Floats, Ints, take
 from gpu_report.analyse.trace.name_masks import names_that
 from gpu_report.analyse.trace.operator_tree import outermost, within_marks
-from gpu_report.analyse.trace.window import Window
+from gpu_report.analyse.trace.window import TraceWindow
 from gpu_report.model import CopyKind, SyncPoint, Trace, TraceEvents
 
 WAITS: Final = r"^(?:cuda|cu|hip)(?:Stream|Device|Event|Ctx)Synchronize"
@@ -28,7 +28,7 @@ class SyncCalls:
     around: Ints
 
 
-def sync_calls(window: Window) -> SyncCalls:
+def sync_calls(window: TraceWindow) -> SyncCalls:
     """Return the calls that wait for the GPU.
 
     Waits of the data loader do not count, nor does the profiler's own: one for the whole device, by no operator.
@@ -38,7 +38,7 @@ def sync_calls(window: Window) -> SyncCalls:
     return SyncCalls(rows, take(outermost(window.trace.operators, aten), window.call_operator[rows], NONE))
 
 
-def sync_points(window: Window, waits: SyncCalls) -> tuple[SyncPoint, ...]:
+def sync_points(window: TraceWindow, waits: SyncCalls) -> tuple[SyncPoint, ...]:
     """Return the waits in used steps by operator and call, longest first.
 
     An operator that waits in several calls (a copy to pageable memory, and the synchronisation after it) waits once.
@@ -46,7 +46,7 @@ def sync_points(window: Window, waits: SyncCalls) -> tuple[SyncPoint, ...]:
     calls, rows = window.trace.calls, waits.rows
     operator = window.call_operator[rows]
     instance = np.where(operator == NONE, -2 - rows, operator)  # a call by no operator is a wait of its own
-    found: defaultdict[tuple[str, str], _Waits] = defaultdict(_Waits)
+    found: defaultdict[tuple[str, str], _SyncWaits] = defaultdict(_SyncWaits)
     kinds: dict[int, tuple[str, str]] = {}
     for row, outer, at in zip(rows.tolist(), waits.around.tolist(), instance.tolist(), strict=True):
         kind = kinds.setdefault(at, (_operator_name(window.trace, outer), window.trace.names[calls.name[row]]))
@@ -55,7 +55,7 @@ def sync_points(window: Window, waits: SyncCalls) -> tuple[SyncPoint, ...]:
     return tuple(sorted(points, key=lambda point: -point.wait_s))
 
 
-def sync_spans(window: Window, waits: SyncCalls) -> Floats:
+def sync_spans(window: TraceWindow, waits: SyncCalls) -> Floats:
     """Return when the training waited for the GPU: rows of start and end (s) of operators around the calls, in order.
 
     A call by no operator is its own. Those of other threads than the one that makes the steps, and autograd's, are left
@@ -70,14 +70,14 @@ def sync_spans(window: Window, waits: SyncCalls) -> Floats:
     return spans.reshape(-1, 2)
 
 
-def _threads_of_steps(window: Window) -> Ints:
+def _threads_of_steps(window: TraceWindow) -> Ints:
     trace = window.trace
     steps = names_that(trace, r"^ProfilerStep#")[trace.annotations.name]
     nodes = names_that(trace, NODE)[trace.operators.name]
     return np.union1d(trace.annotations.thread[steps], trace.operators.thread[nodes])
 
 
-class _Waits:
+class _SyncWaits:
     """Waits of one kind: the rows of their calls, of the outermost operators around them, and their instances."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ def _operator_name(trace: Trace, row: int) -> str:
     return trace.names[trace.operators.name[row]] if row != NONE else ""
 
 
-def _waits(window: Window) -> Bools:
+def _waits(window: TraceWindow) -> Bools:
     """Return which calls are waits for the GPU in a used step."""
     trace, calls = window.trace, window.trace.calls
     whole_device = names_that(trace, WHOLE_DEVICE)[calls.name] & (window.call_operator == NONE)
@@ -119,7 +119,7 @@ def _waits(window: Window) -> Bools:
     return waits
 
 
-def _blocking_copies(window: Window) -> Ints:
+def _blocking_copies(window: TraceWindow) -> Ints:
     """Return the rows of the calls that copy to pageable memory."""
     kinds = [name for name, kind in window.trace.copy_kinds.items() if kind == BLOCKING]
     work = window.work

@@ -5,11 +5,11 @@ import numpy as np
 from gpu_report.analyse.trace.families import NAMES, Families
 from gpu_report.analyse.trace.gpu_work import KERNEL, NONE, Bools, Ints, sums_by_row
 from gpu_report.analyse.trace.operator_tree import self_cpu_s
-from gpu_report.analyse.trace.window import Window
+from gpu_report.analyse.trace.window import TraceWindow
 from gpu_report.model import FamilyTime, KernelTime, OperatorTime
 
 
-def family_times(window: Window, families: Families) -> tuple[FamilyTime, ...]:
+def family_times(window: TraceWindow, families: Families) -> tuple[FamilyTime, ...]:
     """Return the families with any time, by time of the GPU and then of the CPU."""
     operators, used = window.trace.operators, _used(window)
     gpu_s = sums_by_row(families.work, window.work.length_s, len(NAMES))
@@ -30,7 +30,7 @@ def family_times(window: Window, families: Families) -> tuple[FamilyTime, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.gpu_s, -row.cpu_s)))
 
 
-def operator_times(window: Window, families: Families) -> tuple[OperatorTime, ...]:
+def operator_times(window: TraceWindow, families: Families) -> tuple[OperatorTime, ...]:
     """Return the operators by name, by time of the GPU and then of the CPU."""
     operators, used = window.trace.operators, _used(window)
     count = len(window.trace.names)
@@ -48,7 +48,7 @@ def operator_times(window: Window, families: Families) -> tuple[OperatorTime, ..
     return tuple(sorted(rows, key=lambda row: (-row.gpu_s, -row.cpu_s)))
 
 
-def kernel_times(window: Window, families: Families) -> tuple[KernelTime, ...]:
+def kernel_times(window: TraceWindow, families: Families) -> tuple[KernelTime, ...]:
     """Return the kernels by name, by their time; copies and memsets are in their sum."""
     work = window.work
     kernels = work.kind == KERNEL
@@ -71,7 +71,7 @@ def share(part: float, whole: float) -> float:
     return float(part / whole) if whole > 0 else 0.0
 
 
-def _used(window: Window) -> Bools:
+def _used(window: TraceWindow) -> Bools:
     return window.in_used(window.trace.operators.start_s)
 
 

@@ -1,4 +1,4 @@
-"""`Window`: the steps of a trace that are used, and the GPU work that they launched. The one argument of its tables."""
+"""`TraceWindow`: the used steps of a trace, and the GPU work that they launched. The one argument of its tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAUNCH: Final = r"^(?:cuda|cu|hip)(?:Launch(?:Cooperative)?Kernel|GraphLaunch)" 
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class TraceWindow:
     """A trace with its GPU work in order of start, all of it in `all_work` and what used steps launched in `work`.
 
     `kernels` is how many kernels each step launched, `lost` which calls launched one that is not there, `used` whether
@@ -54,7 +54,7 @@ class Window:
         return _used_at(self.steps, self.used, at_s)
 
 
-def open_window(trace: Trace) -> Window:
+def open_window(trace: Trace) -> TraceWindow:
     """Return the window of a trace; all of it is one step where the profiler marked none."""
     steps = trace.steps or ((TraceStep(0, 0.0, trace.duration_s),) if trace.duration_s > 0 else ())
     operators = call_operators(trace)
@@ -65,7 +65,7 @@ def open_window(trace: Trace) -> Window:
     lost = launches & _unpaired_calls(trace)
     launched = _count_by_step(steps, trace.calls.start_s[launches])
     used = _used(kernels, _count_by_step(steps, trace.calls.start_s[lost]) / np.maximum(launched, 1))
-    return Window(
+    return TraceWindow(
         trace=trace,
         steps=steps,
         marked=bool(trace.steps),

@@ -23,7 +23,7 @@ from gpu_report.terminal import is_terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpu_report.bench.plan import Plan
+    from gpu_report.bench.plan import BenchPlan
     from gpu_report.model import BenchResult
 
 PAGE = Path("bench.html")
@@ -117,7 +117,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     runs/detect/train, or the run folder of an earlier benchmark. OUTPUT.html is the page to write. Default: bench.html.
     """
     from gpu_report.analyse.bench.choice import parse_limit
-    from gpu_report.bench.plan import Plan
+    from gpu_report.bench.plan import BenchPlan
 
     models, page = _page_of(models)
     folder = _recorded(models)
@@ -128,7 +128,7 @@ def bench(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     if folder is not None:
         _refuse_options_of_a_measurement(folder)
     else:
-        plan = Plan(tuple(map(_weights_of, models)), **{**grid, "batches": _sizes(grid["batches"])})
+        plan = BenchPlan(tuple(map(_weights_of, models)), **{**grid, "batches": _sizes(grid["batches"])})
         _refuse(plan)
         refuse_unwritable((page, json_path, markdown_path))
         folder, code = _record(plan, output)
@@ -199,7 +199,7 @@ def _sizes(batches: Sequence[str]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(map(int, batches)))
 
 
-def _refuse(plan: Plan) -> None:
+def _refuse(plan: BenchPlan) -> None:
     """Raise UsageError for what cannot be: an unknown format, a package or data that is not there.
 
     InputError where a model is not there.
@@ -223,7 +223,7 @@ def _refuse(plan: Plan) -> None:
         raise InputError(f"{unknown[0]} does not exist, and ultralytics has no model of that name")
 
 
-def _record(plan: Plan, output: Path | None) -> tuple[Path, int]:
+def _record(plan: BenchPlan, output: Path | None) -> tuple[Path, int]:
     """Run the benchmark within a recording; return the run folder and the exit code, or end where there is none."""
     from gpu_report.record import RecordOptions, record_run
 

@@ -15,7 +15,7 @@ from gpu_report.errors import InputError
 from gpu_report.imports.parsing.fields import MIB_PER_GIB, Field
 from gpu_report.imports.parsing.json_documents import Documents, damage, number
 from gpu_report.imports.parsing.readings import Floats, Found
-from gpu_report.imports.parsing.series import Gathered, Place, gather_each
+from gpu_report.imports.parsing.series import Gathered, SeriesPlace, gather_each
 from gpu_report.imports.parsing.text_file import read_text
 from gpu_report.imports.selection import Selection
 
@@ -55,10 +55,10 @@ def _read(path: Path, gathered: Gathered) -> tuple[str, ...]:
             metric, gpu = (found["metric"], int(found["gpu"])) if found else (name, 0)
             readable = _readable(gpus, gpu, stamps, values) if metric == "utilization" else values
             gathered.add_all(
-                Place(f"gpu_N_{metric}", None, gpu, FIELDS.get(metric) if found else None), stamps, readable
+                SeriesPlace(f"gpu_N_{metric}", None, gpu, FIELDS.get(metric) if found else None), stamps, readable
             )
         for name, (stamps, values) in _series(document, _HOST_TITLE, path).items():
-            gathered.add_all(Place(name, None, None, HOST_FIELDS.get(name)), stamps, values)
+            gathered.add_all(SeriesPlace(name, None, None, HOST_FIELDS.get(name)), stamps, values)
     return damage(path, documents)
 
 

@@ -41,7 +41,7 @@ def is_log(_: Path, head: str) -> bool:
 
 
 @dataclass
-class _Rows:
+class _GpustatRows:
     """What a log's documents said so far, a list a column; `hosts` are those of all logs."""
 
     hosts: dict[str, None]
@@ -60,7 +60,7 @@ def read(paths: Sequence[Path], selection: Selection) -> Found:
     """Return all documents of all logs; InputError where none can be used, and where they are of several machines."""
     hosts: dict[str, None] = {}
     node = dict(selection.labels).get("node")
-    logs, left_out = read_each(paths, lambda path: _read(path, _Rows(hosts, node)), HOW)
+    logs, left_out = read_each(paths, lambda path: _read(path, _GpustatRows(hosts, node)), HOW)
     if node is None:
         refuse_several_nodes(list(hosts))
     looks = [each for rows, _ in sorted(logs, key=lambda log: log[0].stamps[0]) for each in rows.processes]
@@ -78,7 +78,7 @@ def read(paths: Sequence[Path], selection: Selection) -> Found:
     )
 
 
-def _table(rows: _Rows) -> Readings:
+def _table(rows: _GpustatRows) -> Readings:
     gpu = np.array(rows.gpus, dtype=np.int64)
     quantities = {
         field.column: converted(np.array([number(value) for value in rows.cells[name]], dtype=float), field)
@@ -89,7 +89,7 @@ def _table(rows: _Rows) -> Readings:
     return Readings(np.array(rows.stamps), gpu, quantities, failed, rows.devices, rows.dropped)
 
 
-def _read(path: Path, rows: _Rows) -> tuple[_Rows, tuple[str, ...]]:
+def _read(path: Path, rows: _GpustatRows) -> tuple[_GpustatRows, tuple[str, ...]]:
     documents = Documents(read_text(path, TOOL))
     for document in documents:
         stamp_s = _stamp_s(document.get("query_time"))
@@ -110,7 +110,7 @@ def _read(path: Path, rows: _Rows) -> tuple[_Rows, tuple[str, ...]]:
     return rows, damage(path, documents)
 
 
-def _add(rows: _Rows, stamp_s: float, gpu: object, driver: object) -> None:
+def _add(rows: _GpustatRows, stamp_s: float, gpu: object, driver: object) -> None:
     """Add what a document says of a GPU; of one that is lost it says no more than index and name."""
     index = gpu.get("index") if isinstance(gpu, dict) else None
     if not isinstance(gpu, dict) or not isinstance(index, int) or not 0 <= index <= LARGEST_INDEX:

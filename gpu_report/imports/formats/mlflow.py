@@ -18,7 +18,7 @@ from gpu_report.imports.parsing.each_log import read_each
 from gpu_report.imports.parsing.fields import MIB_PER_MB, Field, first_of, not_imported
 from gpu_report.imports.parsing.json_documents import Documents, damage, number
 from gpu_report.imports.parsing.readings import Found
-from gpu_report.imports.parsing.series import Gathered, Place
+from gpu_report.imports.parsing.series import Gathered, SeriesPlace
 from gpu_report.imports.parsing.text_file import read_head, read_text
 from gpu_report.imports.selection import Selection
 from gpu_report.ordinary_file import LARGEST_SMI_LOG, refuse_special
@@ -80,7 +80,7 @@ def _read(path: Path, run: str | None, gathered: Gathered) -> tuple[str, ...]:
             gpu = None if found["gpu"] is None else int(found["gpu"])
             field = (HOST_FIELDS if gpu is None else FIELDS).get(found["metric"])
             shown = found["metric"] if gpu is None else f"gpu_N_{found['metric']}"
-            gathered.add(Place(shown, found["node"], gpu, field), stamp_s, value)
+            gathered.add(SeriesPlace(shown, found["node"], gpu, field), stamp_s, value)
     return said
 
 

@@ -53,7 +53,7 @@ def is_log(_: Path, head: str) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Log:
+class _NvitopLog:
     table: Readings
     host: pd.DataFrame | None
     unknown: frozenset[str]
@@ -68,7 +68,7 @@ def read(paths: Sequence[Path], _: Selection) -> Found:
     return Found(TOOL, HOW, [log.table for log in logs], (*left_out, *not_imported(TOOL, unknown)), host=host)
 
 
-def _read(path: Path) -> _Log:
+def _read(path: Path) -> _NvitopLog:
     frame = read_columns(path, TOOL, HOW)
     tags = [name.removesuffix("/timestamp") for name in frame if name.endswith("/timestamp")]
     if not tags:
@@ -98,7 +98,7 @@ def _read(path: Path) -> _Log:
     if not series:
         raise InputError(f"{path} has no column of a GPU, as in {tag}/cuda:0 (gpu:0)/gpu_utilization (%)/mean: {HOW}")
     shown = {_PROCESS_NAME if _PROCESS.fullmatch(name) else name for name in unknown}
-    return _Log(readings_of(series, devices), host_of(host), frozenset(shown))
+    return _NvitopLog(readings_of(series, devices), host_of(host), frozenset(shown))
 
 
 _PROCESS_NAME: Final = "the columns of processes"

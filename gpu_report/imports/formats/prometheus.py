@@ -40,7 +40,7 @@ _MOST_SHOWN: Final = 8  # hosts in an error
 
 
 @dataclass
-class _Seen:
+class _SeriesPieces:
     """What series said so far: pieces of stamps and values by GPU and metric, and whose they are."""
 
     pieces: defaultdict[tuple[int, str], list[Floats]] = field(default_factory=lambda: defaultdict(list))
@@ -63,7 +63,7 @@ def is_log(_: Path, head: str) -> bool:
 
 def read(paths: Sequence[Path], selection: Selection) -> Found:
     """Return the series of saved answers and of a server; InputError where there are none of a GPU."""
-    seen = _Seen()
+    seen = _SeriesPieces()
     said, left_out = read_each(paths, lambda path: _read(path, selection, seen), HOW) if paths else ([], [])
     damaged = [one for each in said for one in each]
     if selection.server is not None:
@@ -87,13 +87,13 @@ def read(paths: Sequence[Path], selection: Selection) -> Found:
     return Found(tool, HOW, [table], problems, host_name=host, keeps_last_xid=has_xids, happenings=happenings)
 
 
-def _of_which(seen: _Seen, damaged: Sequence[str]) -> str:
+def _of_which(seen: _SeriesPieces, damaged: Sequence[str]) -> str:
     unwanted = f" among {seen.unwanted} series" if seen.unwanted else ""
     unknown = f" (found: {first_of(seen.unknown)})" if seen.unknown else ""
     return unwanted + unknown + (f"; {damaged[0].removesuffix('.')}" if damaged else "")
 
 
-def _read(path: Path, selection: Selection, seen: _Seen) -> tuple[str, ...]:
+def _read(path: Path, selection: Selection, seen: _SeriesPieces) -> tuple[str, ...]:
     documents = Documents(read_text(path, "Prometheus"))
     refused = ""
     for document in documents:
@@ -110,12 +110,14 @@ def _read(path: Path, selection: Selection, seen: _Seen) -> tuple[str, ...]:
     )
 
 
-def _add_answer(answer: Mapping[str, Any], selection: Selection, seen: _Seen) -> None:
+def _add_answer(answer: Mapping[str, Any], selection: Selection, seen: _SeriesPieces) -> None:
     for labels, points in series_in(answer):
         _add(labels, points, selection, seen)
 
 
-def _add(labels: Mapping[str, Any], points: list[tuple[float, float]], selection: Selection, seen: _Seen) -> None:
+def _add(
+    labels: Mapping[str, Any], points: list[tuple[float, float]], selection: Selection, seen: _SeriesPieces
+) -> None:
     """Add a series where it is of a GPU that was asked for; a GPU has several where its pod changed."""
     name, gpu = str(labels.get("__name__", "a series without a name")), _index(labels)
     if any(value_of(labels, label) != value for label, value in selection.labels):
@@ -140,7 +142,7 @@ def _add(labels: Mapping[str, Any], points: list[tuple[float, float]], selection
         seen.instances[str(labels["instance"])] = None
 
 
-def _add_by_uuid(name: str, labels: Mapping[str, Any], values: Floats, seen: _Seen) -> None:
+def _add_by_uuid(name: str, labels: Mapping[str, Any], values: Floats, seen: _SeriesPieces) -> None:
     """Add a series of nvidia_gpu_exporter, whose index another one knows."""
     uuid = smi.uuid_of(str(labels["uuid"]))
     if name in smi.FIELDS:
@@ -155,7 +157,7 @@ def _add_by_uuid(name: str, labels: Mapping[str, Any], values: Floats, seen: _Se
         seen.device_of[uuid] = {ours: str(labels[theirs]) for ours, theirs in names.items() if labels.get(theirs)}
 
 
-def _number(seen: _Seen) -> None:
+def _number(seen: _SeriesPieces) -> None:
     """Give the series that have a UUID alone the index of their GPU, the next free one where nothing says it."""
     of_dcgm = {uuid: gpu for gpu, uuids in seen.uuids.items() for uuid in uuids}
     for uuid, name in seen.by_uuid:
@@ -167,7 +169,7 @@ def _number(seen: _Seen) -> None:
         seen.pieces[gpu, name] += seen.by_uuid[uuid, name]
 
 
-def _refuse_several_hosts(seen: _Seen) -> None:
+def _refuse_several_hosts(seen: _SeriesPieces) -> None:
     """Raise InputError where series are of several machines, by their names, or by an index of several UUIDs."""
     label, names = ("Hostname", seen.hosts) if seen.hosts else ("instance", seen.instances)
     if len(names) > 1 and (seen.hosts or any(len(uuids) > 1 for uuids in seen.uuids.values())):

@@ -20,7 +20,7 @@ from gpu_report.imports.parsing.each_log import read_each
 from gpu_report.imports.parsing.fields import BYTES_PER_MIB, Field, not_imported
 from gpu_report.imports.parsing.json_documents import Documents, damage, number
 from gpu_report.imports.parsing.readings import Device, Found
-from gpu_report.imports.parsing.series import Gathered, Place
+from gpu_report.imports.parsing.series import Gathered, SeriesPlace
 from gpu_report.imports.parsing.text_file import read_text
 from gpu_report.imports.selection import Selection
 from gpu_report.imports.times import iso_wall_s
@@ -65,7 +65,7 @@ _PER_S: Final = (1e9, 1e6, 1e3, 1.0)  # a stamp is in ns, us, ms or s
 _LATEST_S: Final = 1e11  # the year 5138: what is more counts something shorter than seconds
 
 
-class _Metric(NamedTuple):
+class _TelegrafMetric(NamedTuple):
     name: str
     tags: Mapping[str, Any]
     fields: Mapping[str, Any]
@@ -97,7 +97,7 @@ def read(paths: Sequence[Path], selection: Selection) -> Found:
     return gathered.found(HOW, problems, devices)
 
 
-def _metrics(path: Path) -> tuple[Iterator[_Metric], tuple[str, ...]]:
+def _metrics(path: Path) -> tuple[Iterator[_TelegrafMetric], tuple[str, ...]]:
     """Return the metrics of a log in whichever form, and what of it could not be read."""
     text = read_text(path, TOOL)
     begins = text.lstrip()
@@ -108,28 +108,28 @@ def _metrics(path: Path) -> tuple[Iterator[_Metric], tuple[str, ...]]:
     return (_of_csv(text) if is_csv else _of_lines(text)), ()
 
 
-def _of_lines(text: str) -> Iterator[_Metric]:
+def _of_lines(text: str) -> Iterator[_TelegrafMetric]:
     for line in _LINE.finditer(text):
         tags = {_plain(key): _plain(value) for key, value in _TAG.findall(line["tags"])}
         fields = dict(_NUMBER.findall(_QUOTED.sub("", line["fields"])))
-        yield _Metric(line["name"], tags, fields, _seconds(float(line["stamp"])))
+        yield _TelegrafMetric(line["name"], tags, fields, _seconds(float(line["stamp"])))
 
 
 def _plain(escaped: str) -> str:
     return re.sub(r"\\(.)", r"\1", escaped)
 
 
-def _of_documents(documents: Documents) -> Iterator[_Metric]:
+def _of_documents(documents: Documents) -> Iterator[_TelegrafMetric]:
     for document in documents:
         metrics = document.get("metrics", [document])
         for metric in metrics if isinstance(metrics, list) else ():
             each = metric if isinstance(metric, dict) else {}
             tags, fields = each.get("tags"), each.get("fields")
             if isinstance(tags, dict) and isinstance(fields, dict):
-                yield _Metric(str(each.get("name")), tags, fields, _seconds(number(each.get("timestamp"))))
+                yield _TelegrafMetric(str(each.get("name")), tags, fields, _seconds(number(each.get("timestamp"))))
 
 
-def _of_csv(text: str) -> Iterator[_Metric]:
+def _of_csv(text: str) -> Iterator[_TelegrafMetric]:
     """Yield the rows of InfluxDB's tables, each with a header of its own; one row has one field, or all of them."""
     header: list[str] = []
     for row in csv.reader(text.split("\n")):
@@ -142,14 +142,14 @@ def _of_csv(text: str) -> Iterator[_Metric]:
         fields = {cells["_field"]: cells.get("_value")} if "_field" in cells else cells
         stamp_s = iso_wall_s(cells.get("_time", ""), UTC)
         if stamp_s is not None:
-            yield _Metric(cells.get("_measurement", _GPU), cells, fields, stamp_s)
+            yield _TelegrafMetric(cells.get("_measurement", _GPU), cells, fields, stamp_s)
 
 
 def _seconds(stamp: float) -> float:
     return next((stamp / per_s for per_s in reversed(_PER_S) if stamp / per_s < _LATEST_S), float("nan"))
 
 
-def _add_gpu(gathered: Gathered, metric: _Metric, devices: dict[int, Device], node: str | None) -> None:
+def _add_gpu(gathered: Gathered, metric: _TelegrafMetric, devices: dict[int, Device], node: str | None) -> None:
     index = str(metric.tags.get("index", ""))
     host = str(metric.tags["host"]) if metric.tags.get("host") else None
     if not _INDEX.fullmatch(index):
@@ -158,7 +158,7 @@ def _add_gpu(gathered: Gathered, metric: _Metric, devices: dict[int, Device], no
     fields = {**metric.fields, "pstate": str(metric.tags.get("pstate", "")).removeprefix("P")}
     for name, value in fields.items():
         if name in FIELDS:
-            gathered.add(Place(name, host, gpu, FIELDS[name]), metric.stamp_s, number(value))
+            gathered.add(SeriesPlace(name, host, gpu, FIELDS[name]), metric.stamp_s, number(value))
         elif name not in _TAGS and not name.startswith("_") and np.isfinite(number(value)):
             gathered.unknown.add(name)
     if node in {None, host}:
@@ -166,7 +166,7 @@ def _add_gpu(gathered: Gathered, metric: _Metric, devices: dict[int, Device], no
         devices[gpu] = {**devices.get(gpu, {}), **named}
 
 
-def _add_host(gathered: Gathered, metric: _Metric) -> None:
+def _add_host(gathered: Gathered, metric: _TelegrafMetric) -> None:
     """Add what Telegraf says of the host's processors together, and of its memory."""
     if metric.name == "cpu" and metric.tags.get("cpu") not in {None, "cpu-total"}:
         return
@@ -176,4 +176,4 @@ def _add_host(gathered: Gathered, metric: _Metric) -> None:
     host = str(metric.tags["host"]) if metric.tags.get("host") else None
     for name, value in fields.items():
         if field := HOST_FIELDS.get((metric.name, name)):
-            gathered.add(Place(name, host, None, field), metric.stamp_s, number(value))
+            gathered.add(SeriesPlace(name, host, None, field), metric.stamp_s, number(value))

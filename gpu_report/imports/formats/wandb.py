@@ -15,7 +15,7 @@ from gpu_report.imports.parsing.csv_file import read_columns
 from gpu_report.imports.parsing.fields import BYTES_PER_MIB, Field
 from gpu_report.imports.parsing.json_documents import Documents, damage, number
 from gpu_report.imports.parsing.readings import Found
-from gpu_report.imports.parsing.series import Gathered, Place, gather_each
+from gpu_report.imports.parsing.series import Gathered, SeriesPlace, gather_each
 from gpu_report.imports.parsing.text_file import read_head, read_text
 from gpu_report.imports.selection import Selection
 
@@ -106,12 +106,14 @@ def _add_row(gathered: Gathered, row: Mapping[str, Any]) -> None:
 
 
 @lru_cache(maxsize=10_000)
-def _placed(name: str) -> Place:
+def _placed(name: str) -> SeriesPlace:
     """Return where a metric belongs."""
     short = name.removeprefix("system.").removeprefix("system/")
     node = _NODE.fullmatch(short)
     short = node["name"] if node else short
     found = _GPU.fullmatch(short)
     if found is None:
-        return Place(short, node and node["node"], None, HOST_FIELDS.get(short))
-    return Place(f"gpu.N.{found['metric']}", node and node["node"], int(found["gpu"]), FIELDS.get(found["metric"]))
+        return SeriesPlace(short, node and node["node"], None, HOST_FIELDS.get(short))
+    return SeriesPlace(
+        f"gpu.N.{found['metric']}", node and node["node"], int(found["gpu"]), FIELDS.get(found["metric"])
+    )

@@ -44,7 +44,7 @@ def host_of(series: Mapping[str, Series]) -> pd.DataFrame | None:
     return pd.DataFrame({"stamp_s": moments, **{name: _placed(moments, each) for name, each in series.items()}})
 
 
-class Place(NamedTuple):
+class SeriesPlace(NamedTuple):
     """Where a value belongs: their name for it, the node (None: they name none), GPU (None: the host), and field.
 
     Without a field a run has no place for it.
@@ -71,17 +71,17 @@ class Gathered:
         self._pieces: defaultdict[tuple[int | None, Field], list[tuple[Floats, Floats]]] = defaultdict(list)
         self._single: defaultdict[tuple[int | None, Field], list[tuple[float, float]]] = defaultdict(list)
 
-    def add(self, place: Place, stamp_s: float, value: float) -> None:
+    def add(self, place: SeriesPlace, stamp_s: float, value: float) -> None:
         """Add a value at a moment (s)."""
         if self._is_wanted(place) and place.field is not None:
             self._single[place.gpu, place.field].append((stamp_s, value))
 
-    def add_all(self, place: Place, stamps: Floats, values: Floats) -> None:
+    def add_all(self, place: SeriesPlace, stamps: Floats, values: Floats) -> None:
         """Add many values of one series."""
         if self._is_wanted(place) and place.field is not None:
             self._pieces[place.gpu, place.field].append((stamps, values))
 
-    def _is_wanted(self, place: Place) -> bool:
+    def _is_wanted(self, place: SeriesPlace) -> bool:
         if place.field is None or (place.gpu is not None and place.gpu > LARGEST_INDEX):
             self.unknown.add(place.name)
             return False

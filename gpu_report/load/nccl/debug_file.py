@@ -44,7 +44,7 @@ _ZONE = re.compile(rf"^{re.escape(schema.NCCL_ZONE)}(?P<sign>[+-])(?P<hours>\d\d
 
 
 @dataclass
-class _Process:
+class _NcclLines:
     """What the lines of a process said so far."""
 
     pid: int
@@ -110,7 +110,7 @@ def read_debug_files(
     paths: Sequence[Path], clock: RunClock, duration_s: float
 ) -> tuple[tuple[NcclProcess, ...], list[str]]:
     """Return the processes that wrote files, by rank, and what of them could not be read."""
-    found: dict[tuple[str, int], _Process] = {}
+    found: dict[tuple[str, int], _NcclLines] = {}
     problems = []
     for path in paths:
         data, left_out = read_head(path, MOST_BYTES)
@@ -122,14 +122,14 @@ def read_debug_files(
     return tuple(each.done() for each in processes), problems
 
 
-def _read(text: str, found: dict[tuple[str, int], _Process], clock: RunClock, duration_s: float) -> None:
+def _read(text: str, found: dict[tuple[str, int], _NcclLines], clock: RunClock, duration_s: float) -> None:
     zone_s: float | None = None
     for line in text.splitlines():
         if match := _LINE.fullmatch(line[:LONGEST_LINE]):
             who = match["host"], int(match["pid"])
             if who not in found and len(found) >= MOST_PROCESSES:
                 continue
-            process = found.setdefault(who, _Process(who[1], who[0]))
+            process = found.setdefault(who, _NcclLines(who[1], who[0]))
             if match["level"] == "INFO":
                 process.take(match["text"])
             elif len(process.warnings) < MOST_WARNINGS:

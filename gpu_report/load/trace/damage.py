@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpu_report.load.trace.decode import Decode
-from gpu_report.load.trace.event import Event
+from gpu_report.load.trace.event import TraceEvent
 from gpu_report.load.trace.limits import LARGEST_EVENT, MOST_BAD
 
 # Kineto writes C++'s own words for numbers that JSON does not have (pytorch/kineto#105).
@@ -67,7 +67,7 @@ def _one_by_one(text: str, *, last: bool) -> Salvaged:
                 found.footer = ended[1]
             continue
         if type(said) is dict:
-            found.events.append(Event(said))
+            found.events.append(TraceEvent(said))
         at = _after_comma(text, end)
     return found
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from gpu_report.load.trace.event import Event
+from gpu_report.load.trace.event import TraceEvent
 
 Decode = Callable[[bytes], list[Any]]  # events between commas; ValueError where it is anything else
 TOO_DEEP: Final = "nested too deeply"
@@ -16,4 +16,4 @@ def decode_by_json(piece: bytes) -> list[Any]:
         found = json.loads(b"[%b]" % piece)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
-    return [Event(each) for each in found if type(each) is dict]
+    return [TraceEvent(each) for each in found if type(each) is dict]

@@ -10,8 +10,8 @@ TOO_DEEP: Final = "nested too deeply"
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
-class Args(msgspec.Struct, gc=False):
-    """The fields of `event.Args`."""
+class ArgsStruct(msgspec.Struct, gc=False):
+    """The fields of `event.ArgsStruct`."""
 
     external_id: Int64 = msgspec.field(default=MISSING, name="External id")
     old_external_id: Int64 = msgspec.field(default=MISSING, name="external id")
@@ -22,8 +22,8 @@ class Args(msgspec.Struct, gc=False):
     bytes: Int64 = MISSING
 
 
-class Event(msgspec.Struct, gc=False):
-    """The fields of `event.Event`."""
+class EventStruct(msgspec.Struct, gc=False):
+    """The fields of `event.EventStruct`."""
 
     ph: str = ""
     cat: str = ""
@@ -32,10 +32,10 @@ class Event(msgspec.Struct, gc=False):
     dur: float = NAN
     pid: int | str = 0
     tid: int | str = 0
-    args: Args | None = None
+    args: ArgsStruct | None = None
 
 
-_DECODER: Final = msgspec.json.Decoder(list[Event])
+_DECODER: Final = msgspec.json.Decoder(list[EventStruct])
 
 
 def decode_by_msgspec(piece: bytes) -> list[Any]:

@@ -13,7 +13,7 @@ def _whole_at(key: str) -> Callable[[Any], int]:
     return lambda args: whole(args._said.get(key, MISSING))
 
 
-class Args:
+class EventArgs:
     """The arguments of an event; a whole number that it lacks is MISSING.
 
     `external_id` is the number of the operator that was running, `old_external_id` the same in traces of torch 1;
@@ -36,7 +36,7 @@ class Args:
     bytes = property(_whole_at("bytes"))
 
 
-class Event:
+class TraceEvent:
     """An event: phase, category, name, start and duration (µs, NaN where missing), process and thread."""
 
     __slots__ = ("args", "cat", "dur", "name", "ph", "pid", "tid", "ts")
@@ -48,7 +48,7 @@ class Event:
         self.ts, self.dur = number(get("ts", NAN)), number(get("dur", NAN))
         self.pid, self.tid = lane(get("pid", 0)), lane(get("tid", 0))
         args = get("args")
-        self.args = Args(args) if type(args) is dict else None
+        self.args = EventArgs(args) if type(args) is dict else None
 
 
 def number(said: object) -> float:

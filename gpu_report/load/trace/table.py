@@ -16,7 +16,7 @@ DTYPES: Final = {"ts": np.float64, "dur": np.float64, "name": np.int32, "thread"
 MANY_ROWS: Final = 50_000  # a column of which takes 0.4 MiB
 
 
-class Table:
+class EventTable:
     """Events of one kind by column: `ts` and `dur` (µs), `name`, on the CPU `thread`, and what `COLUMNS` has."""
 
     def __init__(self, kind: str, names: Names, threads: Threads) -> None:

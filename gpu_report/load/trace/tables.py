@@ -9,7 +9,7 @@ import numpy as np
 from gpu_report.load.trace.columns import COLUMNS
 from gpu_report.load.trace.limits import MOST_ROWS
 from gpu_report.load.trace.names import Names, Threads
-from gpu_report.load.trace.table import Table
+from gpu_report.load.trace.table import EventTable
 
 COMPLETE: Final = "X"  # the phase of an event that has a duration
 
@@ -40,7 +40,7 @@ class Tables:
     def __init__(self, most_rows: int = MOST_ROWS) -> None:
         """Begin with no events; more than `most_rows` are too many."""
         self.names, self.threads = Names(), Threads()
-        self.of = {kind: Table(kind, self.names, self.threads) for kind in COLUMNS}
+        self.of = {kind: EventTable(kind, self.names, self.threads) for kind in COLUMNS}
         self._most_rows = most_rows
 
     def add(self, events: Iterable[Any]) -> None:

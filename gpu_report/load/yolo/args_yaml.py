@@ -24,7 +24,7 @@ _BRIEF.maxlevel = 2  # bounds lists that hold themselves, and those that share p
 _FLAT_LINE: Final = re.compile(r"([A-Za-z_]\w*):(?: (-?[0-9][\w.,+-]*|[A-Za-z_/][\w./+-]*|'[\w., /+-]*'))?")
 
 
-class _Loader(yaml.SafeLoader):
+class _SafeYaml(yaml.SafeLoader):
     """YAML without `<<`: merging aliases of merges of aliases takes for ever."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
@@ -49,7 +49,7 @@ def _parsed(text: str, name: str) -> tuple[dict[str, object], list[str]]:
     if (flat := _flat(text)) is not None:
         return flat, []
     try:
-        args = yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader with less
+        args = yaml.load(text, _SafeYaml)  # noqa: S506 - a SafeLoader with less
     except RecursionError:
         return {}, [f"yolo/{name} could not be read: it is nested too deeply"]
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
@@ -81,7 +81,7 @@ def _flat(text: str) -> dict[str, object] | None:
 
 @lru_cache(4096)
 def _value(word: str) -> Scalar:
-    return _scalar(yaml.load(word, _Loader))  # noqa: S506 - as above
+    return _scalar(yaml.load(word, _SafeYaml))  # noqa: S506 - as above
 
 
 def _plain(value: object) -> object:

@@ -27,7 +27,7 @@ MAX_SEARCH = 200_000  # candidate starts: a day at GRID_S would be more precise 
 
 
 @dataclass(frozen=True)
-class Fit:
+class TrainingStartFit:
     """Where training started (seconds from the run's start), how sure that is, and what to tell the reader."""
 
     train_start_t_s: float
@@ -35,7 +35,7 @@ class Fit:
     note: str
 
 
-def fit_train_start(times: Sequence[float], samples: pd.DataFrame) -> Fit | None:
+def fit_train_start(times: Sequence[float], samples: pd.DataFrame) -> TrainingStartFit | None:
     """Return the start under which the rows at `times` (seconds after it) fit the dips best, None if none does."""
     if samples.empty:
         return None
@@ -50,7 +50,7 @@ def fit_train_start(times: Sequence[float], samples: pd.DataFrame) -> Fit | None
     return _judge(starts, best)
 
 
-def _judge(starts: Floats, contrast: Floats) -> Fit:
+def _judge(starts: Floats, contrast: Floats) -> TrainingStartFit:
     top = int(np.nanargmax(contrast))
     far = np.abs(starts - starts[top]) > RIVAL_DISTANCE_S
     rival = float(abs(starts[far][np.nanargmax(contrast[far])] - starts[top])) if far.any() else 0.0
@@ -59,12 +59,12 @@ def _judge(starts: Floats, contrast: Floats) -> Fit:
         note = (
             f"epochs were fitted to the dips in utilisation (contrast {contrast[top]:.0f} points, good to about 0.5 s)"
         )
-        return Fit(start, 0.5, note)
+        return TrainingStartFit(start, 0.5, note)
     note = (
         f"epochs were fitted to the samples, which show no clear dips: they may be off by {rival:.0f} s; "
         "--train-start sets them right"
     )
-    return Fit(start, max(rival, 0.5), note)
+    return TrainingStartFit(start, max(rival, 0.5), note)
 
 
 def _contrast(starts: Floats, times: Floats, rows: pd.DataFrame, end: float) -> Floats:

@@ -14,7 +14,7 @@ INIT = 1  # reaps orphans: their CPU is no work of its own
 DEEPEST = 64  # generations of processes that are looked through
 
 
-class Process(NamedTuple):
+class ProcessEntry(NamedTuple):
     """A process so far: its program's name, parent, start, and CPU, all times in the kernel's ticks.
 
     `reaped` is the CPU of the processes that it started and that are over, as far as it asked how they ended.
@@ -34,10 +34,10 @@ class Used(NamedTuple):
     reaped: int
 
 
-Table = Mapping[int, Process]
+Table = Mapping[int, ProcessEntry]
 
 
-def read_processes(proc: Path = Path("/proc")) -> dict[int, Process]:
+def read_processes(proc: Path = Path("/proc")) -> dict[int, ProcessEntry]:
     """Return the processes that may be seen here, without threads of the kernel."""
     folder, skipped = str(proc), _kernel_threads(proc)
     pids = [name for name in os.listdir(folder) if name.isdigit() and name not in skipped]  # noqa: PTH208 - quicker
@@ -112,13 +112,13 @@ def _stat(path: str) -> bytes:
         os.close(file)
 
 
-def _process(stat: bytes) -> Process | None:
+def _process(stat: bytes) -> ProcessEntry | None:
     """Return the process that a `stat` is of (proc_pid_stat(5)), None of one that is gone."""
     head, _, rest = stat.rpartition(b")")  # the name may hold anything, parentheses too
     try:
         fields = rest.split(None, 20)
         user, system, reaped_user, reaped_system = map(int, fields[11:15])
         name = head.partition(b"(")[2].decode("utf-8", "replace")
-        return Process(name, int(fields[1]), int(fields[19]), user + system, reaped_user + reaped_system)
+        return ProcessEntry(name, int(fields[1]), int(fields[19]), user + system, reaped_user + reaped_system)
     except (ValueError, IndexError):
         return None

@@ -35,7 +35,7 @@ Write = Callable[[Clocks, Mapping[str, Value]], object]
 
 
 @dataclass(frozen=True)
-class Place:
+class WaitPlace:
     """What a process waits for: `call` and `file` where it is in a system call on one."""
 
     state: str
@@ -49,7 +49,7 @@ class Place:
         """Tell whether it is a file on a filesystem, or a device that cannot be interrupted."""
         return self.state == BLOCKED or (bool(self.file) and self.file not in UNNAMED)
 
-    def goes_on(self, other: "Place") -> bool:
+    def goes_on(self, other: "WaitPlace") -> bool:
         """Tell whether another place is the same wait: of files the filesystem counts, images are read one by one."""
         if self.is_file and other.is_file:
             return (self.call, self.filesystem) == (other.call, other.filesystem)
@@ -60,7 +60,7 @@ class Place:
 class Wait:
     """A wait that goes on: since when, and how often and for how long it has been told."""
 
-    place: Place
+    place: WaitPlace
     since: Clocks
     last_s: float
     cpu_s: float
@@ -113,15 +113,15 @@ class ProcessWaits:
         if place is not None:
             self._waits[pid] = Wait(place, at, at.mono_s, look.cpu_s)
 
-    def _place(self, pid: int, state: str) -> Place:
+    def _place(self, pid: int, state: str) -> WaitPlace:
         channel = read_text(self._proc / str(pid) / "wchan").strip()
         channel = "" if channel == "0" else channel
         if channel.startswith(NO_FILE):
-            return Place(state, channel)
+            return WaitPlace(state, channel)
         call, descriptor = call_of(self._proc, pid)
         file = file_of(self._proc, pid, descriptor) if descriptor is not None else ""
         on_disk = bool(file) and file not in UNNAMED
-        return Place(state, channel, call, file, self._filesystems.type_of(file, pid) if on_disk else "")
+        return WaitPlace(state, channel, call, file, self._filesystems.type_of(file, pid) if on_disk else "")
 
     def _tell(self, pid: int, wait: Wait, mains: frozenset[int]) -> None:
         """Write a wait that is worth it; of one that was told before, how long it lasted in the end."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
-from gpu_report.record.lifecycle.signals import STOPPING, Signal
+from gpu_report.record.lifecycle.signals import STOPPING, ArrivedSignal
 
 NOT_FOUND = 127  # the shell's exit codes for a command that cannot be started
 NOT_STARTABLE = 126
@@ -65,7 +65,7 @@ class TrainingCommand:
             raise _not_started(words[0], error) from error
         self.started = clocks.now()
         self.ended: Ended | None = None
-        self._asked: tuple[Signal, float] | None = None  # with the moment on the monotonic clock
+        self._asked: tuple[ArrivedSignal, float] | None = None  # with the moment on the monotonic clock
 
     def poll(self) -> Ended | None:
         """Return how it ended, None while it runs."""
@@ -80,7 +80,7 @@ class TrainingCommand:
         arrived, mono_s = self._asked
         return replace(ended, asked=arrived.name, asked_before_s=round(ended.at.mono_s - mono_s, 3))
 
-    def handle(self, arrived: Signal) -> None:
+    def handle(self, arrived: ArrivedSignal) -> None:
         """Pass a signal on, unless it only says that a child has ended, or the command has received it already."""
         if self.poll() is not None or arrived.number == signal.SIGCHLD:
             return
@@ -90,7 +90,7 @@ class TrainingCommand:
             os.kill(self.pid, arrived.number)
 
 
-def _reached_all(arrived: Signal) -> bool:
+def _reached_all(arrived: ArrivedSignal) -> bool:
     """Tell whether the kernel has sent a signal to our whole process group: a key on the terminal, a shell that ended.
 
     A terminal that hangs up tells its session's leader alone (tty_signal_session_leader in Linux). With `ssh -t` and in

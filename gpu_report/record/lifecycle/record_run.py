@@ -21,9 +21,9 @@ from gpu_report.record.guard import quiet
 from gpu_report.record.lifecycle import signals
 from gpu_report.record.lifecycle.command import SIGNAL_BASE, Ended, NotStarted, TrainingCommand
 from gpu_report.record.lifecycle.first_result import first_result
-from gpu_report.record.lifecycle.recording import Started
+from gpu_report.record.lifecycle.recording import StartedCommand
 from gpu_report.record.lifecycle.recording_thread import RecordingThread, refusal
-from gpu_report.record.lifecycle.stop_request import End
+from gpu_report.record.lifecycle.stop_request import RecordingEnd
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.run_folder_writer import Say
 from gpu_report.record.yolo import inject
@@ -53,7 +53,7 @@ def record_run(options: RecordOptions, *, say: Say, begun: Begun | None = None) 
     say = quiet(say)
     with signals.blocked() as mask:
         gpus = GpuWatch(options.gpus, options.interval_s, detail=options.detail)
-        run = _Run(options, gpus, say, begun)
+        run = _RecordCall(options, gpus, say, begun)
         code = run.with_command(mask) if options.command else run.watching()
         clean = run.closed and gpus.finish()
         if clean:
@@ -66,7 +66,7 @@ def record_run(options: RecordOptions, *, say: Say, begun: Begun | None = None) 
     return code
 
 
-class _Run:
+class _RecordCall:
     """One call of `record`."""
 
     def __init__(self, options: RecordOptions, gpus: GpuWatch, say: Say, begun: Begun | None) -> None:
@@ -111,7 +111,7 @@ class _Run:
                 arrived = signals.wait_until(time.monotonic() + A_LONG_TIME_S)
                 if arrived is not None and arrived.number in stopping:
                     self._note(arrived)
-                    recording.end(End("signal", arrived.name))
+                    recording.end(RecordingEnd("signal", arrived.name))
                     break
         again = self._close(recording)
         if recording.error is not None:
@@ -137,9 +137,9 @@ class _Run:
             self._say(str(error))
             return self._take_back(recording, error.code)
         self._await_gpus(command)
-        recording.begin(Started(command.pid, command.started))
+        recording.begin(StartedCommand(command.pid, command.started))
         ended = self._await(command)
-        recording.end(End("command", command=ended))
+        recording.end(RecordingEnd("command", command=ended))
         self._close(recording)
         return ended.code
 
@@ -160,7 +160,7 @@ class _Run:
                 command.handle(arrived)
         return ended
 
-    def _note(self, arrived: signals.Signal) -> None:
+    def _note(self, arrived: signals.ArrivedSignal) -> None:
         """Note a signal that asks for more than Ctrl-C does."""
         self._is_hurried |= arrived.number in HURRYING
 

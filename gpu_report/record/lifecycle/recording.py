@@ -14,7 +14,7 @@ from gpu_report.record.job.nccl_files import keep_nccl_files
 from gpu_report.record.kernel_log.thread import KernelLogThread
 from gpu_report.record.lifecycle import announcement, run_json
 from gpu_report.record.lifecycle.command import Ended
-from gpu_report.record.lifecycle.stop_request import End, StopRequest
+from gpu_report.record.lifecycle.stop_request import RecordingEnd, StopRequest
 from gpu_report.record.lifecycle.tick_loop import Session, SessionSources
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.run_folder_writer import Say, earlier_start, open_journal
@@ -24,7 +24,7 @@ KERNEL_LOG_FINISH_S = 2.0  # its thread wakes at once: one that does not waits f
 
 
 @dataclass(frozen=True)
-class Started:
+class StartedCommand:
     """The command that is recorded: its process, and when it was started."""
 
     pid: int
@@ -68,7 +68,7 @@ class OpenRecording:
         lossy, is_read = self._journal.lossy, self._is_read
         return announcement.ending(self.folder, lossy=lossy, is_read=is_read, own_report=own, ended=self._ended)
 
-    def run(self, gpus: GpuWatch, command: Started | None, ending: StopRequest) -> None:
+    def run(self, gpus: GpuWatch, command: StartedCommand | None, ending: StopRequest) -> None:
         """Record until the end, and close."""
         if command is not None:
             fields = {"pid": command.pid, "command": list(hide_in_command(self._options.command))}
@@ -99,7 +99,7 @@ class OpenRecording:
             self._journal.describe(self._earlier, anew=True)
         self._journal.close()
 
-    def _finish(self, end: End, session: Session) -> None:
+    def _finish(self, end: RecordingEnd, session: Session) -> None:
         ended = end.command
         self._kernel_log.finish(KERNEL_LOG_FINISH_S)
         if ended is not None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from gpu_report.errors import UsageError
 from gpu_report.record.gpu.sampler import GpuWatch
 from gpu_report.record.lifecycle import signals
-from gpu_report.record.lifecycle.recording import OpenRecording, Started
-from gpu_report.record.lifecycle.stop_request import End, StopRequest
+from gpu_report.record.lifecycle.recording import OpenRecording, StartedCommand
+from gpu_report.record.lifecycle.stop_request import RecordingEnd, StopRequest
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.run_folder_writer import Say
 
@@ -46,7 +46,7 @@ class RecordingThread:
             return claimed
         return None
 
-    def begin(self, command: Started | None) -> None:
+    def begin(self, command: StartedCommand | None) -> None:
         """Record from now on, or from when the folder has been claimed; `command` is what was started."""
         self._orders.put(lambda recording: self._record(recording, command))
 
@@ -54,7 +54,7 @@ class RecordingThread:
         """Take the recording back instead of beginning it."""
         self._orders.put(OpenRecording.discard)
 
-    def end(self, end: End) -> None:
+    def end(self, end: RecordingEnd) -> None:
         """End the recording; `done` says when it has been closed."""
         self._ending.tell(end)
 
@@ -78,7 +78,7 @@ class RecordingThread:
             self.error = error
             self._say(f"recording failed ({type(error).__name__}: {error}); please report this")
 
-    def _record(self, recording: OpenRecording, command: Started | None) -> None:
+    def _record(self, recording: OpenRecording, command: StartedCommand | None) -> None:
         recording.run(self._gpus, command, self._ending)
         self._say(recording.outcome)
         self.recorded = recording.folder

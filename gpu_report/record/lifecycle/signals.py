@@ -14,7 +14,7 @@ WAITED_FOR = (*FORWARDED, signal.SIGCHLD)
 
 
 @dataclass(frozen=True)
-class Signal:
+class ArrivedSignal:
     """A signal that arrived: its number, and `code`, siginfo's word on who sent it."""
 
     number: int
@@ -38,13 +38,13 @@ def blocked() -> Iterator[set[int]]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def wait_until(mono_s: float) -> Signal | None:
+def wait_until(mono_s: float) -> ArrivedSignal | None:
     """Sleep until a moment of the monotonic clock, or until a signal arrives, which is returned."""
     while True:
         left = mono_s - time.monotonic()
         info = signal.sigtimedwait(WAITED_FOR, max(0.0, left))
         if info is not None:
-            return Signal(info.si_signo, info.si_code)
+            return ArrivedSignal(info.si_signo, info.si_code)
         if mono_s <= time.monotonic():
             return None
 

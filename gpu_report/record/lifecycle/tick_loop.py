@@ -8,7 +8,7 @@ from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.cost import Cost
 from gpu_report.record.gpu.sampler import GpuWatch
-from gpu_report.record.guard import Guard
+from gpu_report.record.guard import ExceptionGuard
 from gpu_report.record.host import cgroup
 from gpu_report.record.host.cpu_clock import CpuClock
 from gpu_report.record.host.cpu_memory import HostSampler
@@ -17,7 +17,7 @@ from gpu_report.record.host.other_programs import Machine, OtherPrograms
 from gpu_report.record.host.process_waits import ProcessWaits
 from gpu_report.record.host.psi_disk import PressureSampler
 from gpu_report.record.host.trainer_processes import TrainerTree
-from gpu_report.record.lifecycle.stop_request import End, StopRequest
+from gpu_report.record.lifecycle.stop_request import RecordingEnd, StopRequest
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.profile.packing import TracePacker
 from gpu_report.record.profile.requests import ProfileRequests
@@ -66,11 +66,11 @@ class Session:
         if options.profile is not None:
             self._requests = ProfileRequests(self._journal.folder, options.profile, clocks.now())
         self._before: Clocks | None = None
-        self._guard = Guard(say)
+        self._guard = ExceptionGuard(say)
         self._gpus.owners.learn(self._command_pid, None)
         self.cost = Cost(options.interval_s)
 
-    def run(self, ending: StopRequest) -> End:
+    def run(self, ending: StopRequest) -> RecordingEnd:
         """Tick until the duration is over or the end is reported; the last tick is made either way."""
         began_s = time.monotonic()
         ends_s = float("inf") if self._options.duration_s is None else began_s + self._options.duration_s
@@ -79,7 +79,7 @@ class Session:
             deadline_s = began_s + number * self._options.interval_s
             end = ending.wait_until(min(deadline_s, ends_s))
             if end is None and time.monotonic() >= ends_s and number > 0:
-                end = End("duration")
+                end = RecordingEnd("duration")
             if end is not None:
                 self._yolo.search_now()
                 self.tick(min(deadline_s, time.monotonic()), last=True)

@@ -25,8 +25,8 @@ def chart(result: BenchResult) -> VariantChart | None:
     if not known:
         return None
     models = list(dict.fromkeys(row.variant.short for _, row in known))
-    x = _Scale([end for _, row in known for end in _ends(row, axis)] + ([axis.ms] if axis.ms else []))
-    y = _Scale([row.images_per_s.value for _, row in known if row.images_per_s])
+    x = _LogAxis([end for _, row in known for end in _ends(row, axis)] + ([axis.ms] if axis.ms else []))
+    y = _LogAxis([row.images_per_s.value for _, row in known if row.images_per_s])
     chosen = None if result.choice is None else result.rows[result.choice]
     dots = (_dot(number, row, axis, (x, y), models, is_chosen=row is chosen) for number, row in known)
     return VariantChart(
@@ -41,7 +41,7 @@ def chart(result: BenchResult) -> VariantChart | None:
     )
 
 
-class _Scale:
+class _LogAxis:
     """A logarithmic axis that holds some values."""
 
     def __init__(self, values: Sequence[float]) -> None:
@@ -73,7 +73,7 @@ def _dot(  # noqa: PLR0913 - what a dot is made of
     number: int,
     row: BenchRow,
     axis: LatencyLimit,
-    scales: tuple[_Scale, _Scale],
+    scales: tuple[_LogAxis, _LogAxis],
     models: Sequence[str],
     *,
     is_chosen: bool,

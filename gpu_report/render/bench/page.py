@@ -20,10 +20,10 @@ from gpu_report.render.bench.rows import (
     start_rows,
     wide_rows,
 )
-from gpu_report.render.bench.view import BenchView, Section
+from gpu_report.render.bench.view import BenchView, TableSection
 from gpu_report.render.formatting import with_amounts_unbroken
 from gpu_report.render.page.blank.small_page import small_page
-from gpu_report.render.page.views.tables import Table
+from gpu_report.render.page.views.tables import TextTable
 
 TEMPLATE = "bench.html.j2"
 STYLE = "bench.css"
@@ -71,7 +71,7 @@ def compose_bench(result: BenchResult) -> BenchView:
         verdict_rest=with_amounts_unbroken(second_sentence(result)),
         chart=chart(result),
         sections=tuple(
-            Section(id_, title, about, Table(head, tuple(name not in TEXTS for name in head), tuple(rows)))
+            TableSection(id_, title, about, TextTable(head, tuple(name not in TEXTS for name in head), tuple(rows)))
             for id_, title, about, head, rows in tables
             if rows
         ),

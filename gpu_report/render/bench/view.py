@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gpu_report.render.page.views.tables import Table
+from gpu_report.render.page.views.tables import TextTable
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class VariantChart:
 
 
 @dataclass(frozen=True)
-class Section:
+class TableSection:
     """A table with its heading and what is to be known of it."""
 
     id: str
     title: str
     about: str
-    table: Table
+    table: TextTable
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class BenchView:
     verdict: str
     verdict_rest: str
     chart: VariantChart | None
-    sections: tuple[Section, ...]
+    sections: tuple[TableSection, ...]
     failed: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     tool: str

@@ -12,7 +12,7 @@ from gpu_report.model import Analysis, Comparison, EpochSummary
 from gpu_report.render.comparison.rows import run_name
 from gpu_report.render.comparison.view import ChartsView, Dot, EpochColumn, EpochLane, Panel
 from gpu_report.render.formatting import known
-from gpu_report.render.page.views.tables import Table
+from gpu_report.render.page.views.tables import TextTable
 from gpu_report.render.samples.quantity_series import QuantitySeries, series_of_each_gpu
 from gpu_report.wording import amount
 
@@ -28,7 +28,7 @@ Value = Callable[[EpochSummary], float | None]
 
 
 @dataclass(frozen=True)
-class _Quantity:
+class _EpochQuantity:
     """What an epoch has, None where it is not known."""
 
     label: str
@@ -37,11 +37,11 @@ class _Quantity:
 
 
 PANELS = (
-    _Quantity("Training part", "s", lambda epoch: epoch.train_s),
-    _Quantity("Data wait", "s", lambda epoch: epoch.data_wait_s),
-    _Quantity("Validation", "s", lambda epoch: epoch.validation_s),
+    _EpochQuantity("Training part", "s", lambda epoch: epoch.train_s),
+    _EpochQuantity("Data wait", "s", lambda epoch: epoch.data_wait_s),
+    _EpochQuantity("Validation", "s", lambda epoch: epoch.validation_s),
 )
-TABLE = (*PANELS, _Quantity("Utilisation", "%", lambda epoch: epoch.gpu_util_pct))
+TABLE = (*PANELS, _EpochQuantity("Utilisation", "%", lambda epoch: epoch.gpu_util_pct))
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class _Places:
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _DrawnRun:
     """One run's epochs by number, and those of them that are not compared."""
 
     kind: str
@@ -92,17 +92,17 @@ def charts(comparison: Comparison) -> ChartsView | None:
     )
 
 
-def _side(kind: str, analysis: Analysis, apart: frozenset[int]) -> _Side:
+def _side(kind: str, analysis: Analysis, apart: frozenset[int]) -> _DrawnRun:
     """Return a run's longest training: of an epoch that was begun anew the last attempt."""
     trained: dict[int, float] = {}
     for epoch in analysis.epochs:
         trained[epoch.run] = trained.get(epoch.run, 0.0) + (epoch.train_s or 0.0)
     longest = max(trained, key=lambda run: trained[run], default=None)
     mine = {epoch.epoch: epoch for epoch in analysis.epochs if epoch.run == longest}
-    return _Side(kind, run_name(analysis), analysis, mine, apart)
+    return _DrawnRun(kind, run_name(analysis), analysis, mine, apart)
 
 
-def _lane(side: _Side, places: _Places) -> EpochLane:
+def _lane(side: _DrawnRun, places: _Places) -> EpochLane:
     """Return a run's utilisation, each epoch stretched to the width of all, and its phases."""
     used = {summary.gpu.index for summary in side.analysis.gpus if summary.used}
     found = {index: track for index, track in series_of_each_gpu(side.analysis.run).items() if index in used}
@@ -134,7 +134,7 @@ def _path(track: QuantitySeries, epoch: EpochSummary, x: float, width: float, mo
     return "M" + "L".join(points) if len(points) > 1 else f"M{xs[0] - width / 4:.1f},{ys[0]:.1f}h{width / 2:.1f}"
 
 
-def _phases(side: _Side, places: _Places) -> list[tuple[str, float, float]]:
+def _phases(side: _DrawnRun, places: _Places) -> list[tuple[str, float, float]]:
     """Return the parts of each epoch as (phase, x, width), in its own stretched time."""
     found = []
     for number, epoch in side.epochs.items():
@@ -149,7 +149,7 @@ def _phases(side: _Side, places: _Places) -> list[tuple[str, float, float]]:
     return found
 
 
-def _panel(quantity: _Quantity, sides: Sequence[_Side], places: _Places) -> Panel | None:
+def _panel(quantity: _EpochQuantity, sides: Sequence[_DrawnRun], places: _Places) -> Panel | None:
     """Return a quantity over the epochs, from zero; None where no epoch knows it."""
     values = {
         side.kind: {n: v for n, e in side.epochs.items() if (v := known(quantity.of(e))) is not None} for side in sides
@@ -182,7 +182,7 @@ def _y(value: float, top: float) -> float:
     return round(HEIGHT * (1 - value / top), 2)
 
 
-def _title(number: int, sides: Sequence[_Side]) -> str:
+def _title(number: int, sides: Sequence[_DrawnRun]) -> str:
     """Return what is reported of an epoch when it is pointed at."""
     lines = [f"Epoch {number}"]
     for side in sides:
@@ -199,7 +199,7 @@ def _title(number: int, sides: Sequence[_Side]) -> str:
     return "\n".join(lines)
 
 
-def _table(numbers: Sequence[int], sides: Sequence[_Side]) -> Table:
+def _table(numbers: Sequence[int], sides: Sequence[_DrawnRun]) -> TextTable:
     """Return the epochs of both runs in numbers; what no epoch knows has no column."""
     columns = [
         (quantity, side)
@@ -209,10 +209,10 @@ def _table(numbers: Sequence[int], sides: Sequence[_Side]) -> Table:
     ]
     heads = (f"{quantity.label}, {'baseline' if side.kind == BEFORE else 'run'}" for quantity, side in columns)
     rows = tuple((str(number), *(_cell(quantity, side, number) for quantity, side in columns)) for number in numbers)
-    return Table(("Epoch", *heads), (False, *(True for _ in columns)), rows)
+    return TextTable(("Epoch", *heads), (False, *(True for _ in columns)), rows)
 
 
-def _cell(quantity: _Quantity, side: _Side, number: int) -> str:
+def _cell(quantity: _EpochQuantity, side: _DrawnRun, number: int) -> str:
     epoch = side.epochs.get(number)
     return "" if epoch is None else amount(quantity.of(epoch), quantity.unit)
 
@@ -223,7 +223,7 @@ def _ticks(numbers: Sequence[int], places: _Places) -> tuple[tuple[float, str], 
     return tuple((places.middle(number), str(number)) for number in numbers[::step])
 
 
-def _note(sides: Sequence[_Side]) -> str:
+def _note(sides: Sequence[_DrawnRun]) -> str:
     apart = any(side.apart & set(side.epochs) for side in sides)
     hollow = " Hollow dots are epochs that are not compared." if apart else ""
     return f"Every epoch is drawn as wide as the others, whatever it took.{hollow}"

@@ -5,7 +5,7 @@ Text from outside stands as it came; the page escapes it.
 
 from dataclasses import dataclass
 
-from gpu_report.render.page.views.tables import Table
+from gpu_report.render.page.views.tables import TextTable
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class ChartsView:
     panels: tuple[Panel, ...]
     columns: tuple[EpochColumn, ...]
     ticks: tuple[tuple[float, str], ...]
-    table: Table
+    table: TextTable
     note: str
 
 

@@ -11,7 +11,7 @@ from gpu_report.render.job.view import JobFindingView, JobView, NodeView
 from gpu_report.render.nccl_words import nccl_words
 from gpu_report.render.page.blank.small_page import small_page
 from gpu_report.render.page.sections.findings import SEVERITY_WORDS
-from gpu_report.render.page.views.tables import Table
+from gpu_report.render.page.views.tables import TextTable
 from gpu_report.wording import counted, where_words
 
 TEMPLATE = "job.html.j2"
@@ -45,7 +45,7 @@ def compose_job(job: Job) -> JobView:
         nodes=node_table(job),
         clocks=sentence(clock_words(job)),
         nccl=_nccl(job),
-        ranks=Table(RANK_HEAD, (True, False, False, True, True, True, True), tuple(ranks[:MOST_RANKS])),
+        ranks=TextTable(RANK_HEAD, (True, False, False, True, True, True, True), tuple(ranks[:MOST_RANKS])),
         more_ranks=f"{counted(len(ranks) - MOST_RANKS, 'more rank')} in the JSON (`--json`)"
         if len(ranks) > MOST_RANKS
         else "",

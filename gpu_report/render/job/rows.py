@@ -2,7 +2,7 @@
 
 from gpu_report.model import Job, JobNode, NodeRun, RankRow
 from gpu_report.render.formatting import duration, quantity, share
-from gpu_report.render.page.views.tables import Table
+from gpu_report.render.page.views.tables import TextTable
 from gpu_report.wording import MISSING, brief_seconds, gpu_models
 
 NODE_HEAD = (
@@ -22,11 +22,11 @@ LARGE_S = 60.0
 REFERENCE = "reference"
 
 
-def node_table(job: Job) -> Table:
+def node_table(job: Job) -> TextTable:
     """Return the nodes; one that is missing, or cannot be read, says so."""
     first = job.nodes[0]
     rows = [_node(node, node.run, is_first=node is first) if node.run else _missing(node) for node in job.nodes]
-    return Table(NODE_HEAD, NODE_NUMERIC, tuple(rows))
+    return TextTable(NODE_HEAD, NODE_NUMERIC, tuple(rows))
 
 
 def _missing(node: JobNode) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gpu_report.render.page.views.tables import Table
+from gpu_report.render.page.views.tables import TextTable
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,10 @@ class JobView:
     verdict_rest: str
     findings: tuple[JobFindingView, ...]
     timeline: TimelineView
-    nodes: Table
+    nodes: TextTable
     clocks: str
     nccl: str
-    ranks: Table
+    ranks: TextTable
     more_ranks: str
     each_node: tuple[NodeView, ...]
     notes: tuple[str, ...]

@@ -17,7 +17,7 @@ from gpu_report.render.page.utilisation_picture import Picture, picture, sparks
 from gpu_report.render.page.views.epochs import EpochRowView
 from gpu_report.render.page.views.findings import AdviceView, FindingView
 from gpu_report.render.page.views.report import VerdictView
-from gpu_report.render.page.views.tables import Table
+from gpu_report.render.page.views.tables import TextTable
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.run_title import run_title
 from gpu_report.template_files import find_templates
@@ -44,11 +44,11 @@ class NotebookView:
     advice_title: str
     findings: tuple[FindingView, ...]
     findings_left: int
-    ledger: Table
+    ledger: TextTable
     ledger_note: str
     picture: Picture | None
-    gpus: Table
-    epochs: Table
+    gpus: TextTable
+    epochs: TextTable
     epochs_note: str
     link: str
     instead: str
@@ -91,7 +91,7 @@ def _template() -> Template:
     return skeleton.environment(find_templates()).get_template(TEMPLATE)
 
 
-def _ledger(analysis: Analysis) -> Table:
+def _ledger(analysis: Analysis) -> TextTable:
     """Return where the GPU time went, each row with a bar of characters: they are there where colours are not."""
     items = overview.ledger(analysis)
     has_price = any(item.money for item in items)
@@ -100,7 +100,7 @@ def _ledger(analysis: Analysis) -> Table:
         for item in items
     ]
     header = ("", "Share", "GPU time", *(["Cost"] if has_price else []), "")
-    return Table(header, (False, *[True] * (len(header) - 2), False), tuple(rows))
+    return TextTable(header, (False, *[True] * (len(header) - 2), False), tuple(rows))
 
 
 def bar(fraction: float) -> str:
@@ -110,10 +110,10 @@ def bar(fraction: float) -> str:
     return "█" * whole + EIGHTHS[rest].strip()
 
 
-def _gpus(analysis: Analysis) -> Table:
+def _gpus(analysis: Analysis) -> TextTable:
     table, rows = overview.gpu_table(analysis), sparks(analysis)
     places = [table.columns.index(name) for name in GPU_COLUMNS]
-    return Table(
+    return TextTable(
         (*GPU_COLUMNS, "Over time"),
         (*(table.numeric[place] for place in places), False),
         tuple(
@@ -123,13 +123,13 @@ def _gpus(analysis: Analysis) -> Table:
     )
 
 
-def _epochs(analysis: Analysis, clock: WallClock) -> Table:
+def _epochs(analysis: Analysis, clock: WallClock) -> TextTable:
     heads = epochs.columns(analysis)
     kept = [name for name in EPOCH_COLUMNS if name in heads]
     places = [1 + heads.index(name) for name in kept]
     rows = _listed(epochs.rows(analysis, clock))
     noted = any(row.outliers for row in rows)
-    return Table(
+    return TextTable(
         ("Epoch", *kept, *(["Stands out"] if noted else [])),
         (False, *[True] * len(kept), *([False] if noted else [])),
         tuple(

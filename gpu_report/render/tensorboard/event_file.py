@@ -11,7 +11,7 @@ from gpu_report.model import Analysis
 from gpu_report.render.quantity_labels import THROTTLE_COUNTERS
 from gpu_report.render.tensorboard.epochs import epoch_points
 from gpu_report.render.tensorboard.layout import layout_value
-from gpu_report.render.tensorboard.parts import STATISTICS, Line, lines_of, part_count, part_seconds
+from gpu_report.render.tensorboard.parts import STATISTICS, TagLine, lines_of, part_count, part_seconds
 from gpu_report.render.tensorboard.texts import findings_text, report_text, summary_text
 from gpu_report.tfevents.events import scalar_prefix, summary_event, text_value, version_event
 from gpu_report.tfevents.framing import pack_record
@@ -69,20 +69,20 @@ def _gpus(analysis: Analysis) -> list[int]:
     return analysis.run.sampled_gpus
 
 
-def _lines(analysis: Analysis, part_s: int) -> list[Line]:
+def _lines(analysis: Analysis, part_s: int) -> list[TagLine]:
     """Return the lines of all GPUs and of the host.
 
     Of utilisation the samples' readings are taken: among the driver's own, every 200 ms, some are 0 in each part.
     """
     run = analysis.run
     count = part_count(run.duration_s, part_s)
-    lines: list[Line] = []
+    lines: list[TagLine] = []
     for gpu in _gpus(analysis):
         lines += lines_of(f"gpu{gpu}", run.samples_of(gpu), GPU_COLUMNS, part_s, count)
     return lines + lines_of(HOST, run.host, HOST_COLUMNS, part_s, count)
 
 
-def _events_of_parts(lines: Sequence[Line], start_s: float, part_s: int) -> Iterator[bytes]:
+def _events_of_parts(lines: Sequence[TagLine], start_s: float, part_s: int) -> Iterator[bytes]:
     """Yield an event a part with all values that there are in it: a fifth of the bytes of an event a value."""
     if not lines:
         return
@@ -96,7 +96,7 @@ def _events_of_parts(lines: Sequence[Line], start_s: float, part_s: int) -> Iter
             yield summary_event(start_s + part * part_s, part * part_s, summary)
 
 
-def _charts(lines: Sequence[Line]) -> dict[str, list[str]]:
+def _charts(lines: Sequence[TagLine]) -> dict[str, list[str]]:
     """Return which columns are charted of each GPU, and last of the host."""
     found: dict[str, list[str]] = {}
     for line in lines:

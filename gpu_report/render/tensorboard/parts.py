@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class TagLine:
     """A tag's points: its value in each part, NaN where nothing was read in it."""
 
     tag: str
@@ -37,7 +37,7 @@ def part_count(duration_s: float, part_s: int) -> int:
     return max(math.ceil(duration_s / part_s), 1)
 
 
-def lines_of(group: str, rows: pd.DataFrame, columns: Sequence[str], part_s: int, count: int) -> list[Line]:
+def lines_of(group: str, rows: pd.DataFrame, columns: Sequence[str], part_s: int, count: int) -> list[TagLine]:
     """Return three lines for each column that was read at all, named `group/column/min` and so on.
 
     `rows` are of one GPU or of the host, with `t_s`, the seconds since the run's start.
@@ -51,7 +51,7 @@ def lines_of(group: str, rows: pd.DataFrame, columns: Sequence[str], part_s: int
     for name in names:
         values = rows[name].to_numpy(dtype=float)[order]
         statistics = zip(STATISTICS, _of_parts(part[order], values, count), strict=True)
-        found += [Line(f"{group}/{name}/{statistic}", each) for statistic, each in statistics]
+        found += [TagLine(f"{group}/{name}/{statistic}", each) for statistic, each in statistics]
     return found
 
 

@@ -10,7 +10,7 @@ from support.bench import BOX, HELLO, FakeChild
 from gpu_report import schema
 from gpu_report.bench.benchmark_run import BenchmarkRun, Terminated
 from gpu_report.bench.child import ChildFailed
-from gpu_report.bench.plan import Plan
+from gpu_report.bench.plan import BenchPlan
 from gpu_report.bench.rounds import BLOCKS, turn_lengths
 
 LOADED = {"load_s": 2.0, "settings": {"format": "pt", "half": False, "device": "cuda:0"}}
@@ -50,7 +50,7 @@ class Machine:
 
 
 def conducted(tmp_path, machine, **plan):
-    plan = Plan(**{"models": ("n.pt",), "built": str(tmp_path / "built"), "seconds": 4.0, **plan})
+    plan = BenchPlan(**{"models": ("n.pt",), "built": str(tmp_path / "built"), "seconds": 4.0, **plan})
     said = []
     ran = BenchmarkRun(plan, tmp_path, machine.start, said.append).run()
     written = json.loads((tmp_path / schema.BENCH_JSON).read_text())
@@ -168,7 +168,7 @@ def test_a_builder_that_cannot_start_fails_every_variant(tmp_path):
     def start(name):
         raise OSError("[Errno 11] Resource temporarily unavailable")
 
-    assert not BenchmarkRun(Plan(("n.pt",)), tmp_path, start, print).run()
+    assert not BenchmarkRun(BenchPlan(("n.pt",)), tmp_path, start, print).run()
     (variant,) = json.loads((tmp_path / schema.BENCH_JSON).read_text())["variants"]
     assert variant["failed"] == {"stage": "start", "reason": "[Errno 11] Resource temporarily unavailable"}
 

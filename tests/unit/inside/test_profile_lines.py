@@ -8,7 +8,7 @@ from types import SimpleNamespace as Some
 import pytest
 
 from gpu_report.inside.on_path.gpu_report_inside import compiled
-from gpu_report.inside.on_path.gpu_report_inside.profiler.lines import WindowLines
+from gpu_report.inside.on_path.gpu_report_inside.profiler.lines import WindowNotes
 from gpu_report.load.yolo.callback_lines import CallbackLine
 from gpu_report.load.yolo.profiler_windows import profiler_windows
 
@@ -32,7 +32,7 @@ def second_wait():
 
 
 def noted():
-    lines = WindowLines()
+    lines = WindowNotes()
     lines.start()
     began_s = time.monotonic()
     first_wait()
@@ -56,7 +56,7 @@ def test_each_note_has_its_moment_and_the_stack_of_the_training():
 
 def test_where_nothing_was_noted_there_is_none():
     assert window().lines is None
-    assert window(**WindowLines().told(), starts_mono_s=[]).lines is None
+    assert window(**WindowNotes().told(), starts_mono_s=[]).lines is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from support.coroutines import finish
 
 from gpu_report.live import access
-from gpu_report.live.access import Guard, is_loopback
+from gpu_report.live.access import AccessGuard, is_loopback
 
 TOKEN = "0123456789abcdef"
 COOKIE = f"{access.COOKIE}_9000"
@@ -31,7 +31,7 @@ def ask(token=None, *, method="GET", path="/", query="", **headers):
         "headers": raw,
         "server": ("127.0.0.1", 9000),
     }
-    finish(Guard(page, token)(scope, None, send))
+    finish(AccessGuard(page, token)(scope, None, send))
     return sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}
 
 

@@ -8,7 +8,7 @@ import pytest
 from gpu_report import run_folder, schema
 from gpu_report.notebook import tail
 from gpu_report.notebook.live_state import LastEpoch, LiveReader
-from gpu_report.notebook.tail import Tail
+from gpu_report.notebook.tail import BoundedTail
 
 
 class Recorder:
@@ -120,7 +120,7 @@ def test_what_cannot_be_read_is_left_out(recorder):
 def test_a_tail_reads_whole_lines_once_and_of_a_long_file_the_newest(tmp_path, monkeypatch):
     monkeypatch.setattr(tail, "MOST_BYTES", 20)
     path = tmp_path / "f"
-    lines = Tail(path)
+    lines = BoundedTail(path)
     assert lines.lines() == []
     path.write_bytes(b"one\ntw")
     assert lines.lines() == [b"one"]

@@ -75,7 +75,7 @@ from gpu_report.model import (
 
 
 @dataclass(frozen=True)
-class _Known:
+class _VerdictFacts:
     """What the sentences are made of; `unseen` and `unsampled` are shares of all GPU time, 0 to 1."""
 
     context: Context
@@ -127,7 +127,9 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     """Return what the run comes to: a bad end first, then what saves most, then what happened and what it cost."""
     trained, unseen = busy_in_training(context), sum(row.share for row in ledger if row.name == "unmeasured")
     unsampled, merged = unsampled_share(context), merged_drops(findings)
-    known = _Known(context, findings, ledger, limits, ending, projection, trained, unseen, unsampled, merged, now)
+    known = _VerdictFacts(
+        context, findings, ledger, limits, ending, projection, trained, unseen, unsampled, merged, now
+    )
     opening = _opening(known)
     if is_inference(context):
         of_calls = _of_inference(context, findings, merged)
@@ -153,7 +155,7 @@ def _by_weight(
     return begins, tuple(each for each, after in zip(first, is_late, strict=True) if after)
 
 
-def _sentences(known: _Known, opening: _Opening) -> tuple[Sentence, ...]:
+def _sentences(known: _VerdictFacts, opening: _Opening) -> tuple[Sentence, ...]:
     change = tuple(_what_to_change(known, opening))
     said = {found for sentence in change for found in sentence.findings}
     happened = _what_happened(known, opening)
@@ -161,7 +163,7 @@ def _sentences(known: _Known, opening: _Opening) -> tuple[Sentence, ...]:
     return (*change, *new, *_what_it_cost(known, opening))
 
 
-def _opening(known: _Known) -> _Opening:
+def _opening(known: _VerdictFacts) -> _Opening:
     findings, hung = known.findings, in_hang(known.findings)
     found = leads(known.context, findings, known.limits, known.projection, known.now)
     found = [each for each in found if not hung.issuperset(_of(each))]
@@ -179,7 +181,7 @@ def _opening(known: _Known) -> _Opening:
     return _Opening((*badly, *(faults if faults_first else ())), found, resume, later, hung)
 
 
-def _what_to_change(known: _Known, opening: _Opening) -> Iterator[Sentence]:
+def _what_to_change(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentence]:
     """Yield the bad end, what leads and how busy the GPUs were beside it, what else to change, and what it comes to."""
     context, findings, lead, projection = known.context, known.findings, opening.lead, known.projection
     begin = [lead.sentence] if lead else []
@@ -209,7 +211,7 @@ def _what_to_change(known: _Known, opening: _Opening) -> Iterator[Sentence]:
     yield from setup_problem(findings, [*begin, *second])
 
 
-def _work(known: _Known, opening: _Opening) -> Iterator[Sentence]:
+def _work(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentence]:
     """Yield how busy the GPUs were in training, and what to think of it where nothing leads."""
     context, findings, lead = known.context, known.findings, opening.lead
     is_covered = max(known.unseen, known.unsampled) <= 1 - WELL_COVERED  # of a part nothing is said
@@ -227,7 +229,7 @@ def _work(known: _Known, opening: _Opening) -> Iterator[Sentence]:
         yield from rest_of_training(context, known.trained, findings, known.ledger)
 
 
-def _what_happened(known: _Known, opening: _Opening) -> Iterator[Sentence]:
+def _what_happened(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentence]:
     """Yield drops, other processes, throttling and faults, and what was not measured."""
     context, findings, merged, lead = known.context, known.findings, known.merged, opening.lead
     telling = would_show_drops(known.trained, max(known.unseen, known.unsampled))
@@ -241,14 +243,14 @@ def _what_happened(known: _Known, opening: _Opening) -> Iterator[Sentence]:
         yield from how_to_record_inside(context, known.trained, lead, findings)
 
 
-def _not_measured(known: _Known) -> Iterator[Sentence]:
+def _not_measured(known: _VerdictFacts) -> Iterator[Sentence]:
     yield from recorder_killed(known.context)
     yield from machine_slept(known.context, known.findings)
     yield from unmeasured(known.trained, known.unseen, known.unsampled)
     yield from no_gpu(known.context)
 
 
-def _what_it_cost(known: _Known, opening: _Opening) -> Iterator[Sentence]:
+def _what_it_cost(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentence]:
     """Yield where time was lost, which GPUs did nothing, and the money."""
     context, findings, lead = known.context, known.findings, opening.lead
     if not opening.first:
@@ -271,7 +273,7 @@ def _of_inference(context: Context, findings: Sequence[Finding], merged: Sequenc
     return [*left, *sentences[1:]] if left else sentences  # not: nothing to fix
 
 
-def _of_validation(known: _Known, opening: _Opening) -> list[Sentence]:
+def _of_validation(known: _VerdictFacts, opening: _Opening) -> list[Sentence]:
     """Return what validations come to, and what happened beside them: with that, not that nothing is to fix."""
     beside = [
         *setup_problem(known.findings),

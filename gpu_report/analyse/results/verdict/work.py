@@ -71,7 +71,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class _Training:
+class _JudgedTraining:
     """A training long enough to be judged: how busy its GPUs were (%) in how many seconds, and what was found."""
 
     context: Context
@@ -118,7 +118,7 @@ def work_sentences(
         busy = f"{lower_first(_who(context))} {_be(context)} busy {busy_words(trained[0], by_nature=True)}"
         yield Sentence("work", f"Too few readings to judge: {busy} in {counted(few, 'reading')} of training.")
     else:
-        training = _Training(context, *trained, findings, beside)
+        training = _JudgedTraining(context, *trained, findings, beside)
         no_fault = _no_fault(training) if training.is_lead and training.util < HEALTHY_PCT else ()
         yield from tuple(no_fault) or _how_busy(training)
 
@@ -168,7 +168,7 @@ def _why(context: Context, util: float, findings: Sequence[Finding]) -> _Why:
     return _Why(sure, cause, ids, which, steady)
 
 
-def _how_busy(training: _Training) -> Iterator[Sentence]:
+def _how_busy(training: _JudgedTraining) -> Iterator[Sentence]:
     """Yield how busy GPUs were, what else is to be said of it, and the cause: in one sentence where that is all."""
     context, findings, util, seconds = training.context, training.findings, training.util, training.seconds
     before = _before(training) if training.is_lead else ""
@@ -212,7 +212,7 @@ def _no_larger_batch(context: Context, findings: Sequence[Finding]) -> Iterator[
         yield Sentence("starved", f"A larger batch would keep it busier, but {why}.", (small.id,))
 
 
-def _before(training: _Training) -> str:
+def _before(training: _JudgedTraining) -> str:
     """Return what to think of a training, empty where something critical is said of it beside."""
     util, findings, beside = training.util, training.findings, training.beside
     if util >= HEALTHY_PCT and any(each.severity == "critical" for each in findings):
@@ -257,7 +257,7 @@ def _still_share(context: Context) -> float:
     return still_s / trained_s if trained_s else 0.0
 
 
-def _after(training: _Training, why: _Why) -> str:
+def _after(training: _JudgedTraining, why: _Why) -> str:
     """Return whose work it was where much was another's, or that the model is the limit; empty for neither.
 
     Nor where something to change leads, which says what the limit is.
@@ -302,7 +302,7 @@ def with_cause(kind: str, said: str, why: tuple[str, str], ids: tuple[str, ...])
         yield Sentence("starved", f"{upper_first(sure + cause)}.", ids)
 
 
-def _no_fault(training: _Training) -> Iterator[Sentence]:
+def _no_fault(training: _JudgedTraining) -> Iterator[Sentence]:
     """Yield why GPUs were less busy in training than is good, where nothing went wrong; nothing where that is not so.
 
     It only warmed up, or did so for long, or the model is small for the GPU and nobody can give it larger batches.
@@ -322,7 +322,7 @@ def _no_fault(training: _Training) -> Iterator[Sentence]:
         yield from _small_steps(training, starved)
 
 
-def _small_steps(training: _Training, starved: Sequence[Finding]) -> Iterator[Sentence]:
+def _small_steps(training: _JudgedTraining, starved: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield that GPUs wait by nature for small steps to be launched, and whether a larger batch may be tried."""
     ids = tuple(finding.id for finding in starved)
     why = no_larger_batch(training.context, starved[0], training.findings)

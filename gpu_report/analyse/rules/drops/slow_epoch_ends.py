@@ -31,7 +31,7 @@ ENDS_WITH_S = 1.0  # a training's last row may be stamped a moment after its end
 
 
 @dataclass(frozen=True)
-class _Part:
+class _EpochEndPart:
     """A part of every epoch's end: which rule it is, and where it lies, None where it did not take place."""
 
     rule: str
@@ -53,19 +53,21 @@ def slow_epoch_ends(context: Context) -> list[Finding]:
     return found
 
 
-def _seen_validations(context: Context, ends: Sequence[EpochEnd]) -> _Part:
+def _seen_validations(context: Context, ends: Sequence[EpochEnd]) -> _EpochEndPart:
     """Return validations as they were seen from outside, where somebody watched the trainer's processes."""
     by_end = {phase.end_t_s: phase.span for phase in context.phases if phase.name == "validation"}
     watched = context.cached(_host_idle) is not None
-    return _Part("slow-validation", VALIDATION, tuple(by_end.get(e.row.row_t_s) if watched else None for e in ends))
+    return _EpochEndPart(
+        "slow-validation", VALIDATION, tuple(by_end.get(e.row.row_t_s) if watched else None for e in ends)
+    )
 
 
-def _parts(ends: Sequence[EpochEnd]) -> tuple[_Part, _Part]:
+def _parts(ends: Sequence[EpochEnd]) -> tuple[_EpochEndPart, _EpochEndPart]:
     validations = tuple(None if e.pause is None or e.cut else (e.pause[0], e.row.row_t_s) for e in ends)
     checkpoints = tuple(None if e.pause is None or e.cut else (e.row.row_t_s, e.pause[1]) for e in ends)
     return (
-        _Part("slow-validation", VALIDATION, tuple(map(_lasting, validations))),
-        _Part("slow-checkpoint", "checkpoint", tuple(map(_lasting, checkpoints))),
+        _EpochEndPart("slow-validation", VALIDATION, tuple(map(_lasting, validations))),
+        _EpochEndPart("slow-checkpoint", "checkpoint", tuple(map(_lasting, checkpoints))),
     )
 
 
@@ -73,7 +75,7 @@ def _lasting(span: Span | None) -> Span | None:
     return span if span is not None and span[0] < span[1] else None
 
 
-def _slow(context: Context, gpu: int, ends: Sequence[EpochEnd], part: _Part) -> Iterator[Finding]:
+def _slow(context: Context, gpu: int, ends: Sequence[EpochEnd], part: _EpochEndPart) -> Iterator[Finding]:
     """Yield the parts that are too long, or in which the GPU or the trainer rested for too long, by their siblings."""
     firsts = [end.first for end in ends]
     stopped = [_stops(context, gpu, span) if span else [] for span in part.spans]
@@ -157,7 +159,13 @@ def _runs(t_s: Floats, idle: Bools, span: Span) -> list[Span]:
 
 
 def _finding(  # noqa: PLR0913, PLR0917 - what is slow, where, and by what
-    context: Context, gpu: int, end: EpochEnd, part: _Part, span: Span, stopped: Sequence[Span], usual: SiblingLength
+    context: Context,
+    gpu: int,
+    end: EpochEnd,
+    part: _EpochEndPart,
+    span: Span,
+    stopped: Sequence[Span],
+    usual: SiblingLength,
 ) -> Finding:
     """Return the finding: over the longest stop in it, else over all of it."""
     took_s, stop = span[1] - span[0], max(stopped, key=lambda each: each[1] - each[0], default=span)

@@ -22,7 +22,7 @@ SLOWS = {
 }
 
 
-class _Function(NamedTuple):
+class _SteppedFunction(NamedTuple):
     """A function of the main processes, or of the loaders' workers."""
 
     is_worker: bool
@@ -134,18 +134,18 @@ def _grown_most(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) 
     return Frame(most.file, worst, most.function), *sums[most]
 
 
-def _idle_s(context: Context, epochs: Sequence[TrainedEpoch]) -> dict[_Function, dict[int, float]]:
+def _idle_s(context: Context, epochs: Sequence[TrainedEpoch]) -> dict[_SteppedFunction, dict[int, float]]:
     """Return for how long a GPU was idle in the lines of each function, an epoch; not while the loader was waited for.
 
     What the loader's workers did then is theirs.
     """
     spans, gpus = [epoch.span for epoch in epochs], max(len(context.used_series), 1)
-    found: dict[_Function, dict[int, float]] = {}
+    found: dict[_SteppedFunction, dict[int, float]] = {}
     for process in context.signals.idle_stacks:
         rows, share = process.within(spans)
         is_worker = process.process.is_worker
         idle_s = process.idle_s[rows] * share * (1 if is_worker else ~process.waits[rows])
         for frame, seconds in process.by_line(rows, idle_s).items():
-            lines = found.setdefault(_Function(is_worker, frame.file, frame.function), {})
+            lines = found.setdefault(_SteppedFunction(is_worker, frame.file, frame.function), {})
             lines[frame.line] = lines.get(frame.line, 0.0) + seconds / len(epochs) / gpus
     return found

@@ -29,7 +29,7 @@ MIB = 2**20
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _EpochParts:
     """What an epoch takes (s, medians) in training, in its validation and in saving, and how many epochs say so.
 
     `typical` are the parts of the validations, None where they did not report them. `told_s` is what other findings say
@@ -189,10 +189,10 @@ def _whole_s(training: Training, epoch: TrainedEpoch) -> float:
     return epoch.train_s * (batches or 0.0) / (epoch.batches or 1) if cut else epoch.train_s
 
 
-def _parts(training: Training, epochs: Sequence[TrainedEpoch], told: IntervalCover) -> _Parts:
+def _parts(training: Training, epochs: Sequence[TrainedEpoch], told: IntervalCover) -> _EpochParts:
     validations = [(each.span[1], each.span[1] + each.validation_s) for each in epochs]
     checkpoints = [(end, end + each.checkpoint_s) for (_, end), each in zip(validations, epochs, strict=True)]
-    return _Parts(
+    return _EpochParts(
         median(_whole_s(training, each) for each in epochs),
         median(_untold_s(span, told) for span in validations),
         median(_untold_s(span, told) for span in checkpoints),
@@ -210,7 +210,7 @@ def _finding(
     context: Context,
     training: Training,
     epochs: Sequence[TrainedEpoch],
-    parts: _Parts,
+    parts: _EpochParts,
     advice: tuple[Advice, ...],
 ) -> Finding:
     saving = ["saving"] if context.run.stacks else ["saving", "callbacks"]  # which only stacks tell apart
@@ -232,7 +232,7 @@ def _finding(
     )
 
 
-def _summary(parts: _Parts, named: Sequence[str], largest: str) -> str:
+def _summary(parts: _EpochParts, named: Sequence[str], largest: str) -> str:
     takes = "take" if len(named) > 1 else "takes"
     share = parts.checkpoint_s / parts.epoch_s if parts.saves_long else parts.share
     besides = ", without the stalls there" if parts.told_s >= th.ENDS_NAMED_S else ""
@@ -240,7 +240,7 @@ def _summary(parts: _Parts, named: Sequence[str], largest: str) -> str:
     return f"{upper_first(and_words(named))} {takes} {100 * share:.0f} % of each epoch{besides}{mostly}"
 
 
-def _numbers(training: Training, parts: _Parts) -> tuple[Evidence, ...]:
+def _numbers(training: Training, parts: _EpochParts) -> tuple[Evidence, ...]:
     return evidence(
         ("training of an epoch (median)", parts.train_s, "s"),
         ("validation of an epoch (median)", parts.validation_s or None, "s"),
@@ -252,7 +252,7 @@ def _numbers(training: Training, parts: _Parts) -> tuple[Evidence, ...]:
     )
 
 
-def _of_validations(context: Context, training: Training, epochs: Sequence[TrainedEpoch], parts: _Parts) -> str:
+def _of_validations(context: Context, training: Training, epochs: Sequence[TrainedEpoch], parts: _EpochParts) -> str:
     """Return who waits for whom in validations, else which of their parts takes longest; empty where nobody knows."""
     validations = [(each.span[1], each.span[1] + each.validation_s) for each in epochs if each.validation_s]
     alone = lone_validator(context, training, validations)
@@ -261,20 +261,20 @@ def _of_validations(context: Context, training: Training, epochs: Sequence[Train
     return parts.typical.largest_words if parts.typical else ""
 
 
-def _of_saving(parts: _Parts) -> Advice:
+def _of_saving(parts: _EpochParts) -> Advice:
     """Return to look at what takes long once weights are to be saved; nearly all of it can be won."""
     short = "Find what takes long after each validation"
     text = f"{short}: a slow disk (`project` says where weights go), or a callback that uploads or evaluates"
     return Advice(text, gain_at_most=parts.checkpoint_s / parts.epoch_s, short=short)
 
 
-def _of_images(training: Training, parts: _Parts) -> Iterator[Evidence]:
+def _of_images(training: Training, parts: _EpochParts) -> Iterator[Evidence]:
     sets = _swapped(training, parts)
     if sets is not None:
         yield Evidence("images to validate, for each to train", sets[1] / sets[0], key=SWAPPED_KEY)
 
 
-def _of_validation(context: Context, training: Training, parts: _Parts, *, of_steps: bool) -> list[Advice]:
+def _of_validation(context: Context, training: Training, parts: _EpochParts, *, of_steps: bool) -> list[Advice]:
     """Return what to change about validations that take much of an epoch.
 
     Where their parts are not known, as without callbacks, that is how often to validate.
@@ -287,13 +287,13 @@ def _of_validation(context: Context, training: Training, parts: _Parts, *, of_st
     return [*advice.on_validation(), *(advice.on_loading() if of_steps else ())]
 
 
-def _of_waits(context: Context, training: Training, parts: _Parts) -> list[Advice]:
+def _of_waits(context: Context, training: Training, parts: _EpochParts) -> list[Advice]:
     if not parts.mostly_validates or parts.typical is None:
         return []
     return ValidationAdvice(context, training, parts.typical, parts.epoch_s).on_waits()
 
 
-def _swapped(training: Training, parts: _Parts) -> tuple[float, float] | None:
+def _swapped(training: Training, parts: _EpochParts) -> tuple[float, float] | None:
     """Return how many images train, and how many validate, where those are far more and take much of an epoch.
 
     Not of a `fraction`, which ultralytics takes of the training images alone.
@@ -305,7 +305,7 @@ def _swapped(training: Training, parts: _Parts) -> tuple[float, float] | None:
     return (train, validate) if validate >= th.SWAPPED_TIMES * train else None
 
 
-def _of_sets(training: Training, parts: _Parts) -> Iterator[Advice]:
+def _of_sets(training: Training, parts: _EpochParts) -> Iterator[Advice]:
     """Yield to look at the data sets where far more images validate than train: what is won is that of as many."""
     sets = _swapped(training, parts)
     if sets is not None:
@@ -315,7 +315,7 @@ def _of_sets(training: Training, parts: _Parts) -> Iterator[Advice]:
         yield Advice(f"{short}. They may be swapped; else validate on fewer", gain_at_most=gain, short=short)
 
 
-def _advice(training: Training, parts: _Parts) -> Iterator[Advice]:
+def _advice(training: Training, parts: _EpochParts) -> Iterator[Advice]:
     """Yield how to make epochs longer, so that fewer end, where that leaves the training as it is otherwise.
 
     It is told as whole arguments: ultralytics takes no fraction for most of them, and 0 switches some of them off.

@@ -13,7 +13,7 @@ from gpu_report.model import Advice
 from gpu_report.wording import gpus_words
 
 
-class Loss(NamedTuple):
+class LostTime(NamedTuple):
     """What some epochs, one after the other, took longer in all (s)."""
 
     epochs: Sequence[TrainedEpoch]
@@ -21,13 +21,13 @@ class Loss(NamedTuple):
 
 
 def advice_on_gpu(
-    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch], slower: float, lost: Loss
+    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch], slower: float, lost: LostTime
 ) -> Advice | None:
     """Return what to look at on the GPU, where that is why training is `slower` (a share of its speed)."""
     return _on_clock(context, before, after, slower) or _on_retries(context, lost) or _on_paging(context, before, after)
 
 
-def _on_retries(context: Context, lost: Loss) -> Advice | None:
+def _on_retries(context: Context, lost: LostTime) -> Advice | None:
     """Return to take less GPU memory, where PyTorch emptied its cache so often that this may be most of a loss.
 
     The main process computes meanwhile, and the GPU waits: it looks like a callback. An epoch's last count is told a

@@ -29,7 +29,7 @@ from gpu_report.analyse.rules.epochs.growth import (
     risen_since,
     thirds,
 )
-from gpu_report.analyse.rules.epochs.on_gpu import Loss, advice_on_gpu
+from gpu_report.analyse.rules.epochs.on_gpu import LostTime, advice_on_gpu
 from gpu_report.analyse.rules.epochs.slower_cpu import by_slower_cpu
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeseries.gpu_series import Bools
@@ -213,7 +213,7 @@ def _why_slow(
     another process or what held up the host is no cause.
     """
     why = _waited_longer(context, slow, rest)
-    if why is None and (on_gpu := advice_on_gpu(context, rest, slow, slower, Loss(slow, cost_s))) is not None:
+    if why is None and (on_gpu := advice_on_gpu(context, rest, slow, slower, LostTime(slow, cost_s))) is not None:
         return None, (), (on_gpu,)
     if why is None and (cause := _something_else(context, slow, rest)) is not None:
         return cause, (), ()
@@ -322,7 +322,7 @@ def _matters(epochs: Sequence[TrainedEpoch], grown: Trend) -> bool:
 def _slowing(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     lost_s = sum(epoch.train_s - grown.first for epoch in epochs)
     first, last = thirds(epochs, grown)
-    on_gpu = advice_on_gpu(context, first, last, grown.first / grown.last, Loss(epochs, lost_s))
+    on_gpu = advice_on_gpu(context, first, last, grown.first / grown.last, LostTime(epochs, lost_s))
     since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
     why = None if on_gpu else _held_up(context, last, first)
     return context.finding(

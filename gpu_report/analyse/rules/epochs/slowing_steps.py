@@ -16,7 +16,7 @@ from gpu_report.analyse.rules.epochs.growth import (
     risen_since,
     thirds,
 )
-from gpu_report.analyse.rules.epochs.on_gpu import Loss, advice_on_gpu
+from gpu_report.analyse.rules.epochs.on_gpu import LostTime, advice_on_gpu
 from gpu_report.analyse.rules.epochs.slow_epochs import where_to_look
 from gpu_report.analyse.signals.code.stack_habits import OwnFunction
 from gpu_report.analyse.timeline.throughput import Throughput
@@ -195,7 +195,7 @@ def _advice(
         return Advice(f"{short}: {took}. {why}", short=short)
     if more is not None:
         return Advice(f"{more.do}: {more.words}", short=more.do)
-    on_gpu = advice_on_gpu(context, first, last, grown.first / grown.last, Loss(steps.parts, steps.lost_s))
+    on_gpu = advice_on_gpu(context, first, last, grown.first / grown.last, LostTime(steps.parts, steps.lost_s))
     short = where_to_look(context, steps.parts, grown)
     why = "a list that is kept, hooks that are added again, memory that is not given back"
     return on_gpu or Advice(f"{short}: {why}", short=short)

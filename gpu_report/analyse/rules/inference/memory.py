@@ -23,7 +23,7 @@ LONGER = f"Record {th.LIMITED_CALLS:,} calls or more: a leak goes on, and a buff
 WHY = "memory rises with the calls and is not given back"
 
 
-class _Rise(NamedTuple):
+class _RiseOverCalls(NamedTuple):
     """A rise over the calls of some models (MiB), and when it was looked for."""
 
     models: list[ServedModel]
@@ -71,7 +71,7 @@ def _of_host(context: Context, served: tuple[ServedModel, ...]) -> Iterator[Find
         yield _finding(context, rise, left if np.isfinite(left) else None, None)
 
 
-def _rise(t_s: Floats, mib: Floats, mine: list[ServedModel]) -> _Rise | None:
+def _rise(t_s: Floats, mib: Floats, mine: list[ServedModel]) -> _RiseOverCalls | None:
     """Return the rise of memory over some models' calls, None where it does not rise, or has stopped."""
     start_s, end_s = min(each.start_s for each in mine), max(each.end_s for each in mine)
     rows = (t_s >= start_s) & (t_s <= end_s) & np.isfinite(mib)
@@ -84,10 +84,10 @@ def _rise(t_s: Floats, mib: Floats, mine: list[ServedModel]) -> _Rise | None:
     third = len(y) - max(len(y) // 3, 2)
     if fit is None or fit.fit < th.GROWTH_FIT or y[-1] - y[third] < th.GROWTH_GOES_ON * fit.rise:
         return None
-    return _Rise(mine, fit.before, fit.rise, start_s, end_s)
+    return _RiseOverCalls(mine, fit.before, fit.rise, start_s, end_s)
 
 
-def _finding(context: Context, rise: _Rise, left_mib: float | None, gpu: int | None) -> Finding:
+def _finding(context: Context, rise: _RiseOverCalls, left_mib: float | None, gpu: int | None) -> Finding:
     calls = sum(each.latency.calls for each in rise.models)
     what = "The host's memory" if gpu is None else f"GPU {gpu}'s memory"
     full_s = None if left_mib is None else max(left_mib, 0.0) * (rise.end_s - rise.start_s) / rise.rise_mib
@@ -112,7 +112,7 @@ def _finding(context: Context, rise: _Rise, left_mib: float | None, gpu: int | N
     )
 
 
-def _may_be_bounded(rise: _Rise, calls: int, full_s: float | None) -> bool:
+def _may_be_bounded(rise: _RiseOverCalls, calls: int, full_s: float | None) -> bool:
     """Tell whether what grew may be a container with a limit, such as `deque(maxlen=100)`, that has not filled.
 
     Nobody sees a limit that was not reached. After many calls it should have been; and where memory is full soon, by
@@ -122,7 +122,7 @@ def _may_be_bounded(rise: _Rise, calls: int, full_s: float | None) -> bool:
     return calls < th.LIMITED_CALLS and (full_s is None or full_s > th.FULL_TIMES_SEEN * seen_s)
 
 
-def _growth(rise: _Rise, calls: int, full_s: float | None, *, unsure: bool) -> str:
+def _growth(rise: _RiseOverCalls, calls: int, full_s: float | None, *, unsure: bool) -> str:
     """Return by how much memory grew, and what comes of it."""
     if unsure:
         return f"{memory_words(rise.rise_mib)} over {calls:,} calls: a leak, or a buffer that is not full yet"

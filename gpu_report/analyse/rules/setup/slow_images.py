@@ -28,7 +28,7 @@ LOCAL, FASTER = "Copy the data set to a local disk", "Move the data set to a fas
 
 
 @dataclass(frozen=True)
-class _Waits:
+class _LoaderWaits:
     """For how long (s) a trainer waited for its workers, what they did, and the busiest one's CPU (% of a core)."""
 
     waited_s: float
@@ -77,7 +77,7 @@ def slow_images(context: Context, training: Training) -> SetupIssue | None:
     return _issue(context, training, waits, ("images", waits.work.reading), advice)
 
 
-def _slow_waits(context: Context, training: Training, spans: Sequence[Span]) -> _Waits | None:
+def _slow_waits(context: Context, training: Training, spans: Sequence[Span]) -> _LoaderWaits | None:
     """Return what was waited for in some spans where workers used little CPU, and had the cores for more.
 
     What reads from memory, or decodes, computes.
@@ -87,7 +87,7 @@ def _slow_waits(context: Context, training: Training, spans: Sequence[Span]) -> 
     work, cpu_pct = loader_work(processes, spans), _cpu_in_waits(context, spans)
     if work is None or cpu_pct is None or cpu_pct >= th.SLOW_IMAGES_CPU_PCT or crowded:
         return None
-    return _Waits(waited_for_workers_s(processes, spans) / gpus, work, cpu_pct)
+    return _LoaderWaits(waited_for_workers_s(processes, spans) / gpus, work, cpu_pct)
 
 
 def _cpu_in_waits(context: Context, spans: Sequence[Span]) -> float | None:
@@ -114,7 +114,7 @@ def _steps_wait(context: Context, training: Training) -> bool:
 def _issue(  # noqa: PLR0913, PLR0917 - what is said of two kinds of images
     context: Context,
     training: Training,
-    waits: _Waits,
+    waits: _LoaderWaits,
     read: tuple[str, float],
     advice: tuple[Advice, ...],
     more: tuple[Evidence, ...] = (),

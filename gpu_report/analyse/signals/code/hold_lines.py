@@ -40,7 +40,7 @@ class _Hold(NamedTuple):
     note: int
 
 
-class _Line(NamedTuple):
+class _HoldLine(NamedTuple):
     """A stack in the line in which holds of a kind are, how many of them were seen there, of how many in all.
 
     `longest_s` is the longest of those seen.
@@ -80,7 +80,7 @@ def _moments(held: LockHeld) -> tuple[float, float]:
     return held.start_t_s, (held.start_t_s + held.end_t_s) / 2
 
 
-def _line(process: ProcessStacks, holds: Sequence[_Hold]) -> _Line | None:
+def _line(process: ProcessStacks, holds: Sequence[_Hold]) -> _HoldLine | None:
     """Return in which line holds of a kind are, None where too few are known, or these are in several."""
     sure = [(each.held, int(process.number[each.note])) for each in holds if process.number[each.note]]
     lines = Counter(line_of(process, number) for _, number in sure)
@@ -89,10 +89,10 @@ def _line(process: ProcessStacks, holds: Sequence[_Hold]) -> _Line | None:
     most = lines.most_common(1)[0][0]
     mine = [(held, number) for held, number in sure if line_of(process, number) == most]
     number = Counter(number for _, number in mine).most_common(1)[0][0]
-    return _Line(number, len(mine), len(holds), max(held.duration_s for held, _ in mine))
+    return _HoldLine(number, len(mine), len(holds), max(held.duration_s for held, _ in mine))
 
 
-def _may_be_of(line: _Line, process: ProcessStacks, held: LockHeld) -> bool:
+def _may_be_of(line: _HoldLine, process: ProcessStacks, held: LockHeld) -> bool:
     return held.duration_s <= LONGER * line.longest_s and not _others_computed(process, held)
 
 

@@ -17,7 +17,7 @@ LOWER_CLOCK = "lower-clock"  # the cause (catalogue.CAUSES) of which the driver 
 
 
 @dataclass(frozen=True)
-class Steps:
+class TrainedSteps:
     """When steps went on, epoch by epoch, and how many batches a second were trained in some spans.
 
     None of spans in which nobody counted them.
@@ -28,7 +28,7 @@ class Steps:
 
 
 def clock_fall(
-    series: GpuSeries, rows: ClockRows, steps: Bools, limit_w: float | None, trained: Steps
+    series: GpuSeries, rows: ClockRows, steps: Bools, limit_w: float | None, trained: TrainedSteps
 ) -> Throttle | None:
     """Return the clock that fell in training for minutes, though the GPU was as busy, and what the driver says of it.
 
@@ -74,7 +74,7 @@ def _lower_and_full(rows: ClockRows, work: Bools, tick_s: float) -> tuple[Bools,
     return down, work & (level_mhz > line_mhz) & ~down, full_mhz
 
 
-def _was_slower(rows: ClockRows, down: Bools, full: Bools, trained: Steps, lost: float) -> bool:
+def _was_slower(rows: ClockRows, down: Bools, full: Bools, trained: TrainedSteps, lost: float) -> bool:
     """Tell whether training got slower by the share of its clock that it lost (0 to 1), by half of it at least.
 
     The lengths of its epochs say so. Where none is all at one clock, its batches do, if they were counted within it;
@@ -98,7 +98,7 @@ def _longer(rows: ClockRows, trained: Sequence[Span], down: Bools, full: Bools) 
     return float(np.median(then_s) / np.median(before_s)) if then_s and before_s else None
 
 
-def _longer_steps(rows: ClockRows, trained: Steps, down: Bools, full: Bools) -> float | None:
+def _longer_steps(rows: ClockRows, trained: TrainedSteps, down: Bools, full: Bools) -> float | None:
     """Return how many times as long as at the full clock a batch took at the lower one; None if nobody counted."""
     then, before = (trained.batches_per_s(_spans_of(rows, mask)) for mask in (down, full))
     return before / then if then and before else None

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
-from gpu_report.analyse.signals.gpu.clock_fall import Steps, clock_fall
+from gpu_report.analyse.signals.gpu.clock_fall import TrainedSteps, clock_fall
 from gpu_report.analyse.signals.gpu.clock_rows import POWER_CAP, THERMAL, ClockRows, clock_rows, is_alike, long_spans
 from gpu_report.analyse.signals.gpu.throttle import Throttle
 from gpu_report.analyse.timeline.activity import Activity
@@ -19,7 +19,7 @@ from gpu_report.median import median_of
 from gpu_report.model import HEALTHY_PCT, Gpu
 
 
-def throttles(series: GpuSeries, activity: Activity, gpu: Gpu, trained: Steps) -> tuple[Throttle, ...]:
+def throttles(series: GpuSeries, activity: Activity, gpu: Gpu, trained: TrainedSteps) -> tuple[Throttle, ...]:
     """Return what held a GPU down for long enough, by reasons and counters, and a clock that fell without either.
 
     Whether it is by the card's design is judged by the work of its steps: a validation is a lighter load.
@@ -33,7 +33,9 @@ def throttles(series: GpuSeries, activity: Activity, gpu: Gpu, trained: Steps) -
     return tuple(replace(each, other_limit_w=_other_limit_w(each, rows, gpu.power_limit_w)) for each in found)
 
 
-def _throttles(series: GpuSeries, rows: ClockRows, steps: Bools, gpu: Gpu, trained: Steps) -> tuple[Throttle, ...]:
+def _throttles(
+    series: GpuSeries, rows: ClockRows, steps: Bools, gpu: Gpu, trained: TrainedSteps
+) -> tuple[Throttle, ...]:
     fell = clock_fall(series, rows, steps, gpu.power_limit_w, trained)
     typical_mhz = _typical_mhz(rows, gpu) if rows.reported.any() else None
     if typical_mhz is None:

@@ -11,7 +11,7 @@ LOST_WORDS = ("lost", "reset", "restart")  # of nvmlErrorString: GPU is lost; GP
 
 
 @dataclass(frozen=True)
-class Loss:
+class GpuLoss:
     """A GPU of which nothing could be read, what the driver said, and whether it came back."""
 
     gpu: int
@@ -20,7 +20,7 @@ class Loss:
     came_back: bool
 
 
-def losses(run: Run) -> Iterator[Loss]:
+def losses(run: Run) -> Iterator[GpuLoss]:
     """Yield the losses in order of time; what the driver says next of a GPU that is lost already is no second one."""
     reported = [(e.gpu, e) for e in run.events if e.gpu is not None and e.fields.get("quantity") == EVERYTHING]
     lost_until_s: dict[int, float] = {}
@@ -30,4 +30,4 @@ def losses(run: Run) -> Iterator[Loss]:
         if is_loss and event.t_s >= lost_until_s.get(gpu, 0.0):
             back = [e.t_s for again, e in reported[number + 1 :] if again == gpu and e.kind == "nvml_recovered"]
             lost_until_s[gpu] = back[0] if back else max(run.duration_s, event.t_s)
-            yield Loss(gpu, (event.t_s, lost_until_s[gpu]), reason, came_back=bool(back))
+            yield GpuLoss(gpu, (event.t_s, lost_until_s[gpu]), reason, came_back=bool(back))

@@ -28,7 +28,7 @@ MOSAIC_STAYS_SHARE = 0.7  # ... and so much of it stays
 
 
 @dataclass(frozen=True)
-class Growth:
+class MemoryGrowth:
     """Memory that grows, from `start_s` to `end_s` and from `before_mib` to `after_mib` (peaks in training).
 
     `rate_mib_s` is the median slope (Theil-Sen). `goes_on` says that it had not come to an end when the training had.
@@ -50,14 +50,14 @@ class Growth:
 
 
 @dataclass(frozen=True)
-class Step:
+class MemoryStep:
     """Memory that stepped up once, and stayed: when, and by how much."""
 
     t_s: float
     mib: float
 
 
-def find_growth(memory: GpuMemory, epochs: TrainingEpochs, closes_s: float | None) -> Growth | None:
+def find_growth(memory: GpuMemory, epochs: TrainingEpochs, closes_s: float | None) -> MemoryGrowth | None:
     """Return the growth in a training: over the peaks of its epochs, else over those of every few seconds.
 
     `closes_s` is when the epoch began for which the mosaic was closed: a step there is none of it.
@@ -68,11 +68,11 @@ def find_growth(memory: GpuMemory, epochs: TrainingEpochs, closes_s: float | Non
     return None
 
 
-def mosaic_step(memory: GpuMemory, epochs: TrainingEpochs, closes_s: float) -> Step | None:
+def mosaic_step(memory: GpuMemory, epochs: TrainingEpochs, closes_s: float) -> MemoryStep | None:
     """Return by how much memory stepped up in the epoch in which the mosaic closed; None where it did not stay."""
     points = epoch_peaks(memory, epochs)
     at = _stands_out(points, closes_s)
-    return None if at is None else Step(float(points.start_s[at + 1]), float(points.steps_mib[at]))
+    return None if at is None else MemoryStep(float(points.start_s[at + 1]), float(points.steps_mib[at]))
 
 
 def _looks(memory: GpuMemory, epochs: TrainingEpochs) -> Iterator[MemoryPeaks]:
@@ -135,11 +135,11 @@ def _stands_out(points: MemoryPeaks, closes_s: float | None) -> int | None:
     return at if large and stays else None
 
 
-def _growth(memory: GpuMemory, epochs: TrainingEpochs, points: MemoryPeaks, fit: GrowthFit) -> Growth:
+def _growth(memory: GpuMemory, epochs: TrainingEpochs, points: MemoryPeaks, fit: GrowthFit) -> MemoryGrowth:
     rising = slice(fit.first, fit.last + 1)
     start_s, end_s = _edges(memory, epochs, points, fit)
     pause = len(points.mib) - 1 - fit.last
-    return Growth(
+    return MemoryGrowth(
         start_s=start_s,
         end_s=end_s,
         before_mib=float(points.mib[fit.first]),

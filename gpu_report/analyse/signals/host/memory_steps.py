@@ -43,7 +43,7 @@ def memory_stays(run: Run, series: GpuSeries) -> list[MemoryStay]:
     return [stay for stay in sorted(most) if _alike(heights_mib, stay).sum() < most[stay]]
 
 
-class _Rise(NamedTuple):
+class _MemoryRise(NamedTuple):
     """Memory that rose and fell, or did not; `is_over` says that it fell to its level of before, in training.
 
     `works_on` says that the GPU worked as much meanwhile, and that no epoch ended with it. Of a single reading that
@@ -56,7 +56,7 @@ class _Rise(NamedTuple):
     readings: int
 
 
-def _once(rises: Sequence[_Rise]) -> list[MemoryStay]:
+def _once(rises: Sequence[_MemoryRise]) -> list[MemoryStay]:
     """Return each time that memory was higher; what came in steps, and fell at once, came once."""
     key = {(rise.stay.span[1], round(rise.stay.memory_mib / th.SAME_MEMORY_MIB)): rise.stay for rise in rises}
     return list(key.values())
@@ -70,7 +70,7 @@ def _alike(heights_mib: Floats, stay: MemoryStay) -> Bools:
     return np.asarray(np.abs(heights_mib - stay.memory_mib) <= th.SAME_MEMORY_MIB)
 
 
-def _rises(run: Run, series: GpuSeries) -> Iterator[_Rise]:
+def _rises(run: Run, series: GpuSeries) -> Iterator[_MemoryRise]:
     t_s, mib = (series.samples[name].to_numpy(dtype=float) for name in ("t_s", "memory_used_mib"))
     known = np.isfinite(mib)
     t_s, mib, base_s = t_s[known], mib[known], max(th.BASE_S, th.BASE_READINGS * series.tick_s)
@@ -93,7 +93,7 @@ def _rises(run: Run, series: GpuSeries) -> Iterator[_Rise]:
         is_over = fall is not None and _is_level(mib[after], base_mib) and _trains_after(series, stay.span[1], base_s)
         works_on = _works_on(series, stay.span, base_s) and not _ends_epochs(run, t_s, mib, stay, series.tick_s)
         last = end if is_over and works_on else last
-        yield _Rise(stay, is_over, works_on, end - rise)
+        yield _MemoryRise(stay, is_over, works_on, end - rise)
 
 
 def _first_at_most(values: Floats, start: int, line: float) -> int | None:

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from gpu_report.imports.formats.nvidia_smi.dmon_table import HOW, Table, header_of, read_tables
+from gpu_report.imports.formats.nvidia_smi.dmon_table import HOW, DmonTable, header_of, read_tables
 from gpu_report.imports.parsing.csv_file import numbers_of
 from gpu_report.imports.parsing.each_log import read_each
 from gpu_report.imports.parsing.fields import PERCENT, Field, converted, failures, not_imported
@@ -57,7 +57,7 @@ def read(paths: Sequence[Path], _: Selection) -> Found:
     return Found(TOOL, HOW.format(tool="dmon"), [_readings(table) for table in tables], tuple(problems), in_utc=False)
 
 
-def _readings(table: Table) -> Readings:
+def _readings(table: DmonTable) -> Readings:
     quantities = {
         field.column: converted(numbers_of(table.cells[name]), field)
         for name, field in FIELDS.items()
@@ -70,7 +70,7 @@ def _readings(table: Table) -> Readings:
     return Readings(table.stamp_s, table.gpu, quantities, failed, dropped=table.dropped)
 
 
-def _counted_s(share: Floats, table: Table) -> Floats:
+def _counted_s(share: Floats, table: DmonTable) -> Floats:
     """Return the seconds so far, from the share of the time since the row before of the same GPU."""
     counted = np.full(len(share), np.nan)
     for gpu in np.unique(table.gpu):

@@ -35,7 +35,7 @@ MOST_HEADERS: Final = 100  # different ones: a log that was appended to by anoth
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class DmonTable:
     """Rows of one header, as text; `stamp_s` is the time as if it were UTC, NaN where there is none."""
 
     columns: tuple[str, ...]
@@ -51,7 +51,7 @@ def header_of(head: str) -> tuple[str, ...]:
     return next((columns for line in lines if "gpu" in (columns := _columns(line))), ())
 
 
-def read_tables(path: Path, tool: str, wanted: Collection[str]) -> tuple[list[Table], list[str]]:
+def read_tables(path: Path, tool: str, wanted: Collection[str]) -> tuple[list[DmonTable], list[str]]:
     """Return a log's tables by header, with the columns that are wanted, and what of it could not be read.
 
     InputError where nothing can be.
@@ -99,13 +99,13 @@ def _by_header(lines: Sequence[str]) -> dict[tuple[str, ...], list[str]]:
     return {columns: rows for columns, rows in found.items() if rows}
 
 
-def _table(columns: tuple[str, ...], rows: Sequence[str], wanted: Collection[str], written_s: float) -> Table:
+def _table(columns: tuple[str, ...], rows: Sequence[str], wanted: Collection[str], written_s: float) -> DmonTable:
     cells = _cells(columns, rows, wanted)
     stamp_s = _stamps(cells, written_s)
     gpu = numbers_of(cells["gpu"])
     keep = np.isfinite(stamp_s) & (gpu >= 0) & (gpu <= LARGEST_INDEX)
     dropped = len(rows) - int(keep.sum())
-    return Table(columns, cells[keep], stamp_s[keep], gpu[keep].astype(np.int64), dropped)
+    return DmonTable(columns, cells[keep], stamp_s[keep], gpu[keep].astype(np.int64), dropped)
 
 
 def _cells(columns: tuple[str, ...], rows: Sequence[str], wanted: Collection[str]) -> pd.DataFrame:

@@ -28,7 +28,7 @@ _SHOWN = 80  # characters of a line that is quoted in a problem
 
 
 @dataclass
-class Section:
+class LogSection:
     """The rows under one header; a log that was appended to has several.
 
     `lost` is what was printed in place of a row, where a GPU was gone, each with the number of the row before it.
@@ -44,7 +44,7 @@ class Section:
 class LogFile:
     """A file's sections, and in whole sentences what of it could not be read."""
 
-    sections: list[Section]
+    sections: list[LogSection]
     problems: list[str]
 
 
@@ -89,16 +89,16 @@ def _with_commas(lines: list[str]) -> list[str]:
     return [line.replace('"', "") for line in lines] if '"' in header else lines
 
 
-def _sections(path: Path, lines: list[str]) -> tuple[list[Section], list[str]]:
+def _sections(path: Path, lines: list[str]) -> tuple[list[LogSection], list[str]]:
     """Return the sections, and the lines that belong to none: messages, torn rows, rows before any header."""
-    sections: list[Section] = []
+    sections: list[LogSection] = []
     strays: list[str] = []
     separators = -1
     for line in lines:
         if len(line) <= LARGEST_HEADER and ("timestamp" in line or "utilization" in line):
             columns = tuple(column_name(cell) for cell in line.split(","))
             if not set(NEEDED).isdisjoint(columns) or in_other_units(columns):
-                sections.append(Section(path, columns))
+                sections.append(LogSection(path, columns))
                 separators = len(columns) - 1
                 continue
         if line.count(",") == separators and "\0" not in line:
@@ -110,16 +110,16 @@ def _sections(path: Path, lines: list[str]) -> tuple[list[Section], list[str]]:
     return sections, strays
 
 
-def _note_loss(section: Section, line: str) -> None:
+def _note_loss(section: LogSection, line: str) -> None:
     """Note that a GPU was gone after a section's last row: once, however often that was printed."""
     lost = (len(section.rows) - 1, line.strip()[:_SHOWN])
     if lost not in section.lost[-MOST_GPUS:]:
         section.lost.append(lost)
 
 
-def _joined(sections: list[Section]) -> list[Section]:
+def _joined(sections: list[LogSection]) -> list[LogSection]:
     """Return the sections, those as one that go on where the one before ended: some log with a header each time."""
-    joined: list[Section] = []
+    joined: list[LogSection] = []
     for section in sections:
         if joined and joined[-1].columns == section.columns and _goes_on(joined[-1], section):
             joined[-1].lost += [(row + len(joined[-1].rows), line) for row, line in section.lost]
@@ -129,7 +129,7 @@ def _joined(sections: list[Section]) -> list[Section]:
     return joined
 
 
-def _goes_on(before: Section, after: Section) -> bool:
+def _goes_on(before: LogSection, after: LogSection) -> bool:
     """Tell whether rows are later than others, or there are none; nvidia-smi's times sort as text."""
     at = before.columns.index("timestamp")
     times = [rows[end].split(",")[at].strip() for rows, end in ((before.rows, -1), (after.rows, 0)) if rows]
@@ -150,7 +150,7 @@ def _prefixed(path: Path, lines: list[str]) -> str | None:
     )
 
 
-def _why_unusable(path: Path, sections: list[Section], lines: list[str]) -> str:
+def _why_unusable(path: Path, sections: list[LogSection], lines: list[str]) -> str:
     if not sections and any(line.startswith(_TABLE) for line in lines):
         return (
             f"{path} is the table that nvidia-smi prints for people, of one moment. A report needs readings over time: "

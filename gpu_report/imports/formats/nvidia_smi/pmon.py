@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from gpu_report.imports.formats.nvidia_smi.dmon_table import COMMAND, HOW, Table, header_of, read_tables
+from gpu_report.imports.formats.nvidia_smi.dmon_table import COMMAND, HOW, DmonTable, header_of, read_tables
 from gpu_report.imports.parsing.csv_file import numbers_of
 from gpu_report.imports.parsing.each_log import read_each
 from gpu_report.imports.parsing.fields import not_imported
@@ -43,7 +43,7 @@ def read(paths: Sequence[Path], _: Selection) -> Found:
     )
 
 
-def _processes(table: Table) -> pd.DataFrame:
+def _processes(table: DmonTable) -> pd.DataFrame:
     """Return the rows; one of a GPU without a process has no pid."""
     cells = table.cells
     numbers = {

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_report.errors import InputError
 from gpu_report.imports.formats.nvidia_smi.columns import QUERY, without_a_place
-from gpu_report.imports.formats.nvidia_smi.file import Section, read_log
+from gpu_report.imports.formats.nvidia_smi.file import LogSection, read_log
 from gpu_report.imports.formats.nvidia_smi.table import Numbering, is_time, power_column, read_section
 from gpu_report.imports.parsing.each_log import read_each
 from gpu_report.imports.parsing.fields import not_imported
@@ -43,7 +43,7 @@ def read(paths: Sequence[Path], _: Selection) -> Found:
     return Found(TOOL, f"log with `{QUERY}`", tables, tuple(problems), in_utc=False, notes=notes)
 
 
-def _refuse_other_times(sections: Sequence[Section]) -> None:
+def _refuse_other_times(sections: Sequence[LogSection]) -> None:
     """Raise InputError where rows have times that nvidia-smi does not write: a spreadsheet drops seconds and zeros."""
     for section in sections:
         stamps = (row.split(",")[section.columns.index("timestamp")].strip() for row in section.rows)

@@ -74,7 +74,7 @@ _LEAST_TABLES: Final = 2  # one is of one moment
 
 
 @dataclass
-class _Rows:
+class _ScreenRows:
     """What a log's tables said so far, a list a column; `stamp_s` is that of the table that is being read."""
 
     stamp_s: float = float("nan")
@@ -109,9 +109,9 @@ def read(paths: Sequence[Path], _: Selection) -> Found:
     )
 
 
-def _read(path: Path) -> tuple[_Rows, set[str]]:
+def _read(path: Path) -> tuple[_ScreenRows, set[str]]:
     text = read_text(path, TOOL)
-    rows = _Rows()
+    rows = _ScreenRows()
     for part in _PART.finditer(text):
         if part["year"]:
             _begin(rows, part)
@@ -128,13 +128,13 @@ def _read(path: Path) -> tuple[_Rows, set[str]]:
     return rows, {*_WITHOUT_A_PLACE, *([_MIG] if f"| {_MIG}:" in text else [])}
 
 
-def _begin(rows: _Rows, part: re.Match[str]) -> None:
+def _begin(rows: _ScreenRows, part: re.Match[str]) -> None:
     local = local_time(int(part["year"]), part["month"], part["day"], part["clock"])
     rows.stamp_s = local.replace(tzinfo=UTC).timestamp() if local else float("nan")
     rows.in_table = []
 
 
-def _add_gpu(rows: _Rows, part: re.Match[str]) -> None:
+def _add_gpu(rows: _ScreenRows, part: re.Match[str]) -> None:
     gpu = int(part["gpu"])
     if gpu > LARGEST_INDEX or not np.isfinite(rows.stamp_s):
         return
@@ -151,14 +151,14 @@ def _add_gpu(rows: _Rows, part: re.Match[str]) -> None:
         rows.devices[gpu] = {**numbers, "name": part["name"], "pci_bus_id": part["bus"], "driver": rows.driver}
 
 
-def _lose(rows: _Rows, line: str) -> None:
+def _lose(rows: _ScreenRows, line: str) -> None:
     """Note which GPUs are gone after their last rows."""
     for gpu in gpus_lost(line, rows.devices):
         last = len(rows.gpus) - 1 - rows.gpus[::-1].index(gpu)
         rows.lost.setdefault((gpu, last), lost(line.strip()[:_SHOWN]))
 
 
-def _looks(rows: _Rows, processes: str) -> Iterator[tuple[float, int, float, str, float, float]]:
+def _looks(rows: _ScreenRows, processes: str) -> Iterator[tuple[float, int, float, str, float, float]]:
     """Yield a row a process of a whole list, and one without a pid of each GPU that has none."""
     nan = float("nan")
     seen = set()
@@ -169,7 +169,7 @@ def _looks(rows: _Rows, processes: str) -> Iterator[tuple[float, int, float, str
     yield from ((rows.stamp_s, gpu, nan, "", nan, nan) for gpu in rows.in_table if gpu not in seen)
 
 
-def _table(rows: _Rows) -> Readings:
+def _table(rows: _ScreenRows) -> Readings:
     gpu = np.array(rows.gpus, dtype=np.int64)
     quantities = {field.column: converted(np.array(rows.cells[name]), field) for name, field in FIELDS.items()}
     gone = (Failure(index, EVERYTHING, reason, np.array([row])) for (index, row), reason in rows.lost.items())

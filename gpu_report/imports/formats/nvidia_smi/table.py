@@ -21,7 +21,7 @@ from gpu_report.imports.formats.nvidia_smi.columns import (
     read_cell,
     read_text,
 )
-from gpu_report.imports.formats.nvidia_smi.file import Section
+from gpu_report.imports.formats.nvidia_smi.file import LogSection
 from gpu_report.imports.machines import refuse_two_uuids
 from gpu_report.imports.parsing.readings import EVERYTHING, Device, Failure, Floats, Readings
 from gpu_report.ordinary_file import LARGEST_INDEX, MOST_GPUS
@@ -63,7 +63,7 @@ class Numbering:
         return self._index[key]
 
 
-def read_section(section: Section, power_column: str | None, numbering: Numbering) -> Readings:
+def read_section(section: LogSection, power_column: str | None, numbering: Numbering) -> Readings:
     """Return the section as numbers; `power_column` is the one column that power is taken from.
 
     InputError where it has rows of several GPUs and no column tells them apart.
@@ -98,7 +98,7 @@ def read_section(section: Section, power_column: str | None, numbering: Numberin
     )
 
 
-def power_column(sections: Sequence[Section]) -> str | None:
+def power_column(sections: Sequence[LogSection]) -> str | None:
     """Return the one power column to use: the first in order of preference that most sections have readings of."""
     readings = {name: sum(_has_numbers(section, name) for section in sections) for name in QUANTITY_COLUMNS["power_w"]}
     best = max(readings, key=lambda name: readings[name])  # the first of equals, which is the preferred one
@@ -114,7 +114,7 @@ def numbers(quantity: str, column: pd.Series) -> Floats:
     return taken
 
 
-def _has_numbers(section: Section, name: str) -> bool:
+def _has_numbers(section: LogSection, name: str) -> bool:
     if name not in section.columns:
         return False
     position = section.columns.index(name)
@@ -122,7 +122,7 @@ def _has_numbers(section: Section, name: str) -> bool:
     return any(read_cell("power_w", cell) is not None for found in cells for cell in found)
 
 
-def _cells(section: Section) -> pd.DataFrame:
+def _cells(section: LogSection) -> pd.DataFrame:
     """Return the section's cells, each column as categories: there are far fewer values than rows."""
     known = {
         name for names in (QUANTITY_COLUMNS, DEVICE_NUMBERS, DEVICE_TEXTS) for each in names.values() for name in each
@@ -162,7 +162,7 @@ def is_time(stamp: str) -> bool:
     return bool(np.isfinite(_local_s(pd.Series([stamp]))).all())
 
 
-def _gpu_indices(cells: pd.DataFrame, local_s: Floats, section: Section, numbering: Numbering) -> Floats:
+def _gpu_indices(cells: pd.DataFrame, local_s: Floats, section: LogSection, numbering: Numbering) -> Floats:
     keys = _keys(cells)
     if keys is None and "index" not in cells and _are_several(cells, local_s):
         keys = _model_names(cells, local_s, section)
@@ -207,7 +207,7 @@ def _repeats(cells: pd.DataFrame) -> npt.NDArray[np.bool_]:
     return same
 
 
-def _model_names(cells: pd.DataFrame, local_s: Floats, section: Section) -> pd.Series:
+def _model_names(cells: pd.DataFrame, local_s: Floats, section: LogSection) -> pd.Series:
     """Return the column of models where it tells GPUs apart; InputError where nothing does."""
     column = next((cells[name] for name in DEVICE_TEXTS["name"] if name in cells), None)
     if (
@@ -275,7 +275,7 @@ def _gone(failures: Sequence[Failure], quantities: int) -> list[Failure]:
     return found
 
 
-def _printed_losses(section: Section, keep: npt.NDArray[np.bool_], devices: Mapping[int, Device]) -> list[Failure]:
+def _printed_losses(section: LogSection, keep: npt.NDArray[np.bool_], devices: Mapping[int, Device]) -> list[Failure]:
     """Return the losses that were printed in place of rows: of the GPU that is named, of an only one, or of all."""
     found: dict[tuple[int, int], Failure] = {}
     for row, line in section.lost:

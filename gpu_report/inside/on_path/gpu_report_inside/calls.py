@@ -114,7 +114,7 @@ def row(call: Any) -> str:
 CLOCKS: dict[int, CallClock] = {}
 
 
-class Known:
+class KnownCalls:
     """What is known of the calls of this process; `beginning` lets one thread begin a run."""
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class Known:
             util.Finalize(None, at_exit, exitpriority=0)
 
 
-KNOWN = Known()
+KNOWN = KnownCalls()
 
 
 def _in_child() -> None:

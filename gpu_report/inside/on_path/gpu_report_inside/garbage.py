@@ -19,7 +19,7 @@ from functools import partial
 from itertools import accumulate, chain, count, repeat, starmap, takewhile, tee
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .notes import DEEPEST, Place
+from .notes import DEEPEST, FramePlace
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -40,7 +40,7 @@ class Long(NamedTuple):
     mono_s: float
     seconds: float
     thread: int
-    places: list[Place]
+    places: list[FramePlace]
 
 
 class CollectionCounter:
@@ -81,7 +81,7 @@ class CollectionCounter:
         found = []
         while self._long:
             end_ns, began_ns, thread, places = self._long.popleft()
-            found.append(Long(began_ns * NS, (end_ns - began_ns) * NS, thread, [Place(*each) for each in places]))
+            found.append(Long(began_ns * NS, (end_ns - began_ns) * NS, thread, [FramePlace(*each) for each in places]))
         return found
 
     def _of_c(self) -> Any:

@@ -77,12 +77,12 @@ class Finder:
             spec: ModuleSpec | None = find_spec(name, path, target) if find_spec is not None else None
             if spec is not None:
                 if spec.loader is not None and hasattr(spec.loader, "exec_module"):
-                    spec.loader = Loader(spec.loader)  # type: ignore[assignment]  # it need not be an abc.Loader
+                    spec.loader = CallbackLoader(spec.loader)  # type: ignore[assignment]  # it need not be an abc.Loader
                 return spec
         return None
 
 
-class Loader:
+class CallbackLoader:
     """Loads as the real loader does, takes itself out of the way, and adds the callbacks."""
 
     def __init__(self, real: Any) -> None:

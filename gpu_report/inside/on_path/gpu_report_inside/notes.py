@@ -36,7 +36,7 @@ MORE = "!"
 _COUNT = re.compile(r"-\d+")  # of a thread's name: `Thread-12 (plot)` is one of many
 
 
-class Table:
+class SeenNumbers:
     """Numbers of things in the order in which they were first seen, and those that have not been written yet."""
 
     def __init__(self, first: int = 0) -> None:
@@ -72,7 +72,7 @@ class Table:
         self._written, self._new = len(self._numbers), []
 
 
-class Place(NamedTuple):
+class FramePlace(NamedTuple):
     """Where a thread stood in one function: what is needed of a frame that need not live on."""
 
     f_code: CodeType
@@ -89,10 +89,10 @@ class Dictionary:
     """All files, lines and stacks of one process that have a number. A stack is its outermost part and one frame."""
 
     def __init__(self) -> None:
-        self.files = Table()
-        self.frames = Table()
-        self.stacks = Table(first=1)
-        self.names = Table()
+        self.files = SeenNumbers()
+        self.frames = SeenNumbers()
+        self.stacks = SeenNumbers(first=1)
+        self.names = SeenNumbers()
         self._known: dict[tuple[int, int, int], int] = {}
         self._huge: set[int] = set()  # code in which no line is looked for: all of it is one place
         self._kept: dict[int, CodeType] = {}  # so that no other code object gets the id of one that is gone
@@ -105,7 +105,7 @@ class Dictionary:
             frame = frame.f_back
         return self.stack_of(frames)
 
-    def stack_of(self, frames: Sequence[FrameType | Place]) -> int:
+    def stack_of(self, frames: Sequence[FrameType | FramePlace]) -> int:
         """Return the number of the stack of these frames, innermost first."""
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
@@ -124,7 +124,7 @@ class Dictionary:
             number = found
         return number
 
-    def _learn(self, outer: int, frame: FrameType | Place, *, innermost: bool) -> int | None:
+    def _learn(self, outer: int, frame: FrameType | FramePlace, *, innermost: bool) -> int | None:
         """Return the number of a frame under the stack that it was called from, None where there are too many."""
         code = frame.f_code
         huge = len(_line_table(code)) > LARGEST_TABLE

@@ -206,7 +206,7 @@ def start() -> None:
         report("stacks", error)
 
 
-class _Started:
+class _NotingProcess:
     """The process in which noting has begun: a fork begins anew."""
 
     def __init__(self) -> None:
@@ -229,7 +229,7 @@ class _Started:
             os.register_at_fork(after_in_child=_in_child)
 
 
-_STARTED = _Started()
+_STARTED = _NotingProcess()
 
 
 def _in_child() -> None:

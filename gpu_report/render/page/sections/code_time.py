@@ -10,7 +10,7 @@ from gpu_report.catalogue import WAITING_FOR_PEER, phase_words
 from gpu_report.model import Analysis, CodeFrame, CodeLine, CodeTime
 from gpu_report.render.formatting import clean, duration, lines_title, share
 from gpu_report.render.page.views.report import CodeTimeView
-from gpu_report.render.page.views.tables import Table
+from gpu_report.render.page.views.tables import TextTable
 from gpu_report.render.samples.column_codec import MILLISECOND_DECIMALS, Scale
 from gpu_report.render.samples.columns import Blob, pack_table
 from gpu_report.wording import line_words, role_words, upper_first
@@ -77,12 +77,12 @@ def _phases(all_time: Sequence[CodeTime]) -> list[str]:
     return [name for name in dict.fromkeys(name for time in all_time for name in time.phases) if name]
 
 
-def _table(lines: Sequence[CodeLine], total_s: float, *, by_idle: bool) -> Table:
+def _table(lines: Sequence[CodeLine], total_s: float, *, by_idle: bool) -> TextTable:
     several = len({line.process for line in lines}) > 1
     rows = tuple(_row(line, line.ranked_s(by_idle=by_idle), total_s, several=several) for line in lines)
     process = ("Process",) if several else ()
     columns = ("Line of code", *process, "Idle GPU time" if by_idle else "Time", "Share", "Mostly during")
-    return Table(columns, (False, *(False for _ in process), True, True, False), rows)
+    return TextTable(columns, (False, *(False for _ in process), True, True, False), rows)
 
 
 def _row(line: CodeLine, seconds: float, total_s: float, *, several: bool) -> tuple[str, ...]:

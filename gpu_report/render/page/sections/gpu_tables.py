@@ -10,7 +10,7 @@ from gpu_report.render.formatting import duration, gibibytes, known, number, qua
 from gpu_report.render.page.sections import gpu_health
 from gpu_report.render.page.sections.static_charts import strip
 from gpu_report.render.page.views.report import GpuView
-from gpu_report.render.page.views.tables import Table
+from gpu_report.render.page.views.tables import TextTable
 from gpu_report.render.quantity_labels import THROTTLE_COUNTERS, gpu_quantities, label
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.quantity_series import QuantitySeries
@@ -47,21 +47,21 @@ def gpu(summary: GpuSummary, run: Run, track: QuantitySeries | None) -> GpuView:
     )
 
 
-def statistics(analysis: Analysis) -> Table:
+def statistics(analysis: Analysis) -> TextTable:
     """Return mean, extremes and percentiles of every quantity of every GPU."""
     columns = ("GPU", "Quantity", "Unit", "Mean", "Lowest", "p5", "Median", "p95", "Highest")
     numeric = (False, False, False, *[True] * 6)
     rows = tuple(row for summary in analysis.gpus for row in _statistics_rows(summary))
     first = 0 if len(analysis.gpus) > 1 else 1  # a column of zeros tells nothing
-    return Table(columns[first:], numeric[first:], tuple(row[first:] for row in rows))
+    return TextTable(columns[first:], numeric[first:], tuple(row[first:] for row in rows))
 
 
-def processes(frame: pd.DataFrame, clock: WallClock) -> Table:
+def processes(frame: pd.DataFrame, clock: WallClock) -> TextTable:
     """Return every process seen on a GPU: when, whose, and what it used at most; the largest first."""
     columns = ("GPU", "Process id", "Name", "First seen", "Gone", "Memory, peak", "Utilisation, peak", "Whose")
     numeric = (False, True, False, True, True, True, True, False)
     if frame.empty:
-        return Table(columns, numeric, ())
+        return TextTable(columns, numeric, ())
     frame = frame.astype({"gpu": float, "pid": float, "memory_used_mib": float, "gpu_util_pct": float})
     grouped = frame.groupby(["gpu", "pid"], dropna=False, sort=False)
     seen = grouped.agg(
@@ -74,7 +74,9 @@ def processes(frame: pd.DataFrame, clock: WallClock) -> Table:
         owner=("owner", "last"),
     )
     ordered = seen.reset_index().sort_values("peak", ascending=False, na_position="last")
-    return Table(columns, numeric, tuple(_process(row, clock) for row in ordered.itertuples(index=False, name=None)))
+    return TextTable(
+        columns, numeric, tuple(_process(row, clock) for row in ordered.itertuples(index=False, name=None))
+    )
 
 
 def _mean_util(summary: GpuSummary) -> float | None:

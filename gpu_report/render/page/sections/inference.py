@@ -19,7 +19,7 @@ from gpu_report.model import (
 from gpu_report.render.formatting import clean, duration, known, number, share
 from gpu_report.render.page.sections.latency_chart import chart, latency_data, slowest
 from gpu_report.render.page.views.inference import InferenceView, ServedView, SlowCall
-from gpu_report.render.page.views.tables import Fact, LedgerItem, NamedTable, Table
+from gpu_report.render.page.views.tables import Fact, LedgerItem, NamedTable, TextTable
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.samples.columns import Blob
 from gpu_report.render.served_words import (
@@ -276,11 +276,11 @@ def _between(served: ServedModel) -> str:
     return f"No call was going on for {duration(served.gap_s)}, {share(gap)} of the time."
 
 
-def _gaps(served: ServedModel) -> Table:
+def _gaps(served: ServedModel) -> TextTable:
     """Return what the process did between calls, and what of it is not known."""
     columns, numeric = ("Between calls", "Time", "Share", "Line of code"), (False, True, True, False)
     if not served.gap_parts or served.gap_s <= 0:
-        return Table(columns, numeric, ())
+        return TextTable(columns, numeric, ())
     rows = [
         (
             upper_first(part.kind) + (", in another thread" if part.waited_for else ""),
@@ -293,7 +293,7 @@ def _gaps(served: ServedModel) -> Table:
     rest_s = served.gap_s - sum(part.seconds for part in served.gap_parts)
     if rest_s >= max(NEXT_TO_NO_GAP * served.gap_s, 0.05):
         rows.append(("Unknown", duration(rest_s), share(rest_s / served.gap_s), ""))
-    return Table(columns, numeric, tuple(rows))
+    return TextTable(columns, numeric, tuple(rows))
 
 
 def _groups(served: ServedModel, kind: GroupKind) -> list[NamedTable]:
@@ -305,7 +305,7 @@ def _groups(served: ServedModel, kind: GroupKind) -> list[NamedTable]:
     names = [name for name in SHARES if any(getattr(group.latency, name).value_ms is not None for group in groups)]
     columns = (head, "Calls", "Images", "Mean", *("Median" if name == "p50" else name for name in names), "Worst")
     rows = tuple(_group(group, names) for group in groups)
-    return [NamedTable(title, "", Table(columns, (False, *[True] * (len(columns) - 1)), rows))]
+    return [NamedTable(title, "", TextTable(columns, (False, *[True] * (len(columns) - 1)), rows))]
 
 
 def _group(group: CallGroup, names: Sequence[str]) -> tuple[str, ...]:
@@ -346,7 +346,7 @@ def _settings(served: ServedModel) -> tuple[Fact, ...]:
     return tuple(Fact(fact.label, clean(fact.value), fact.note) for fact in facts if fact.value)
 
 
-def _others(served: Sequence[ServedModel]) -> Table:
+def _others(served: Sequence[ServedModel]) -> TextTable:
     columns = ("Model", "Process", "Calls", "Images a second", "Median", "p95", "p99", "Worst", "Longest part")
     rows = tuple(
         (
@@ -360,4 +360,4 @@ def _others(served: Sequence[ServedModel]) -> Table:
         )
         for each in served
     )
-    return Table(columns, (False, *[True] * 7, False), rows)
+    return TextTable(columns, (False, *[True] * 7, False), rows)

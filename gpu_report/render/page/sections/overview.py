@@ -27,7 +27,7 @@ from gpu_report.render.formatting import (
     with_amounts_unbroken,
 )
 from gpu_report.render.page.views.report import LegendItem, VerdictView
-from gpu_report.render.page.views.tables import Fact, LedgerItem, Table
+from gpu_report.render.page.views.tables import Fact, LedgerItem, TextTable
 from gpu_report.render.quantity_labels import HEAT_GPUS, LANES, lanes
 from gpu_report.render.recorder_events import marked
 from gpu_report.render.samples.quantity_series import gpu_indexes
@@ -140,13 +140,13 @@ def _host_tiles(host: pd.DataFrame) -> tuple[Fact, ...]:
     )
 
 
-def gpu_table(analysis: Analysis) -> Table:
+def gpu_table(analysis: Analysis) -> TextTable:
     """Return one row of key numbers for each GPU."""
     columns = (
         *("GPU", "Model", "Mean utilisation", "Peak", "Memory, peak", "Mean temperature"),
         *("Mean power", "Peak", "Energy"),
     )
-    return Table(columns, (False, False, *[True] * 7), tuple(_gpu_row(s) for s in analysis.gpus))
+    return TextTable(columns, (False, False, *[True] * 7), tuple(_gpu_row(s) for s in analysis.gpus))
 
 
 def legend(analysis: Analysis) -> tuple[LegendItem, ...]:

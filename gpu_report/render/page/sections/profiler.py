@@ -8,7 +8,7 @@ from gpu_report import schema
 from gpu_report.catalogue import WAITING_FOR_PEER
 from gpu_report.render.formatting import clean, number, share, step_time
 from gpu_report.render.page.views.profiler import ProfilerView, StepPartTotal, StepPartView, StepView
-from gpu_report.render.page.views.tables import NamedTable, Table
+from gpu_report.render.page.views.tables import NamedTable, TextTable
 from gpu_report.wording import PROFILER_FAILED, counted, where_it_is
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _totals(found: TraceAnalysis) -> tuple[StepPartTotal, ...]:
     )
 
 
-def _families(found: TraceAnalysis) -> Table:
+def _families(found: TraceAnalysis) -> TextTable:
     steps = max(len(found.used_steps), 1)
     rows = [
         (family.name, *_times(steps, family.gpu_s), share(family.gpu_share), *_times(steps, family.cpu_s))
@@ -144,7 +144,7 @@ def _families(found: TraceAnalysis) -> Table:
         if max(family.gpu_share, family.cpu_share) >= FAMILY_LEAST
     ]
     columns = "Kind of work", "GPU, a step", "Share of GPU work", "CPU, a step"
-    return Table(columns, (False, True, True, True), tuple(rows))
+    return TextTable(columns, (False, True, True, True), tuple(rows))
 
 
 def _tables(found: TraceAnalysis) -> Sequence[NamedTable]:
@@ -212,7 +212,7 @@ def _times(steps: int, *seconds: float) -> tuple[str, ...]:
 
 def _table(title: str, note: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> NamedTable:
     numeric = tuple(column not in {"Kernel", "Operator", "Layer", "Call", "Copy", "Line"} for column in columns)
-    return NamedTable(title, note, Table(columns, numeric, tuple(rows)))
+    return NamedTable(title, note, TextTable(columns, numeric, tuple(rows)))
 
 
 def _name(text: str) -> str:

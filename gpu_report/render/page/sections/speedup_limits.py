@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gpu_report.model import Analysis, EpochSummary, longest_now
 from gpu_report.render.formatting import duration, with_amounts_unbroken
-from gpu_report.render.page.views.tables import Table
+from gpu_report.render.page.views.tables import TextTable
 from gpu_report.render.speedup_rows import SpeedupRow, not_listed, shown_rows
 from gpu_report.wording import about_length, shown_ratio
 
@@ -12,15 +12,15 @@ COLUMNS = ("If fixed", "Epoch now", "Estimate", "Best case", "Saves in this run"
 NUMERIC = (False, True, False, False, False)
 
 
-def limits(analysis: Analysis) -> Table:
+def limits(analysis: Analysis) -> TextTable:
     """Return one row for each cause (see `speedup_rows`); none where nobody can act on any."""
     rows = shown_rows(analysis)
     if all(row.has_no_fix for row in rows):
-        return Table(COLUMNS, NUMERIC, ())
+        return TextTable(COLUMNS, NUMERIC, ())
     saved = [_saves(row, analysis.epochs) for row in rows]
     if not any(saved):  # in a run without a whole epoch
-        return Table(COLUMNS[:-1], NUMERIC[:-1], tuple(map(_row, rows)))
-    return Table(COLUMNS, NUMERIC, tuple((*_row(row), each) for row, each in zip(rows, saved, strict=True)))
+        return TextTable(COLUMNS[:-1], NUMERIC[:-1], tuple(map(_row, rows)))
+    return TextTable(COLUMNS, NUMERIC, tuple((*_row(row), each) for row, each in zip(rows, saved, strict=True)))
 
 
 def note(analysis: Analysis) -> str:

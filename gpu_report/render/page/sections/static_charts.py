@@ -66,7 +66,7 @@ def surroundings(
     """Return a quantity in and around a finding, its own GPUs' lines last and thus on top; None without samples."""
     finding = _shown(finding, analysis.run.duration_s)
     name, top, top_words = _measure(subject(finding), by_gpu)
-    frame = _Frame(*_window(finding, analysis.run.duration_s), top)
+    frame = _ChartBounds(*_window(finding, analysis.run.duration_s), top)
     drawn = _lines(analysis.gpus_of(finding), by_gpu, frame, path or _path)
     if not drawn:
         return None
@@ -87,7 +87,7 @@ def surroundings(
 
 
 @dataclass(frozen=True)
-class _Frame:
+class _ChartBounds:
     """What a chart shows: from when to when, in s from the run's start, and the value at its upper edge."""
 
     start: float
@@ -109,7 +109,7 @@ class _Frame:
 
 
 def _lines(
-    felt: Sequence[int], by_gpu: Mapping[int, QuantitySeries], frame: _Frame, path: PathOf
+    felt: Sequence[int], by_gpu: Mapping[int, QuantitySeries], frame: _ChartBounds, path: PathOf
 ) -> tuple[ChartLine, ...]:
     """Return the lines of all GPUs that have any, those that felt a finding last."""
     own = [index for index in by_gpu if index in felt] or list(by_gpu)  # a quantity of the host has no GPU
@@ -119,7 +119,7 @@ def _lines(
 
 
 def _lines_of(
-    gpus: Sequence[int], by_gpu: Mapping[int, QuantitySeries], frame: _Frame, path: PathOf, *, is_own: bool
+    gpus: Sequence[int], by_gpu: Mapping[int, QuantitySeries], frame: _ChartBounds, path: PathOf, *, is_own: bool
 ) -> list[ChartLine]:
     """Return the line of each of some GPUs; of many one of their mean, for so many lines are one blot."""
     span = frame.start, frame.end, frame.top

@@ -7,7 +7,7 @@ from statistics import median
 
 from gpu_report.model import VALIDATION_PARTS, Analysis, InsideRun, Validation, ValidationPart
 from gpu_report.render.formatting import number, share
-from gpu_report.render.page.views.tables import Table
+from gpu_report.render.page.views.tables import TextTable
 from gpu_report.wording import MISSING, VALIDATION_PART_WORDS, amount, upper_first
 
 MOST_COLUMNS = 6  # more have no room beside each other
@@ -43,17 +43,17 @@ class _Alike:
         return number(median(known)) if known else MISSING
 
 
-def validation_table(analysis: Analysis) -> Table:
+def validation_table(analysis: Analysis) -> TextTable:
     """Return the table, without rows where no validation reported its parts."""
     columns = list(islice(_columns(analysis.run.inside), MOST_COLUMNS))
     if not columns:
-        return Table((), (), ())
+        return TextTable((), (), ())
     parts = [part for part in VALIDATION_PARTS if any(column.share(part) >= LEAST_SHARE for column in columns)]
     rows = [(upper_first(VALIDATION_PART_WORDS[part]), *(column.cell(part) for column in columns)) for part in parts]
     lengths = ("All of it", *(amount(column.length_s, "s") for column in columns))
     rates = ("Images/s", *(column.images_per_s for column in columns))
     heads = ("Part", *(column.name for column in columns))
-    return Table(heads, (False, *(True for _ in columns)), (*rows, lengths, rates))
+    return TextTable(heads, (False, *(True for _ in columns)), (*rows, lengths, rates))
 
 
 def _columns(processes: Sequence[InsideRun]) -> Iterator[_Alike]:

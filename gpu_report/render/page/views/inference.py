@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gpu_report.render.page.views.tables import Fact, LedgerItem, NamedTable, Table
+from gpu_report.render.page.views.tables import Fact, LedgerItem, NamedTable, TextTable
 from gpu_report.render.run_clock import Moment
 
 
@@ -68,7 +68,7 @@ class ServedView:
     slow_columns: tuple[str, ...]
     slow: tuple[SlowCall, ...]
     between: str
-    gaps: Table
+    gaps: TextTable
     groups: tuple[NamedTable, ...]
     settings: tuple[Fact, ...]
 
@@ -82,5 +82,5 @@ class InferenceView:
 
     note: str
     served: tuple[ServedView, ...]
-    others: Table
+    others: TextTable
     comes_first: bool

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gpu_report.render.page.views.tables import NamedTable, Table
+from gpu_report.render.page.views.tables import NamedTable, TextTable
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,6 @@ class ProfilerView:
     sentences: tuple[str, ...]
     steps: tuple[StepView, ...]
     totals: tuple[StepPartTotal, ...]
-    families: Table
+    families: TextTable
     tables: tuple[NamedTable, ...]
     trace: str

@@ -6,7 +6,7 @@ from gpu_report.render.page.views.epochs import EpochsView
 from gpu_report.render.page.views.findings import AdviceView, FindingsView, KernelRow
 from gpu_report.render.page.views.inference import InferenceView
 from gpu_report.render.page.views.profiler import ProfilerView
-from gpu_report.render.page.views.tables import Fact, LedgerItem, NamedTable, Table
+from gpu_report.render.page.views.tables import Fact, LedgerItem, NamedTable, TextTable
 from gpu_report.render.run_clock import Moment
 
 
@@ -119,7 +119,7 @@ class CodeTimeView:
 
     roles: tuple[tuple[str, str], ...]
     phases: tuple[tuple[str, str], ...]
-    lines: Table
+    lines: TextTable
     note: str
     has_ranks: bool
     has_loader: bool
@@ -173,7 +173,7 @@ class ReportView:
     more_tiles: tuple[Fact, ...]
     more_tiles_title: str
     gpus: tuple[GpuView, ...]
-    gpu_overview: Table
+    gpu_overview: TextTable
     legend: tuple[LegendItem, ...]
     ledger: LedgerView
     speedup: NamedTable
@@ -184,9 +184,9 @@ class ReportView:
     profiler_failures: tuple[str, ...]
     phases_note: str
     epochs: EpochsView
-    validation: Table
-    statistics: Table
-    processes: Table
+    validation: TextTable
+    statistics: TextTable
+    processes: TextTable
     kernel: KernelView
     yolo: tuple[YoloView, ...]
     recording: RecordingView

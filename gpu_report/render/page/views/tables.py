@@ -13,7 +13,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A table of text. `numeric` says column by column whether it is set to the right."""
 
     columns: tuple[str, ...]
@@ -42,4 +42,4 @@ class NamedTable:
 
     title: str
     note: str
-    table: Table
+    table: TextTable

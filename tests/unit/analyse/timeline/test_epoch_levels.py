@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpu_report.analyse.timeline.epoch_end_fit import CLEARER, _leave_no_training, _lengths
-from gpu_report.analyse.timeline.epoch_levels import Signal, find_levels
+from gpu_report.analyse.timeline.epoch_levels import GpuSignal, find_levels
 
 EPOCHS = 20
 
@@ -33,7 +33,7 @@ def found(
     values = np.clip(values + noise * random.standard_normal(len(t_s)), 0, 100)
     if stall:
         values[(t_s > stall[0]) & (t_s < stall[1])] = 1.0
-    signal = Signal.of(0, t_s, values, is_utilisation=True)
+    signal = GpuSignal.of(0, t_s, values, is_utilisation=True)
     starts = np.concatenate([[0.0], rows[:-1]])
     return find_levels(starts, rows, [signal], _lengths(float(np.median(rows - starts))))
 
@@ -60,7 +60,7 @@ def test_a_short_validation_of_a_long_epoch_is_found_and_clear_where_some_epochs
     part = np.searchsorted(edges, t_s, side="right") - 1
     train = np.where(part // 3 >= 7 - slower, 63.0, 94.0)
     values = np.select([part % 3 == 0, part % 3 == 1], [0.0, train], 55.0)
-    signal = Signal.of(0, t_s, values + 4.0 * random.standard_normal(len(t_s)), is_utilisation=True)
+    signal = GpuSignal.of(0, t_s, values + 4.0 * random.standard_normal(len(t_s)), is_utilisation=True)
     rows = np.array(edges[3::3])
     seen = find_levels(np.array(edges[:-1:3]), rows, [signal], _lengths(1250.0))
     assert seen.validation_s == pytest.approx(45.0, rel=0.1)
@@ -90,7 +90,7 @@ def test_a_validation_as_long_as_can_be_is_said_to_be():
 
 
 def test_readings_further_apart_than_a_third_of_an_epoch_do_not_see_it():
-    signal = Signal.of(0, np.arange(0.0, 100.0, 5.0), np.zeros(20))
+    signal = GpuSignal.of(0, np.arange(0.0, 100.0, 5.0), np.zeros(20))
     assert signal.sees(15.0)
     assert not signal.sees(14.0)
 

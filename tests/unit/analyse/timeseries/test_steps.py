@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpu_report.analyse.timeseries.steps import Steps, as_steps
+from gpu_report.analyse.timeseries.steps import ReadingSeconds, as_steps
 
 RANDOM = np.random.default_rng(5)
 
@@ -21,7 +21,7 @@ def readings(count, gaps=()):
 def test_any_of_them_are_those_that_would_be_kept(count, gaps):
     t_s, seconds = readings(count, gaps)
     steps = as_steps(t_s, seconds)
-    assert isinstance(steps, Steps)
+    assert isinstance(steps, ReadingSeconds)
     assert len(steps) == count
     assert steps.sum() == float(seconds.sum())
     some = RANDOM.integers(0, count, 50)

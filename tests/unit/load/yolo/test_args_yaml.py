@@ -25,7 +25,7 @@ MORE = ("'0'", "N", "nan", "1.", "'a, b'", "0,1", "1,", "Null", "true", "abc-", 
 
 
 def by_yaml(text):
-    values = yaml.load(text, args_yaml._Loader)
+    values = yaml.load(text, args_yaml._SafeYaml)
     return {str(args_yaml._scalar(key)): args_yaml._plain(value) for key, value in values.items()}
 
 

@@ -22,7 +22,7 @@ from gpu_report.record.gpu.processes import ProcessWatch
 from gpu_report.record.gpu.sampler import GpuWatch
 from gpu_report.record.lifecycle import tick_loop
 from gpu_report.record.lifecycle.recording import OpenRecording
-from gpu_report.record.lifecycle.stop_request import End
+from gpu_report.record.lifecycle.stop_request import RecordingEnd
 from gpu_report.record.lifecycle.tick_loop import Session, SessionSources
 from gpu_report.record.options import RecordOptions
 from gpu_report.record.run_folder_writer import Journal
@@ -49,7 +49,7 @@ class FastClock:
         mark = int((self.now_s - 1000) // MARK_S)
         if mark not in self.marks:
             self.marks[mark] = tracemalloc.get_traced_memory()[0]
-        return End("signal", "SIGTERM") if self.now_s >= 1000 + LONG_S else None
+        return RecordingEnd("signal", "SIGTERM") if self.now_s >= 1000 + LONG_S else None
 
 
 class FlappingGpus:
@@ -111,7 +111,7 @@ def test_hours_of_ticks_drift_by_nothing_and_keep_nothing(fast, tmp_path):
     tracemalloc.start()
     began = time.monotonic()
     try:
-        assert recording.run(fast) == End("signal", "SIGTERM")
+        assert recording.run(fast) == RecordingEnd("signal", "SIGTERM")
     finally:
         tracemalloc.stop()
     journal.close()
@@ -169,7 +169,7 @@ class Hours:
         while self.at_s <= self.machine.mono_s:
             self.change()
             self.at_s, self.change = next(self.todo)
-        return End("signal", "SIGTERM") if mono_s >= self.began_s + 3600.0 * self.hours else None
+        return RecordingEnd("signal", "SIGTERM") if mono_s >= self.began_s + 3600.0 * self.hours else None
 
 
 def rss_mib():

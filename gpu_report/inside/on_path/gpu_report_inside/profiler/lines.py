@@ -20,7 +20,7 @@ PERIOD_S = (
 MOST = 12_000  # notes: of the longest window, whatever becomes of it
 
 
-class WindowLines:
+class WindowNotes:
     """Notes of where the thread that makes the window stands, from `start` until they are `told`."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ FOLDER, REQUEST = "profile", "request.json"  # in the run folder: what is asked 
 MOST_STEPS = 64
 
 
-class Plan(NamedTuple):
+class ProfilerPlan(NamedTuple):
     """What is asked for: `steps` from `epoch` on (None: now), why, and whether with shapes and layer names."""
 
     steps: int
@@ -20,13 +20,13 @@ class Plan(NamedTuple):
     reason: str
 
 
-def plan_of(text: str | None) -> Plan | None:
+def plan_of(text: str | None) -> ProfilerPlan | None:
     """Return the plan in a text from outside, None where it holds none."""
     try:
         said = json.loads(text or "")
         steps, epoch = int(said["steps"]), said.get("epoch")
         reason = str(said.get("reason", "asked"))[:40]
-        return Plan(
+        return ProfilerPlan(
             min(max(steps, 1), MOST_STEPS), None if epoch is None else int(epoch), bool(said.get("full")), reason
         )
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
@@ -55,7 +55,7 @@ def written_ns(path: str) -> int:
         return 0
 
 
-def request_in(path: str) -> Plan | None:
+def request_in(path: str) -> ProfilerPlan | None:
     """Return what a request asks for, None where it cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - as in writer.py

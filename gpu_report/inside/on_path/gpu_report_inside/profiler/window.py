@@ -19,12 +19,12 @@ from ..compiled import breaks, graphs
 from ..layer_names import LayerNames
 from ..lines import LINES
 from ..secrets.hide import hide_and_cut
-from .lines import WindowLines
+from .lines import WindowNotes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .requests import Plan
+    from .requests import ProfilerPlan
 
 LONGEST_S = 60.0  # of a window: then it ends with the steps that it has ...
 MOST_EVENTS = 1_500_000  # ... or with so many events: 400 MB of JSON
@@ -36,15 +36,15 @@ TEARDOWN = "TEARDOWN_CUPTI"  # libkineto: without it the GPU is watched for ever
 TEARDOWN_SAFE = (12, 6)  # CUDA: before it, tearing down crashes programs that replay CUDA graphs
 
 
-class Window:
+class ProfilerSession:
     """One session of the profiler, from its first discarded step to the exported trace."""
 
-    def __init__(self, plan: Plan, said: dict[str, Any], discarded: int, model: Any = None) -> None:
+    def __init__(self, plan: ProfilerPlan, said: dict[str, Any], discarded: int, model: Any = None) -> None:
         self._name = f"{os.getpid()}-{said['number']}"
         self._said = {"name": self._name, **plan._asdict(), "discarded": discarded, **said}
         self._plan, self._discarded = plan, discarded
         self._layers = LayerNames(model) if plan.full else None
-        self._lines = WindowLines()
+        self._lines = WindowNotes()
         self._profiler: Any = None
         self._began_s = 0.0
         self._starts_s: list[float] = []  # of each step: the profiler has just marked it
@@ -150,7 +150,7 @@ class Window:
         LINES.write("profile", self._said)
 
 
-def _profiler(discarded: int, plan: Plan, export: Callable[[Any], None]) -> Any:
+def _profiler(discarded: int, plan: ProfilerPlan, export: Callable[[Any], None]) -> Any:
     torch = sys.modules["torch"]
     kineto = torch.profiler
     activities = [kineto.ProfilerActivity.CPU]

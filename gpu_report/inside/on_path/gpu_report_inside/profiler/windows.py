@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..lines import RUN_FOLDER_VARIABLE, report
 from ..threads import BEAT
 from ..training import BATCHES
-from .requests import FOLDER, REQUEST, VARIABLE, Plan, is_recorded, plan_of, request_in, written_ns
-from .window import Window
+from .requests import FOLDER, REQUEST, VARIABLE, ProfilerPlan, is_recorded, plan_of, request_in, written_ns
+from .window import ProfilerSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,9 +28,9 @@ class Windows:
     """The windows of this process: planned, asked for, and the one that is open."""
 
     def __init__(self) -> None:
-        self._plans: list[Plan] = []
-        self._window: Window | None = None
-        self._validated: Plan | None = None  # what the next validation is profiled for
+        self._plans: list[ProfilerPlan] = []
+        self._window: ProfilerSession | None = None
+        self._validated: ProfilerPlan | None = None  # what the next validation is profiled for
         self._followed: tuple[int, str | None] = (0, None)
         self._number = 0
         self._is_recorded = True
@@ -116,12 +116,12 @@ class Windows:
         if plan is not None and steps > 0:
             self._open(plan._replace(steps=steps), {"phase": "validation", "epoch": None}, 1)
 
-    def _open(self, plan: Plan, said: dict[str, Any], discarded: int, model: Any = None) -> None:
+    def _open(self, plan: ProfilerPlan, said: dict[str, Any], discarded: int, model: Any = None) -> None:
         if self._closes_at_exit_of != os.getpid():
             self._closes_at_exit_of = os.getpid()
             atexit.register(self._at_exit)  # an interpreter that ends with the profiler on crashes
         self._number += 1
-        self._window = Window(plan, {"number": self._number, **said}, discarded, model)
+        self._window = ProfilerSession(plan, {"number": self._number, **said}, discarded, model)
         self._window.begin()
 
     def _step(self) -> None:
@@ -165,7 +165,7 @@ def _place(trainer: Any) -> tuple[int, int, int]:
     return trainer.epoch + 1, done, max(len(trainer.train_loader) - done, 0)
 
 
-def _due(plan: Plan, started: int, epochs: int) -> int:
+def _due(plan: ProfilerPlan, started: int, epochs: int) -> int:
     """Return from which epoch on a plan is due; one that a resumed training has behind it, in its second."""
     if plan.epoch is None:
         return 0

@@ -11,7 +11,7 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .statements import Step, steps
+from .statements import Statement, steps
 from .user_files import ancestors, has_variable, own_files, source_of
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _is_given(pid: int, pattern: SettingPattern) -> bool:
     return bool(pattern.variable) and has_variable(pid, pattern.variable)
 
 
-def _switches_on(step: Step, pattern: SettingPattern) -> bool:
+def _switches_on(step: Statement, pattern: SettingPattern) -> bool:
     if step.kind == "environ":
         is_on = pattern.any_value or step.value not in OFF
         return bool(pattern.variable) and step.name == pattern.variable and is_on

@@ -17,7 +17,7 @@ ASKS = ".cpu_affinity"  # a function that sets something only where it is given 
 COMPUTED = object()  # a value that does not stand in the source
 
 
-class Step(NamedTuple):
+class Statement(NamedTuple):
     """A call, an assignment, or the setting of a variable ("call", "assigned", "environ"): of which name, to what."""
 
     kind: str
@@ -25,7 +25,7 @@ class Step(NamedTuple):
     value: Any
 
 
-def steps(source: str) -> list[tuple[int, Step]]:
+def steps(source: str) -> list[tuple[int, Statement]]:
     """Return each step of a source with its line; none of one that Python cannot parse."""
     if any(len(line) > LONGEST_LINE for line in source.split("\n")):
         return []
@@ -37,28 +37,28 @@ def steps(source: str) -> list[tuple[int, Step]]:
     return [(getattr(node, "lineno", 0), step) for node in nodes for step in _steps(node, known)]
 
 
-def _steps(node: Any, known: Mapping[str, str]) -> Iterator[Step]:
+def _steps(node: Any, known: Mapping[str, str]) -> Iterator[Statement]:
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if isinstance(target, ast.Attribute):
-                yield Step("assigned", _dotted(target, known), _value(node.value))
+                yield Statement("assigned", _dotted(target, known), _value(node.value))
             if isinstance(target, ast.Subscript) and _dotted(target.value, known) == ENVIRON:
-                yield Step("environ", _text(target.slice), _value(node.value))
+                yield Statement("environ", _text(target.slice), _value(node.value))
     elif isinstance(node, ast.Call):
         yield from _steps_of_call(node, _dotted(node.func, known))
 
 
-def _steps_of_call(node: ast.Call, name: str) -> Iterator[Step]:
+def _steps_of_call(node: ast.Call, name: str) -> Iterator[Statement]:
     given = [*node.args, *(each.value for each in node.keywords)]
     if name in {f"{ENVIRON}.setdefault", "os.putenv"} and len(given) > 1:
-        yield Step("environ", _text(given[0]), _value(given[1]))
+        yield Statement("environ", _text(given[0]), _value(given[1]))
     elif name == f"{ENVIRON}.update":
-        yield from (Step("environ", each.arg or "", _value(each.value)) for each in node.keywords)
+        yield from (Statement("environ", each.arg or "", _value(each.value)) for each in node.keywords)
         tables = (each for each in node.args if isinstance(each, ast.Dict))
         pairs = (pair for each in tables for pair in zip(each.keys, each.values))  # noqa: B905 - Python 3.8 to 3.10
-        yield from (Step("environ", _text(key), _value(item)) for key, item in pairs)
+        yield from (Statement("environ", _text(key), _value(item)) for key, item in pairs)
     elif given or not name.endswith(ASKS):
-        yield Step("call", name, _value(given[0]) if given else COMPUTED)
+        yield Statement("call", name, _value(given[0]) if given else COMPUTED)
 
 
 def _value(node: Any) -> Any:

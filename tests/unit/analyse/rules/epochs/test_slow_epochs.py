@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from support.runs import PROCESSES, make_run, readings
+from support.runs import make_run, readings
+from support.trained_epochs import VALIDATION_S, findings, start_of, texts, trained
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
@@ -14,52 +15,10 @@ from gpu_report.analyse.causes.slower_storage import advice_on_remote, advice_on
 from gpu_report.analyse.signals.host.process_waits import FileWait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
-from gpu_report.model import InsideEpoch, InsideRun, KernelEvent, KernelLog, Phase, ProcessWait, RecordedEvent, YoloRun
+from gpu_report.model import KernelEvent, KernelLog, ProcessWait, RecordedEvent
 from gpu_report.render.speedup_rows import speedup_rows
 
-VALIDATION_S = 2.0
 NAN = float("nan")
-
-
-def trained(lengths, waits=None, *, args=None, util=90.0, busy=(), events=(), processes=(), quantities=None, host=None):
-    """Return a run that told epochs of these training lengths and data waits; `busy` are (start, end, utilisation)."""
-    phases, epochs, t_s = [Phase("startup", None, 0.0, 10.0, "inside")], [], 10.0
-    for number, (train_s, wait_s) in enumerate(zip(lengths, waits or [0.0] * len(lengths), strict=True), 1):
-        phases.append(Phase("train", number, t_s, t_s + train_s, "inside"))
-        phases.append(Phase("validation", number, t_s + train_s, t_s + train_s + VALIDATION_S, "inside"))
-        epochs.append(InsideEpoch(number, 1, t_s, t_s + train_s, 1000, 10, wait_s, 0.0, wait_s))
-        t_s += train_s + VALIDATION_S
-    seconds = np.arange(round(t_s) + 5)
-    readings = np.where((seconds >= 10) & (seconds < t_s), util, 0.0)
-    for start, end, value in busy:
-        readings[(seconds >= start) & (seconds < end)] = value
-    columns = {
-        name: [value] * len(seconds) if np.isscalar(value) else value(seconds)
-        for name, value in (quantities or {}).items()
-    }
-    run = make_run(readings.tolist(), quantities=columns, events=events)
-    table = pd.DataFrame({"t_s": seconds.astype(float), **{c.name: np.nan for c in schema.HOST_QUANTITIES}})
-    return dataclasses.replace(
-        run,
-        inside=(InsideRun(1, 0, 41, "train", {}, tuple(phases), tuple(epochs), "finished"),),
-        yolo_runs=(YoloRun(1, None, args or {}, "recorded", None),),
-        processes=pd.DataFrame([dict(zip(PROCESSES, row, strict=True)) for row in processes], columns=PROCESSES),
-        host=table.assign(**(host or {})),
-        recording=dataclasses.replace(run.recording, cores=10),
-    )
-
-
-def start_of(number, lengths):
-    """Return when an epoch begins."""
-    return 10.0 + sum(lengths[: number - 1]) + VALIDATION_S * (number - 1)
-
-
-def findings(run, rule):
-    return [finding for finding in analyse(run).findings if finding.rule == rule]
-
-
-def texts(finding):
-    return {evidence.text: evidence.value for evidence in finding.evidence}
 
 
 # --- an epoch that stands out

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from unit.analyse.rules.epochs.test_slow_epochs import VALIDATION_S, findings, start_of, trained
+from support.trained_epochs import VALIDATION_S, findings, start_of, trained
 
 from gpu_report.model import Validation
 

@@ -245,7 +245,8 @@ def _sums_within(lists: Sequence[Sequence[int]]) -> tuple[Numbers, Numbers]:
 
 def _times(blocks: Sequence[_Block], steps: Numbers, of: Numbers) -> Floats:
     """Return the time of each step, of the block that it is of."""
-    begins_s, steps_s = (np.array([block[i] for block in blocks], dtype=np.float64)[of] for i in (0, 2))
+    begins_s = np.array([block.begin_s for block in blocks], dtype=np.float64)[of]
+    steps_s = np.array([block.step_s for block in blocks], dtype=np.float64)[of]
     times: Floats = begins_s + steps * steps_s
     return times
 

@@ -97,7 +97,7 @@ def faster_place(slow: Mount, mounts: tuple[Mount, ...], size_mib: float | None)
     """
     need = th.PLACE_ROOM * size_mib if size_mib is not None else th.PLACE_LEAST_MIB
     roomy = [m for m in mounts if m != slow and m.free_mib is not None and m.free_mib >= need]
-    far = is_remote(slow.type) or is_network(slow.type, slow.source)
+    far = is_remote(slow.type, slow.source)
     kinds = (
         [m for m in roomy if m.rotational is False],
         [m for m in roomy if m.type == MEMORY and m.point == SHM and (m.free_mib or 0.0) >= th.PLACE_MEMORY * need],

@@ -222,7 +222,7 @@ def after_end_table(fleet: Fleet, most: int = LINES_SHOWN) -> FleetTable:
     return _table("after-end", "Idle after the end", about, cells, rows, most)
 
 
-def line_table(fleet: Fleet, most: int = LINES_SHOWN) -> FleetTable:
+def line_table(fleet: Fleet) -> FleetTable:
     """Return the lines of code in which trainings were while GPUs had nothing to do."""
     cells: list[tuple[str, bool, Callable[[pd.Series], str]]] = [
         ("Function", False, lambda row: str(row["function"])),
@@ -232,17 +232,17 @@ def line_table(fleet: Fleet, most: int = LINES_SHOWN) -> FleetTable:
         *_cost_of(fleet, "hours", "Lost GPU hours"),
     ]
     about = "Where the training was while its GPUs had nothing to do."
-    return _table("lines", "Lines of code", about, cells, fleet.locations, most)
+    return _table("lines", "Lines of code", about, cells, fleet.locations, LINES_SHOWN)
 
 
-def unread_table(fleet: Fleet, most: int = MOST_ROWS) -> FleetTable:
+def unread_table(fleet: Fleet) -> FleetTable:
     """Return the runs that cannot be read, with the reasons."""
     frame = pd.DataFrame(list(fleet.unread), columns=["path", "error"])
     cells: list[tuple[str, bool, Callable[[pd.Series], str]]] = [
         (PATH, False, lambda row: str(row["path"])),
         ("Why", False, lambda row: str(row["error"]).removeprefix(str(row["path"])).lstrip("/: ")),
     ]
-    return _table("unread", "Runs that cannot be read", "They count nowhere else.", cells, frame, most)
+    return _table("unread", "Runs that cannot be read", "They count nowhere else.", cells, frame, MOST_ROWS)
 
 
 def _cost_of(

@@ -86,9 +86,9 @@ def number(value: float | None, decimals: int = 0) -> str:
     return MISSING if value is None else f"{value:,.{decimals}f}"
 
 
-def quantity(value: float | None, unit: str, decimals: int = 0) -> str:
-    """Return a number with its unit, or n/a."""
-    return MISSING if known(value) is None else f"{number(value, decimals)}\u00a0{unit}"
+def quantity(value: float | None, unit: str) -> str:
+    """Return a whole number with its unit, or n/a."""
+    return MISSING if known(value) is None else f"{number(value)}\u00a0{unit}"
 
 
 def gibibytes(mib: float | None) -> str:

@@ -51,9 +51,7 @@ class ChangeInterval:
         return self.is_certain or self.enough is not None
 
 
-def change_interval(
-    baselines: Sequence[Floats], run: Floats, statistic: Statistic, confidence: float = INTERVAL_CONFIDENCE
-) -> ChangeInterval:
+def change_interval(baselines: Sequence[Floats], run: Floats, statistic: Statistic) -> ChangeInterval:
     """Return the interval of the change of a statistic; of several baselines their median is the baseline."""
     sides = (*baselines, run)
     random = np.random.default_rng(SEED)
@@ -63,9 +61,9 @@ def change_interval(
     *old, new = [float(statistic(values)) for values in sides]
     baseline = float(np.median(old))
     fewest, correlation = min(map(len, sides)), correlation_bound(sides)
-    far = reach(correlation, fewest, _degrees(sides), confidence)
-    plain = _ends(drawn_changes, new - baseline, reach(0.0, fewest, _degrees(sides), confidence), confidence)
-    ends = _ends(drawn_changes, new - baseline, far, confidence)
+    far, plain_far = (reach(each, fewest, _degrees(sides), INTERVAL_CONFIDENCE) for each in (correlation, 0.0))
+    ends = _ends(drawn_changes, new - baseline, far, INTERVAL_CONFIDENCE)
+    plain = _ends(drawn_changes, new - baseline, plain_far, INTERVAL_CONFIDENCE)
     share = (max(ends[0] / baseline, -1.0), ends[1] / baseline) if baseline > 0 else None
     points = (plain[0] > 0 or plain[1] < 0) and ends[0] <= 0 <= ends[1]
     return ChangeInterval(ends, share, correlation, _enough(sides, new - baseline, ends, far) if points else None)

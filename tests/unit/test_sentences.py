@@ -17,8 +17,8 @@ READS = {
     *("removesuffix", "find", "rfind", "index", "count", "lower", "casefold", "match", "search", "fullmatch"),
 }
 ROOT = Path(gpu_report.__file__).parent
-ROOMS = ("analyse", "cli", "model", "notebook", "record", "render")
-PLACES = [ROOT / "catalogue.py", *(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))]
+ROOMS = ("analyse", "catalogue", "cli", "model", "notebook", "record", "render")
+PLACES = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
 # What stands beside something that reads the same is not printed twice: with other words both are, and that is all.
 ALLOWED = {
     "render/bench/chart.py": ["models.index(row.variant.short)"],  # a variant's name, no sentence

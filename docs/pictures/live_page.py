@@ -13,12 +13,12 @@ from pathlib import Path
 import uvicorn
 
 from gpu_report.live import report_so_far
-from gpu_report.live.access import AccessGuard
 from gpu_report.live.actions import Actions
-from gpu_report.live.app import Page
 from gpu_report.live.follower import Follower
+from gpu_report.live.reading.run_now import RunNow
 from gpu_report.live.report_so_far import Reports
-from gpu_report.live.run_now import RunNow
+from gpu_report.live.web.access import AccessGuard
+from gpu_report.live.web.app import Page
 
 ANALYSIS_S = 8.0  # until the report so far is there: that is when the picture is taken
 

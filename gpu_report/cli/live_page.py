@@ -10,7 +10,7 @@ import click
 
 from gpu_report.cli.common import Command, say
 from gpu_report.errors import UsageError
-from gpu_report.live.listen import HOST, address_of, check_installed, environment_without_token, listen
+from gpu_report.live.web.listen import HOST, address_of, check_installed, environment_without_token, listen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,9 +13,9 @@ from gpu_report import schema
 from gpu_report.inside.on_path.gpu_report_inside.secrets.hide import hide_in_text
 from gpu_report.iso_time import iso_utc
 from gpu_report.live.conditions import Condition, Happened, happened
-from gpu_report.live.listen import environment_without_token
+from gpu_report.live.reading.run_now import RunNow
 from gpu_report.live.report_so_far import SoFar
-from gpu_report.live.run_now import RunNow
+from gpu_report.live.web.listen import environment_without_token
 
 LIMIT_S = 300.0  # of a command: one that stops a machine is done in seconds
 MOST_OUTPUT = 4000  # characters that are kept of what it printed

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpu_report.live.gpu_readings import UTILISATION, GpuReadings
-from gpu_report.live.run_now import RunNow
-from gpu_report.live.training import LiveTraining
+from gpu_report.live.reading.gpu_readings import UTILISATION, GpuReadings
+from gpu_report.live.reading.run_now import RunNow
+from gpu_report.live.reading.training import LiveTraining
 from gpu_report.wording import and_words, fall_words
 
 DROP_S = 10.0  # as in the report

@@ -8,8 +8,8 @@ from typing import Final, Literal
 from gpu_report.errors import UsageError
 from gpu_report.iso_time import iso_utc
 from gpu_report.live.alarms import falls, idle, memory_share
+from gpu_report.live.reading.run_now import RunNow
 from gpu_report.live.report_so_far import SoFar
-from gpu_report.live.run_now import RunNow
 
 Kind = Literal["idle", "drop", "memory", "xid.fatal", "finished", "failed"]
 LESS_FULL_SHARE = 0.02  # of a card: a memory must have become so much less full before it is full again

@@ -8,10 +8,10 @@ from typing import Any
 
 from gpu_report.live.actions import Actions
 from gpu_report.live.alarms import Alarm, alarms
-from gpu_report.live.messages import ALIVE, Messages, Status
+from gpu_report.live.reading.run_now import RunNow
 from gpu_report.live.report_so_far import Reports
-from gpu_report.live.run_now import RunNow
-from gpu_report.live.status import status, without_answer
+from gpu_report.live.web.messages import ALIVE, Messages, Status
+from gpu_report.live.web.status import status, without_answer
 
 LOOK_EVERY_S = 0.5  # where no row is expected: one that comes is on the screen half a second later
 WRITTEN_S = 0.1  # after its tick a row is in the file: reading the GPUs takes so long

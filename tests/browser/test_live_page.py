@@ -11,12 +11,12 @@ import uvicorn
 from support.browser import wait_until
 from support.growing import GrowingRun
 
-from gpu_report.live.access import AccessGuard
 from gpu_report.live.actions import Actions
-from gpu_report.live.app import Page
 from gpu_report.live.follower import Follower
+from gpu_report.live.reading.run_now import RunNow
 from gpu_report.live.report_so_far import Reports
-from gpu_report.live.run_now import RunNow
+from gpu_report.live.web.access import AccessGuard
+from gpu_report.live.web.app import Page
 
 pytestmark = pytest.mark.browser
 

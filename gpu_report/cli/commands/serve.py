@@ -14,7 +14,7 @@ from gpu_report.cli.help_text import examples
 from gpu_report.cli.job_folders import refuse_job
 from gpu_report.cli.live_page import action_options, actions_of
 from gpu_report.errors import InputError, UsageError
-from gpu_report.live.listen import HOST, PORT, TOKEN_VARIABLE, address_of, check_installed, listen
+from gpu_report.live.web.listen import HOST, PORT, TOKEN_VARIABLE, address_of, check_installed, listen
 
 MIN_TOKEN = 8  # characters
 
@@ -67,8 +67,8 @@ def serve(  # noqa: PLR0913, PLR0917 - one parameter an option of the command li
     listening = socket.socket(fileno=fd) if fd is not None else listen(host, port)
     if fd is None:
         say(f"{folder} is shown at {address_of(listening, token)} (Ctrl-C ends it)")
-    from gpu_report.live.server import ServeOptions
-    from gpu_report.live.server import serve as serve_run
+    from gpu_report.live.web.server import ServeOptions
+    from gpu_report.live.web.server import serve as serve_run
 
     if fd is not None:  # of `record`, which has the signals blocked that end this
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -86,7 +86,7 @@ def _folder(run: Path | None) -> Path:
 
 
 def _check_token(host: str, token: str | None) -> None:
-    from gpu_report.live.access import is_loopback
+    from gpu_report.live.web.access import is_loopback
 
     if token is not None and not (token.isascii() and token.isprintable() and set(token).isdisjoint(' ;,"\\')):
         raise UsageError("--token has characters that no cookie may have: take letters, digits, - and _")

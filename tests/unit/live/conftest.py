@@ -1,7 +1,7 @@
 import pytest
 from support.growing import START_S, GrowingRun
 
-from gpu_report.live.run_now import RunNow
+from gpu_report.live.reading.run_now import RunNow
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from support.growing import START_S
 
 from gpu_report.live.actions import Action, Actions, run_command
 from gpu_report.live.conditions import condition_of
-from gpu_report.live.run_now import RunNow
+from gpu_report.live.reading.run_now import RunNow
 
 
 def look_at(growing, actions, *times_s):

@@ -9,8 +9,8 @@ from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from gpu_report.live.alarms import alarms
-from gpu_report.live.metrics import GPU_GAUGES, PREFIX, TRAINING_GAUGES, exposition
-from gpu_report.live.status import status
+from gpu_report.live.web.metrics import GPU_GAUGES, PREFIX, TRAINING_GAUGES, exposition
+from gpu_report.live.web.status import status
 
 DASHBOARD = json.loads((Path(__file__).parents[3] / "docs" / "grafana" / "dashboard.json").read_text())
 

@@ -11,8 +11,8 @@ from support.growing import GrowingRun
 from gpu_report.live import follower as module
 from gpu_report.live.actions import Actions
 from gpu_report.live.follower import Follower
+from gpu_report.live.reading.run_now import RunNow
 from gpu_report.live.report_so_far import Reports
-from gpu_report.live.run_now import RunNow
 
 
 def parsed(message):

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from gpu_report.live import tail
-from gpu_report.live.tail import FileTail
+from gpu_report.live.reading import tail
+from gpu_report.live.reading.tail import FileTail
 
 
 @pytest.fixture

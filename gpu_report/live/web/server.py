@@ -10,12 +10,12 @@ from pathlib import Path
 
 import uvicorn
 
-from gpu_report.live.access import AccessGuard
 from gpu_report.live.actions import Action, Actions
-from gpu_report.live.app import Page
 from gpu_report.live.follower import Follower
+from gpu_report.live.reading.run_now import RunNow
 from gpu_report.live.report_so_far import Reports
-from gpu_report.live.run_now import RunNow
+from gpu_report.live.web.access import AccessGuard
+from gpu_report.live.web.app import Page
 
 NICENESS = 5  # the training comes first
 LINGER_EVERY_S = 1.0

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpu_report import schema
-from gpu_report.live.gpu_readings import DRAWN, GAP_AT_LEAST_S, GAP_INTERVALS, GpuReadings
-from gpu_report.live.tail import FileTail
+from gpu_report.live.reading.gpu_readings import DRAWN, GAP_AT_LEAST_S, GAP_INTERVALS, GpuReadings
+from gpu_report.live.reading.tail import FileTail
 from gpu_report.ordinary_file import LARGEST_HEADER, LARGEST_INDEX, MIB, MOST_GPUS, open_ordinary
 from gpu_report.run_folder import finite, stamp
 

@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from gpu_report.live.envelope import Envelope
+from gpu_report.live.reading.envelope import Envelope
 from gpu_report.record.py_spy.utilisation_fall import UtilisationFall
 
 UTILISATION, POWER = "gpu_util_pct", "power_w"

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from gpu_report import run_folder, schema
 from gpu_report.errors import InputError
 from gpu_report.inside.on_path.gpu_report_inside.profiler.requests import is_recorded
-from gpu_report.live.events import Events
-from gpu_report.live.gpu_readings import GpuReadings
-from gpu_report.live.samples import LiveSamples
-from gpu_report.live.training import LiveTraining, Processes
+from gpu_report.live.reading.events import Events
+from gpu_report.live.reading.gpu_readings import GpuReadings
+from gpu_report.live.reading.samples import LiveSamples
+from gpu_report.live.reading.training import LiveTraining, Processes
 from gpu_report.run_folder import finite
 
 State = Literal["waiting", "recording", "recorder gone", "ended", "folder gone"]

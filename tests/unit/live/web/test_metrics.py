@@ -3,8 +3,8 @@
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpu_report.live.alarms import alarms
-from gpu_report.live.metrics import exposition
-from gpu_report.live.status import status
+from gpu_report.live.web.metrics import exposition
+from gpu_report.live.web.status import status
 
 
 def families(run, now_s):

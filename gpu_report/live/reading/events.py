@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_report import schema
-from gpu_report.live.tail import FileTail
+from gpu_report.live.reading.tail import FileTail
 from gpu_report.run_folder import finite, parse_events
 
 XID = "Xid"  # in a line of the kernel log: the driver reports a fault

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_report.live.envelope import MOST_BUCKETS, Envelope
+from gpu_report.live.reading.envelope import MOST_BUCKETS, Envelope
 
 
 def test_a_fall_of_one_reading_in_three_days_is_in_it():

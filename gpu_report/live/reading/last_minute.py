@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from gpu_report import schema
-from gpu_report.live.tail import FileTail
+from gpu_report.live.reading.tail import FileTail
 from gpu_report.ordinary_file import LARGEST_HEADER, open_ordinary
 from gpu_report.run_folder import finite
 

@@ -7,9 +7,9 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_report.live.gpu_readings import RECENT_S
-from gpu_report.live.last_minute import host_recent
-from gpu_report.live.run_now import RunNow
+from gpu_report.live.reading.gpu_readings import RECENT_S
+from gpu_report.live.reading.last_minute import host_recent
+from gpu_report.live.reading.run_now import RunNow
 
 KEPT_TICKS = 600  # for who reconnects: ten minutes; who was away for longer gets everything anew
 ALIVE = b"event: alive\ndata:\n\n"  # a proxy ends connections that are silent, and a page wants to know

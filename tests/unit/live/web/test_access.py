@@ -3,8 +3,8 @@
 import pytest
 from support.coroutines import finish
 
-from gpu_report.live import access
-from gpu_report.live.access import AccessGuard, is_loopback
+from gpu_report.live.web import access
+from gpu_report.live.web.access import AccessGuard, is_loopback
 
 TOKEN = "0123456789abcdef"
 COOKIE = f"{access.COOKIE}_9000"

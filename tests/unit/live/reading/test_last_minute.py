@@ -3,8 +3,8 @@
 import pytest
 from support.growing import START_S
 
-from gpu_report.live import last_minute
-from gpu_report.live.last_minute import calls_now, host_now, host_recent
+from gpu_report.live.reading import last_minute
+from gpu_report.live.reading.last_minute import calls_now, host_now, host_recent
 
 HEADER = "mono_s,model,images,height,width,preprocess_ms,inference_ms,postprocess_ms,total_ms,gap_ms\n"
 

@@ -13,9 +13,9 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from gpu_report import __version__
-from gpu_report.live.access import POLICY
 from gpu_report.live.follower import Follower
-from gpu_report.live.metrics import exposition
+from gpu_report.live.web.access import POLICY
+from gpu_report.live.web.metrics import exposition
 from gpu_report.template_files import find_chart_library, find_templates
 
 SCRIPTS = ("live", "words", "chart", "stream")

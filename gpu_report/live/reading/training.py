@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from gpu_report import schema
-from gpu_report.live.tail import FileTail
+from gpu_report.live.reading.tail import FileTail
 from gpu_report.run_folder import finite, parse_events
 
 RECENT_EPOCHS = 5  # by which the time left is estimated: the first ones, and those of another phase, were different

@@ -6,11 +6,11 @@ from typing import Any
 from gpu_report import schema
 from gpu_report.iso_time import iso_utc
 from gpu_report.live.alarms import Alarm, idle
-from gpu_report.live.gpu_readings import GpuReadings
-from gpu_report.live.last_minute import calls_now, host_now
+from gpu_report.live.reading.gpu_readings import GpuReadings
+from gpu_report.live.reading.last_minute import calls_now, host_now
+from gpu_report.live.reading.run_now import RunNow
+from gpu_report.live.reading.training import LiveTraining
 from gpu_report.live.report_so_far import SoFar
-from gpu_report.live.run_now import RunNow
-from gpu_report.live.training import LiveTraining
 
 SCHEMA_VERSION = 1
 SECONDS_PER_HOUR = 3600.0

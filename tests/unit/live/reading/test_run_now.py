@@ -5,10 +5,10 @@ import shutil
 import pytest
 from support.growing import START_S, GrowingRun
 
-from gpu_report.live import samples
 from gpu_report.live.alarms import alarms
-from gpu_report.live.run_now import RunNow
-from gpu_report.live.status import status
+from gpu_report.live.reading import samples
+from gpu_report.live.reading.run_now import RunNow
+from gpu_report.live.web.status import status
 
 
 def said(run, now_s):

@@ -1,0 +1,1 @@
+"""What a run folder that grows says at this moment."""

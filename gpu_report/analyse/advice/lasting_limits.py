@@ -14,7 +14,7 @@ from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.main_process import OF_A_CALL, main_process_bound, partly_in_call
 from gpu_report.analyse.causes.slow_modes import slowed_by_mode
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.rules.gpu_imbalance import peer_waits
+from gpu_report.analyse.rules.gpus.gpu_imbalance import peer_waits
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries

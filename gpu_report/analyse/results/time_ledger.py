@@ -11,7 +11,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.results.call_ledger import call_shares
 from gpu_report.analyse.results.idle_rows import PHASE_ROWS, IdleRows, idle_rows, starved_by
-from gpu_report.analyse.rules.gpu_imbalance import peer_waits
+from gpu_report.analyse.rules.gpus.gpu_imbalance import peer_waits
 from gpu_report.analyse.rules.other_processes import lost_to_others
 from gpu_report.analyse.timeseries.energy import Energy, energy
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries

@@ -17,16 +17,18 @@ from gpu_report.analyse.rules.drops.slow_epoch_ends import slow_epoch_ends
 from gpu_report.analyse.rules.drops.slowdowns import slowdowns, without_parts
 from gpu_report.analyse.rules.drops.stalled_epoch_ends import stalled_epoch_ends
 from gpu_report.analyse.rules.epochs import compare_epochs
-from gpu_report.analyse.rules.gpu_imbalance import uneven_gpus
+from gpu_report.analyse.rules.gpus.gpu_imbalance import uneven_gpus
+from gpu_report.analyse.rules.gpus.implausible_readings import readings_not_credible
+from gpu_report.analyse.rules.gpus.lost_gpus import lost_gpus
+from gpu_report.analyse.rules.gpus.memory_growth import growing_memory
+from gpu_report.analyse.rules.gpus.memory_limit import full_memory
+from gpu_report.analyse.rules.gpus.throttling import throttling
+from gpu_report.analyse.rules.gpus.unused_gpus import unused_gpus
 from gpu_report.analyse.rules.host_memory_growth import growing_host_memory
-from gpu_report.analyse.rules.implausible_readings import readings_not_credible
 from gpu_report.analyse.rules.inference import inference_findings
 from gpu_report.analyse.rules.kernel_events import attach_to_their_finding, kernel_faults
 from gpu_report.analyse.rules.leftover_processes import leftover_processes
-from gpu_report.analyse.rules.lost_gpus import lost_gpus
 from gpu_report.analyse.rules.low_utilisation import starved_gpus
-from gpu_report.analyse.rules.memory_growth import growing_memory
-from gpu_report.analyse.rules.memory_limit import full_memory
 from gpu_report.analyse.rules.nccl import missing_ranks, nccl_warnings
 from gpu_report.analyse.rules.other_processes import other_processes
 from gpu_report.analyse.rules.profiler import profiled_findings
@@ -36,11 +38,9 @@ from gpu_report.analyse.rules.setup import check_setup
 from gpu_report.analyse.rules.slow_exit import slow_exits
 from gpu_report.analyse.rules.slow_start import slow_starts
 from gpu_report.analyse.rules.tensor_share import other_gpu_work
-from gpu_report.analyse.rules.throttling import throttling
 from gpu_report.analyse.rules.training_end import bad_endings
 from gpu_report.analyse.rules.training_end.resume_command import with_resume_command
 from gpu_report.analyse.rules.trainings_at_once import trainings_at_once
-from gpu_report.analyse.rules.unused_gpus import unused_gpus
 from gpu_report.analyse.rules.user_code import user_code
 from gpu_report.analyse.validations import nothing_trained
 from gpu_report.catalogue import RULES as CATALOGUE

@@ -13,7 +13,7 @@ from gpu_report.analyse.results.verdict.work import (
     healthy_steady_pct,
     is_long,
 )
-from gpu_report.analyse.rules.unused_gpus import held_by, idle_gpus
+from gpu_report.analyse.rules.gpus.unused_gpus import held_by, idle_gpus
 from gpu_report.catalogue import (
     CAUSES,
     GAPS,

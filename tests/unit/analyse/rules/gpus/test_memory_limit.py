@@ -9,7 +9,7 @@ from support.samples import SAMPLES
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
-from gpu_report.analyse.rules.memory_limit import near_limit
+from gpu_report.analyse.rules.gpus.memory_limit import near_limit
 from gpu_report.analyse.rules.thresholds import NEAR_LIMIT_PCT
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.load import load_run

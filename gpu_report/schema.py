@@ -7,6 +7,7 @@ raises `FORMAT_VERSION`; a new optional column does not.
 from dataclasses import dataclass
 
 FORMAT_VERSION = 1
+MIG_INDEX_STEP = 1000  # GPU 0's MIG devices are 1000, 1001 ..., GPU 3's 4000, 4001 ...
 
 RUN_JSON = "run.json"
 SAMPLES_CSV = "samples.csv"

@@ -155,15 +155,6 @@ def every_words(epochs: int | None) -> str:
     return f" every {epochs} epochs" if epochs else ""
 
 
-def gpus_words(gpus: Sequence[int]) -> str:
-    """Return GPUs, in order, as they are spoken: GPU 1, GPUs 0 and 1, GPUs 0 to 7; empty for none."""
-    if len(gpus) <= 1:
-        return f"GPU {gpus[0]}" if gpus else ""
-    if len(gpus) > 2 and gpus[-1] - gpus[0] == len(gpus) - 1:
-        return f"GPUs {gpus[0]} to {gpus[-1]}"
-    return f"GPUs {and_words([str(gpu) for gpu in gpus])}"
-
-
 def and_words(names: Sequence[str]) -> str:
     """Return names as they stand in a sentence: "A, B and C"."""
     *first, last = names

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gpu_report.gpu_words import gpu_words, gpus_words
 from gpu_report.live.reading.gpu_readings import UTILISATION, GpuReadings
 from gpu_report.live.reading.run_now import RunNow
 from gpu_report.live.reading.training import LiveTraining
-from gpu_report.wording import and_words, fall_words
+from gpu_report.wording import fall_words
 
 DROP_S = 10.0  # as in the report
 UNREAD_S = 5.0  # without any reading: a call that fails now and then is no lost GPU
@@ -97,8 +98,7 @@ def _fall(run: RunNow, since_s: float, gpus: list[GpuReadings]) -> Lasting:
 
 
 def _named(gpus: list[GpuReadings]) -> str:
-    numbers = [str(gpu.index) for gpu in sorted(gpus, key=lambda gpu: gpu.index)]
-    return f"GPU{'s' if len(numbers) > 1 else ''} {and_words(numbers)}"
+    return gpus_words(sorted(gpu.index for gpu in gpus))
 
 
 def is_expected(trainings: list[LiveTraining], now_s: float) -> bool:
@@ -118,13 +118,13 @@ def _unread(gpus: list[GpuReadings]) -> Iterator[Alarm]:
     for gpu in gpus:
         since_s = gpu.unread_since_s
         if since_s is not None and gpu.at_s - since_s >= UNREAD_S:
-            yield Alarm("unread", "critical", gpu.index, since_s, f"GPU {gpu.index} has given no reading")
+            yield Alarm("unread", "critical", gpu.index, since_s, f"{gpu_words(gpu.index)} has given no reading")
 
 
 def _full(run: RunNow, gpu: GpuReadings) -> Iterator[Alarm]:
     share = memory_share(run, gpu)
     if share is not None and share >= FULL_SHARE:
-        text = f"GPU {gpu.index}'s memory is {100 * share:.0f} % full"
+        text = f"{gpu_words(gpu.index)}'s memory is {100 * share:.0f} % full"
         yield Alarm("memory", "warning", gpu.index, None, text)
 
 
@@ -138,7 +138,7 @@ def memory_share(run: RunNow, gpu: GpuReadings) -> float | None:
 def _idle(run: RunNow, now_s: float) -> Iterator[Alarm]:
     rest = idle(run, now_s)
     if rest is not None and rest.lasts_s >= IDLE_S:
-        who = f"GPU {run.gpus[0].index} has" if len(run.gpus) == 1 else f"All {len(run.gpus)} GPUs have"
+        who = f"{gpu_words(run.gpus[0].index)} has" if len(run.gpus) == 1 else f"All {len(run.gpus)} GPUs have"
         yield Alarm("idle", "warning", None, rest.since_s, f"{who} been idle")
 
 
@@ -157,5 +157,5 @@ def idle(run: RunNow, now_s: float) -> Lasting | None:
 
 def _xids(run: RunNow) -> Iterator[Alarm]:
     for at_s, gpu, code in run.events.xids:
-        where = "a GPU" if gpu is None else f"GPU {gpu}"
+        where = "a GPU" if gpu is None else gpu_words(gpu)
         yield Alarm("xid", "critical", gpu, at_s, f"The driver reported Xid {code} of {where}")

@@ -4,6 +4,7 @@ import time
 from html import escape
 
 from gpu_report.catalogue import phase_words
+from gpu_report.gpu_words import gpu_number
 from gpu_report.notebook.live_state import BUSY_OVER_S, GpuNow, LastEpoch, LiveState
 from gpu_report.wording import MIB_PER_GIB
 
@@ -88,13 +89,13 @@ def _data_wait(last: LastEpoch) -> str:
 def _cells(gpu: GpuNow, state: LiveState) -> tuple[str, ...]:
     """Return a GPU's row; what was read some time ago is not said as if it were now."""
     if state.is_old or not state.is_recorded:
-        return str(gpu.index), "n/a", "", "n/a", ""
+        return gpu_number(gpu.index), "n/a", "", "n/a", ""
     busy = "n/a" if gpu.busy_pct is None else f"{gpu.busy_pct:.0f} %"
     length = 0 if gpu.busy_pct is None else round(min(max(gpu.busy_pct, 0), 100) * BAR / 100)
     memory = "n/a" if gpu.memory_used_mib is None else f"{gpu.memory_used_mib / MIB_PER_GIB:.1f} GiB"
     since = gpu.low_since_wall_s
     low = "" if since is None else f"under 20 % since {_clock(since)} ({state.at_wall_s - since:.0f} s)"
-    return str(gpu.index), busy, FULL * length, memory, low
+    return gpu_number(gpu.index), busy, FULL * length, memory, low
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:

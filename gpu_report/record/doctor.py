@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gpu_report import schema
 from gpu_report.extras import command_for
+from gpu_report.gpu_words import gpu_words
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.gpu.devices import NvmlDevice, Opened
@@ -92,11 +93,13 @@ def _no_nvml(answer: OpenFailed | None) -> DoctorCheck:
 
 
 def _unusable(index: int, reason: str) -> DoctorCheck:
-    return DoctorCheck(f"GPU {index}", ok=False, finding=f"it cannot be opened: {reason}", remedy="reset it, or reboot")
+    return DoctorCheck(
+        gpu_words(index), ok=False, finding=f"it cannot be opened: {reason}", remedy="reset it, or reboot"
+    )
 
 
 def _gpu(device: NvmlDevice, reading: GpuReading | None) -> DoctorCheck:
-    name = f"GPU {device.index}"
+    name = gpu_words(device.index)
     what = f"{device.description['name']}, {device.description['uuid']}"
     if reading is None:
         return DoctorCheck(name, ok=False, finding=f"{what}: it does not answer", remedy=HUNG)

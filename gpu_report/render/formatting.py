@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from statistics import median
 
 from gpu_report.catalogue import RULES, cause_words, row_words
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import (
     WELL_COVERED,
     Analysis,
@@ -121,7 +122,7 @@ def ledger_words(row: LedgerRow, analysis: Analysis) -> str:
     unused = [gpu.gpu.index for gpu in analysis.gpus if not gpu.used and not gpu.of_others]
     if row.name != "idle" or not saw_training(analysis) or not 0 < len(unused) < len(analysis.gpus):
         return row_words(row.name, is_training=saw_training(analysis))
-    which = f"GPU {unused[0]}" if len(unused) == 1 else counted(len(unused), "GPU")
+    which = gpu_words(unused[0]) if len(unused) == 1 else counted(len(unused), "GPU")
     return f"Idle: {which} not used, or outside training"
 
 

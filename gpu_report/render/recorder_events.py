@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import RecordedEvent
 
 WHAT = {
@@ -63,4 +64,4 @@ def _words(value: object) -> str:
 
 def gpu_name(index: int | None) -> str:
     """Return what a device is called, empty where a thing concerns all of them."""
-    return "" if index is None else f"GPU {index}"
+    return "" if index is None else gpu_words(index)

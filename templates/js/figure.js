@@ -4,7 +4,7 @@ import { MARGIN, lanesWidth, isBand, isUtilisation, rowsIn } from "./lanes.js";
 import { marks } from "./marks.js";
 import { roundTicks, timeTicks } from "./ticks.js";
 import { laneTraces } from "./traces.js";
-import { elapsed } from "./words.js";
+import { elapsed, gpuNumber } from "./words.js";
 
 const WIDE_PX = 500; // has room beside the first lane's title for which part of the run is shown
 const TICK_PX = 22; // room that a tick's number needs
@@ -121,7 +121,7 @@ function yAxis(lane, domain, colours) {
 function rowTicks(lane) {
   const { rows, headroom } = lane;
   const { rowPx, named } = rowsIn(lane, lane);
-  const names = rows.map(({ index }, row) => [rows.length - row - 0.5, `GPU ${index}`]).filter((_, row) => row % named === 0);
+  const names = rows.map(({ index }, row) => [rows.length - row - 0.5, `GPU ${gpuNumber(index)}`]).filter((_, row) => row % named === 0);
   return {
     range: [0, lane.height / rowPx],
     tickvals: names.map(([value]) => value),

@@ -4,7 +4,7 @@ import { hasEvents } from "./events.js";
 import { learningLane } from "./learning.js";
 import { lineOf } from "./lines.js";
 import { roundTicks } from "./ticks.js";
-import { quantity } from "./words.js";
+import { gpuNumber, quantity } from "./words.js";
 
 const LANE_GAP = 34; // px between two lanes, where the title of the lower one stands
 const CLOSE_GAP = 24; // where they have to share a given height
@@ -82,7 +82,7 @@ export function rowsIn({ rows, headroom }, place) {
 /** Return the lane of an opened GPU: what all strips show of it, as lines. */
 function openedLane(strips, source) {
   const quantities = strips.flatMap((strip) => strip.quantities);
-  const title = `GPU ${source.index}: ${quantities.map(({ label }) => label).join(", ")}, %`;
+  const title = `GPU ${gpuNumber(source.index)}: ${quantities.map(({ label }) => label).join(", ")}, %`;
   return { ...strips[0], heat: false, title, quantities, told: [], sources: [source], height: OPENED_HEIGHT };
 }
 

@@ -6,7 +6,7 @@ import { learningText, ofEpoch } from "./learning.js";
 import { lineOf } from "./lines.js";
 import { epochAt, findingsAt, kernelNear, phaseAt, sampleAt, slack, valueAt } from "./moment.js";
 import { rangeInWindow } from "./window.js";
-import { elapsed, element, phaseWords, prose, quantity } from "./words.js";
+import { elapsed, element, gpuNumber, phaseWords, prose, quantity } from "./words.js";
 
 const STEPS_IN_PIXEL = 1.5; // from how many steps of a line on a pixel gives their range instead of one reading
 const FINE_MS = 50; // on a pixel: then its tenths of a second tell moments apart
@@ -49,7 +49,7 @@ function valueTable(store, lanes, gpus, time, pixelMs, pointed) {
     {},
     element("td"),
     ...gpus.map((gpu) =>
-      element("th", { scope: "col", class: gpu.index === pointed ? "pointed" : "" }, element("span", { class: `swatch gpu-${gpu.position % 8}` }), `GPU ${gpu.index}`),
+      element("th", { scope: "col", class: gpu.index === pointed ? "pointed" : "" }, element("span", { class: `swatch gpu-${gpu.position % 8}` }), `GPU ${gpuNumber(gpu.index)}`),
     ),
   );
   const across = { colspan: String(Math.max(gpus.length, 1)) }; // a value of the whole machine stands under no one GPU

@@ -1,6 +1,7 @@
 // The names of a heat strip's rows: each is a button that opens the lines of its GPU under the strips, and closes them again.
 
 import { rowsIn } from "./lanes.js";
+import { gpuNumber } from "./words.js";
 
 const MOST_FONT_PX = 11.5; // the widest that leaves three digits of an index room
 const NAME_HEIGHT = 1.1;
@@ -30,7 +31,7 @@ export class GpuRows {
       button.style.height = `${named * rowPx}px`;
       button.style.fontSize = `${Math.min((named * rowPx) / NAME_HEIGHT, MOST_FONT_PX)}px`;
       button.setAttribute("aria-expanded", String(opened.has(index)));
-      button.setAttribute("aria-label", `Lines of GPU ${index}${meanWords(means.get(index))}`);
+      button.setAttribute("aria-label", `Lines of GPU ${gpuNumber(index)}${meanWords(means.get(index))}`);
     });
     if (!this.shown.some((button) => button.tabIndex === 0)) this.makeStop(this.shown[0]);
   }
@@ -57,7 +58,7 @@ export class GpuRows {
 
 function rowButton(index, onToggle, onPoint) {
   const button = document.createElement("button");
-  Object.assign(button, { type: "button", textContent: `GPU ${index}`, tabIndex: -1 });
+  Object.assign(button, { type: "button", textContent: `GPU ${gpuNumber(index)}`, tabIndex: -1 });
   button.dataset.row = String(index);
   button.addEventListener("click", () => onToggle(index));
   for (const begin of ["pointerenter", "focus"]) button.addEventListener(begin, () => onPoint(index));

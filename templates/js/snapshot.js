@@ -12,7 +12,7 @@ import {
   slack,
   valueAt,
 } from "./moment.js";
-import { elapsed, element, phaseWords, prose, quantity } from "./words.js";
+import { elapsed, element, gpuNumber, phaseWords, prose, quantity } from "./words.js";
 
 const SMI_COLUMNS = {
   temperature_c: "Temp",
@@ -126,7 +126,7 @@ function gpuRow(gpu, i, note, labels, texts) {
     "th",
     { scope: "row" },
     element("span", { class: `swatch gpu-${gpu.position % 8}` }),
-    `${gpu.index}`,
+    gpuNumber(gpu.index),
     element("small", {}, note),
   );
   const absent = i < 0 ? { class: "absent", title: "no sample near this moment" } : {};

@@ -7,6 +7,7 @@ import { learningTrace } from "./learning.js";
 import { lineOf } from "./lines.js";
 import { inView, thinning, widened } from "./stretches.js";
 import { lowerBound, pointsInWindow, rangeInWindow } from "./window.js";
+import { gpuNumber } from "./words.js";
 
 const EXACT_LIMIT = 2000; // samples of one line in view up to which every one is drawn
 const LOW_PERCENT = 20; // where the marks of low intervals stand: the limit they fell under
@@ -160,7 +161,7 @@ function lineTrace(line, quantity, view, scale, look, bucketPx) {
   return {
     type: "scatter",
     mode: "lines",
-    name: gpu === null ? quantity.label : `GPU ${gpu} ${quantity.label}`,
+    name: gpu === null ? quantity.label : `GPU ${gpuNumber(gpu)} ${quantity.label}`,
     meta: { gpu, quantity: quantity.name, exact: isExact },
     connectgaps: false,
     opacity: isExact && !pales ? 1 : opacity,

@@ -18,6 +18,12 @@ function formatOf(decimals) {
   return formats.get(decimals);
 }
 
+/** Return the number of a GPU; that of a MIG device is its GPU's and its own, 0:1 (gpu_words.py says the same). */
+export function gpuNumber(index) {
+  const parent = Math.floor(index / 1000);
+  return parent ? `${parent - 1}:${index % 1000}` : String(index);
+}
+
 /** Return ms since the run's start as 1:02:03, with tenths where `tenths` is asked for. */
 export function elapsed(time, tenths = false) {
   const step = tenths ? 100 : 1000;

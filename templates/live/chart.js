@@ -1,5 +1,7 @@
 // The timeline of one quantity: the last ten minutes reading by reading, or the whole run by least, mean and most.
 
+import { gpuNumber } from "./words.js";
+
 const RECENT_S = 600;
 const SHORTEST_S = 20; // of the time that is shown
 const WHOLE_EVERY_MS = 5000; // the whole run looks the same for longer
@@ -119,9 +121,9 @@ export class Chart {
     return {
       type: "scatter",
       mode: "lines",
-      name: `GPU ${gpu}`,
+      name: `GPU ${gpuNumber(gpu)}`,
       line: { color: this.#colour(gpu), width: 1.6 },
-      hovertemplate: `%{y:.1f} ${unit}<extra>GPU ${gpu}</extra>`,
+      hovertemplate: `%{y:.1f} ${unit}<extra>GPU ${gpuNumber(gpu)}</extra>`,
       showlegend: this.recent.size > 1,
     };
   }

@@ -2,7 +2,7 @@
 
 import { AXES, Chart } from "./chart.js";
 import { follow } from "./stream.js";
-import { MISSING, clock, duration, energy, memory, prose, quantity } from "./words.js";
+import { MISSING, clock, duration, energy, gpuNumber, memory, prose, quantity } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const SILENT_S = 15; // as long as a reading may be shown as one of now
@@ -117,7 +117,7 @@ function showGpus(status) {
   for (const [row, gpu] of status.gpus.entries()) {
     const cells = (body.rows[row] ?? body.insertRow()).cells;
     const texts = [
-      `${gpu.index} ${gpu.name ?? ""}`.trim(),
+      `${gpuNumber(gpu.index)} ${gpu.name ?? ""}`.trim(),
       gpu.gpu_util_pct === null ? MISSING : quantity(gpu.gpu_util_pct, "%"),
       memory(gpu.memory_used_mib, gpu.memory_total_mib),
       quantity(gpu.power_w, "W"),

@@ -23,6 +23,12 @@ export function duration(seconds) {
   return parts.join(" ");
 }
 
+/** The number of a GPU; that of a MIG device is its GPU's and its own, 0:1. */
+export function gpuNumber(index) {
+  const parent = Math.floor(index / 1000);
+  return parent ? `${parent - 1}:${index % 1000}` : String(index);
+}
+
 /** A number with a unit. */
 export function quantity(value, unit, decimals = 0) {
   if (value === null || value === undefined) return MISSING;

@@ -10,6 +10,7 @@ from gpu_report.analyse.signals.gpu.clock_rows import HW_THERMAL, POWER_BRAKE, S
 from gpu_report.analyse.signals.gpu.pcie_link import FAR_BELOW, FAST_STATE, WORKED_PCT, Link
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import THROTTLED_SHARE
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Frame
 from gpu_report.wording import place_words
 
@@ -127,7 +128,7 @@ def _bandwidth(link: Link) -> tuple[str, float, str]:
 
 def reseat(gpu: int, why: str = "") -> Advice:
     """Return what to do about a link that fell; `why` is the end of the sentence."""
-    short = f"Reseat GPU {gpu} and its riser"
+    short = f"Reseat {gpu_words(gpu)} and its riser"
     return Advice(f"{short} or cable{why}", short=short)
 
 

@@ -12,8 +12,9 @@ from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.thresholds import EPOCH_END_S
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import OCCURRED_KEY, RULES, SEVERITIES, STEADY_KEY, USER_CODE_KEY
+from gpu_report.gpu_words import gpus_words
 from gpu_report.model import GPUS, Evidence, Finding, Occurrence, Severity
-from gpu_report.wording import about_length, every_words, fall_words, gpus_words, length
+from gpu_report.wording import about_length, every_words, fall_words, length
 
 Group = list[Finding]
 TENTHS_S = 9.95  # a length under this is said to a tenth of a second

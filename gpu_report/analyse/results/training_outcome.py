@@ -15,6 +15,7 @@ from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeline.trainings import whole
 from gpu_report.analyse.timeseries.columns import column_values
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Ending, EndingName, EpochRow, Evidence, Finding
 
 
@@ -100,7 +101,7 @@ def last_minute(context: Context, end_s: float) -> tuple[Evidence, ...]:
             context.run.gpu(series.gpu).memory_total_mib,
         )
         mean = series.mean_util_pct(start_s, end_s)
-        numbers.append((f"GPU {series.gpu} busy", mean if np.isfinite(mean) else None, "%"))
+        numbers.append((f"{gpu_words(series.gpu)} busy", mean if np.isfinite(mean) else None, "%"))
         share = 100 * float(used.max()) / total if total and len(used) else None
         numbers.append(("its memory in use, at most", share, "%"))
     return (*evidence(*numbers), *host_memory(context, end_s, when=""))

@@ -7,6 +7,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.host.kernel_events import kernel_events_near
 from gpu_report.catalogue import RULES
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Finding, KernelEvent, NearbyKernelEvent
 
 
@@ -18,7 +19,7 @@ def kernel_faults(context: Context) -> list[Finding]:
 
 def _finding(context: Context, event: KernelEvent) -> Finding:
     times = f" ({event.count} times)" if event.count > 1 else ""
-    where = f"GPU {event.gpu}: " if event.gpu is not None else ""
+    where = f"{gpu_words(event.gpu)}: " if event.gpu is not None else ""
     return context.finding(
         "kernel",
         event.severity,

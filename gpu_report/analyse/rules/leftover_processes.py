@@ -2,6 +2,7 @@
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import whole
+from gpu_report.gpu_words import gpu_number
 from gpu_report.model import Advice, Finding, RecordedEvent
 from gpu_report.wording import and_words, counted
 
@@ -30,7 +31,7 @@ def _whole_numbers(event: RecordedEvent, name: str) -> list[int]:
 
 def _finding(context: Context, event: RecordedEvent) -> Finding:
     pids, gpus = _pids(event), sorted(set(_whole_numbers(event, "gpus")))
-    listed = f"GPU{'s' if len(gpus) > 1 else ''} {and_words([str(gpu) for gpu in gpus])}" if gpus else ""
+    listed = f"GPU{'s' if len(gpus) > 1 else ''} {and_words([gpu_number(gpu) for gpu in gpus])}" if gpus else ""
     on, held = (f" on {listed}", f", and held {listed}") if gpus else ("", "")
     named = [str(pid) for pid in pids[:PIDS_NAMED]]
     which = f" (pid {', '.join(named)})" if len(pids) <= PIDS_SAID else ""

@@ -30,6 +30,7 @@ from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, as_array
 from gpu_report.catalogue import CAUSES, LAUNCH_BOUND, STEADY_KEY
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Advice, Cause, Evidence, Finding, Severity
 
 # What it is judged by; what is said first is over all training.
@@ -216,13 +217,13 @@ def _how_busy(context: Context, busy: Busy, low: _Low, *, by_nature: bool) -> st
     gpu = low.signals.gpu
     if busy is None:
         waited_pct = 100 * (low.waited or 0.0)
-        return f"The training on GPU {gpu} waited for data {waited_pct:.0f} % of the time in steady state"
+        return f"The training on {gpu_words(gpu)} waited for data {waited_pct:.0f} % of the time in steady state"
     mean_pct, seconds = busy
     steady = steady_words(mean_pct, low.mean_pct)
     words = busy_words(mean_pct, by_nature=by_nature)
     sm_pct = low.signals.gpu_within("sm_active_pct")
     sms = f", its SMs {sm_pct:.0f} %" if mean_pct >= HEALTHY_PCT and sm_pct is not None and by_nature else ""
-    return f"GPU {gpu} was busy {words} of {of_what_time(context, seconds)}{steady}{sms}"
+    return f"{gpu_words(gpu)} was busy {words} of {of_what_time(context, seconds)}{steady}{sms}"
 
 
 def _severity(cause: Cause, mean_pct: float | None, training: Training) -> Severity:

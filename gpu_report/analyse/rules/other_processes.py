@@ -14,8 +14,9 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, as_array, intersect, length_s, mask_in_any, rows_before, union
+from gpu_report.gpu_words import gpu_words, gpus_words
 from gpu_report.model import Advice, Cause, Evidence, Finding, Occurrence
-from gpu_report.wording import gpus_words, length, upper_first
+from gpu_report.wording import length, upper_first
 
 
 def other_processes(context: Context) -> list[Finding]:
@@ -105,7 +106,7 @@ def _finding(context: Context, stays: Sequence[OtherProcess], every: Sequence[Se
         "other-process",
         "warning",
         (spans[0][0], spans[-1][1]),
-        f"{upper_first(other.who) if other.pid == UNNAMED else other.who} shared GPU {other.gpu} {took}",
+        f"{upper_first(other.who) if other.pid == UNNAMED else other.who} shared {gpu_words(other.gpu)} {took}",
         gpu=other.gpu,
         evidence=_evidence(context, other, signals, spans),
         cause=_cause(other),

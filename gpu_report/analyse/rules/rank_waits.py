@@ -14,6 +14,7 @@ from gpu_report.analyse.signals.thresholds import BUSY_WAIT_UTIL_PCT, PHASE_EDGE
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, union
 from gpu_report.catalogue import OTHER_NODE, SLOW_RANK, WAITING_FOR_PEER
+from gpu_report.gpu_words import gpu_words, gpus_words
 from gpu_report.model import Advice, Cause, Evidence, Finding, Interval
 from gpu_report.wording import length
 
@@ -49,12 +50,12 @@ def _slow_rank(context: Context, gpu: int, waits: Sequence[Interval]) -> Iterato
         explained = explain(context.signals.of(gpu, *span))
         if fell.seconds_in(span) > took_s / 2 or not explained.cause.confidence:
             continue
-        waiting = ", ".join(map(str, sorted({wait.gpu for wait in index(*span)})))
+        waiting = gpus_words(sorted({wait.gpu for wait in index(*span)}))
         yield context.finding(
             SLOW_RANK,
             "warning",
             span,
-            f"The training process of GPU {gpu} (its rank) was late: GPU {waiting} waited {length(took_s)} for it",
+            f"The training process of {gpu_words(gpu)} (its rank) was late: {waiting} waited {length(took_s)} for it",
             gpu=gpu,
             evidence=explained.evidence,
             cause=explained.cause,
@@ -67,9 +68,9 @@ def _finding(context: Context, interval: Interval, late: int | None) -> Finding:
     signals = context.signals.of(interval.gpu, *span)
     power = signals.gpu_within("power_w")
     elsewhere = context.run.job.is_of_several_nodes
-    peer = f"GPU {late}" if late is not None else OTHER_NODE if elsewhere else "another GPU"
+    peer = gpu_words(late) if late is not None else OTHER_NODE if elsewhere else "another GPU"
     seconds = length(interval.duration_s)
-    waited = f"GPU {interval.gpu} waited {seconds} for {peer}"
+    waited = f"{gpu_words(interval.gpu)} waited {seconds} for {peer}"
     all_wait = late is None and not elsewhere and not context.gpus_not_waiting(interval.gpu, span)
     of_all_nodes = late is None and elsewhere
     if all_wait:
@@ -107,7 +108,7 @@ def _explanation(signals: IntervalSignals, late: int | None, *, elsewhere: bool)
     why = "; a signal had paused a process of the training" if _paused(signals) else ""
     if elsewhere:
         return f"this GPU showed full utilisation near idle power: its process (rank) waited for {OTHER_NODE}{why}"
-    whom = f"the one on GPU {late}" if late is not None else "one that had not reached the same call"
+    whom = f"the one on {gpu_words(late)}" if late is not None else "one that had not reached the same call"
     return f"this GPU showed full utilisation at idle power: its training process (rank) waited for {whom}{why}"
 
 

@@ -18,6 +18,7 @@ from gpu_report.analyse.tensor_share import (
 )
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import length_s
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import GPUS, HEALTHY_PCT, Advice, CodeLocation, Finding, Frame
 from gpu_report.wording import place_words
 
@@ -58,7 +59,7 @@ def _hardly_filled(context: Context, training: Training, gpu: int) -> Finding | 
         training,
         gpu,
         (
-            f"Kernels kept GPU {gpu} busy, and used hardly any of it",
+            f"Kernels kept {gpu_words(gpu)} busy, and used hardly any of it",
             f"Kernels kept {GPUS} busy, and used hardly any of them",
         ),
         (
@@ -87,7 +88,7 @@ def _another_network(context: Context, training: Training, gpu: int) -> Finding 
         context,
         training,
         gpu,
-        (f"GPU {gpu} computed {more}", f"{GPUS} computed {more}"),
+        (f"{gpu_words(gpu)} computed {more}", f"{GPUS} computed {more}"),
         (
             ("utilisation", known.util_pct, "%"),
             ("tensor activity", known.tensor_pct, "%"),
@@ -110,7 +111,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         context,
         training,
         gpu,
-        (_summary(training, f"GPU {gpu} was", extra_pct), _summary(training, f"{GPUS} were", extra_pct)),
+        (_summary(training, f"{gpu_words(gpu)} was", extra_pct), _summary(training, f"{GPUS} were", extra_pct)),
         (
             ("utilisation", known.util_pct, "%"),
             ("SM activity", known.active_pct, "%"),
@@ -245,7 +246,7 @@ def _in_own_function(context: Context, training: Training, gpu: int) -> Finding 
         context,
         training,
         gpu,
-        (f"GPU {gpu} was busy, but {took}", f"{GPUS} were busy, but {took}"),
+        (f"{gpu_words(gpu)} was busy, but {took}", f"{GPUS} were busy, but {took}"),
         (("utilisation", util_pct, "%"), ("the function's share of the main process's time", 100 * own.share, "%")),
         advice=(Advice(f"{short}: {why}. {PROFILE}", short=short, gain_at_most=own.share),),
         where=(at,),

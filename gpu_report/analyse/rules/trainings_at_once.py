@@ -9,6 +9,7 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, intersect, union
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Cause, Finding
 from gpu_report.wording import counted, length
 
@@ -44,12 +45,12 @@ def _finding(context: Context, gpu: int, trainings: Sequence[Training], span: Sp
     most = _most_at_once(trainings, span)
     times = counted(most, "training", "trainings")
     signals = context.signals.of(gpu, *span)
-    short = f"Train one after the other, or each on a GPU of its own: {times} shared GPU {gpu}"
+    short = f"Train one after the other, or each on a GPU of its own: {times} shared {gpu_words(gpu)}"
     return context.finding(
         "other-process",
         "warning",
         span,
-        f"{times} shared GPU {gpu} for {length(span[1] - span[0])}",
+        f"{times} shared {gpu_words(gpu)} for {length(span[1] - span[0])}",
         gpu=gpu,
         evidence=evidence(
             ("trainings on this GPU at the same time, at most", float(most), ""),

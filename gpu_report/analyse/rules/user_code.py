@@ -22,6 +22,7 @@ from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
 from gpu_report.catalogue import GARBAGE_KEY, SEEN_IDLE_KEY, USER_CODE_IDLE_KEY, USER_CODE_KEY
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import GPUS, HEALTHY_PCT, Cause, CodeLocation, Evidence, Finding, Frame
 from gpu_report.wording import brief_seconds, where_it_is
 
@@ -138,7 +139,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         "user-code",
         "warning",
         span,
-        f"{took} on GPU {gpu} went into {into}",
+        f"{took} on {gpu_words(gpu)} went into {into}",
         gpu=gpu,
         of_gpus=f"Up to {took} on {GPUS} went into {into}",
         epoch=None,

@@ -7,6 +7,7 @@ from typing import Any
 import pynvml
 
 from gpu_report.errors import UsageError
+from gpu_report.gpu_words import gpu_number
 from gpu_report.record.gpu.health import read_health
 from gpu_report.record.gpu.mig import MigPlace, find_migs
 from gpu_report.record.gpu.nvml_quantities import MIB
@@ -79,7 +80,7 @@ def _find(devices: Sequence[NvmlDevice], word: str, unusable: Mapping[int, str])
     found = [device for device in devices if word in _indexes(device) or _is_uuid_of(word, device)]
     if len(found) != 1:
         why = next((f"cannot be opened: {reason}" for index, reason in unusable.items() if word == str(index)), "")
-        known = ", ".join(f"{d.index} ({d.description['name']}, {d.description['uuid']})" for d in devices)
+        known = ", ".join(f"{gpu_number(d.index)} ({d.description['name']}, {d.description['uuid']})" for d in devices)
         what = f"GPU {word} {why}" if why else f"this machine has no GPU {word}"
         raise UsageError(f"{what}. {f'--gpus can name these: {known}' if known else 'None of its GPUs answers'}")
     return found[0]

@@ -10,8 +10,7 @@ from typing import Any
 
 import pynvml
 
-# Beyond the indexes of GPUs: GPU 0's MIG devices are 1000, 1001 ..., GPU 3's 4000, 4001 ...
-INDEX_STEP = 1000
+from gpu_report.schema import MIG_INDEX_STEP
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class MigPlace:
     @property
     def index(self) -> int:
         """Return the device index that stands for it in the run folder."""
-        return INDEX_STEP * (self.parent + 1) + self.slot
+        return MIG_INDEX_STEP * (self.parent + 1) + self.slot
 
 
 def find_migs(parent: int, board: Any) -> Iterator[tuple[MigPlace, Any]]:

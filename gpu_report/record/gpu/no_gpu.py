@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pynvml
 
+from gpu_report.gpu_words import gpu_words
 from gpu_report.record.proc_files import container, read_text
 
 NVIDIA_VENDOR = "0x10de"
@@ -52,7 +53,7 @@ def explain(code: int | None, error: Exception | None = None, root: Path = Path(
 
 def none_answers(unusable: Sequence[tuple[int, str]]) -> Unavailable:
     """Say why nothing can be read where NVML was opened, but gives no GPU: each one's index and reason."""
-    reasons = "; ".join(f"GPU {index}: {reason}" for index, reason in unusable)
+    reasons = "; ".join(f"{gpu_words(index)}: {reason}" for index, reason in unusable)
     return Unavailable(reasons, "look into `dmesg`, or reboot")
 
 

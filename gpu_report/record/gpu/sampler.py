@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gpu_report.errors import UsageError
+from gpu_report.gpu_words import gpu_words
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.gpu.devices import NvmlDevice, Opened
@@ -123,7 +124,7 @@ class GpuWatch:
             _say_none(none_answers(answer.unusable), at, journal, say)
             return
         for index, reason in answer.unusable:
-            say(f"no readings of GPU {index}: {reason}")
+            say(f"no readings of {gpu_words(index)}: {reason}")
         self._readers = [GpuReader(device, self._start, self.owners, detail=self._detail) for device in answer.devices]
         self._threads = [ReadThread(self._readers)]
         self._xid = XidThread(answer.devices, journal.event)

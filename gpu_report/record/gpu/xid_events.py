@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pynvml
 
+from gpu_report.gpu_words import gpu_words
 from gpu_report.record import clocks
 from gpu_report.record.clocks import Clocks
 from gpu_report.record.gpu.devices import NvmlDevice, boards
@@ -55,7 +56,7 @@ class XidThread:
             try:
                 pynvml.nvmlDeviceRegisterEvents(handle, pynvml.nvmlEventTypeXidCriticalError, events)
             except pynvml.NVMLError as error:
-                refused.append(f"GPU {index}: {error}")
+                refused.append(f"{gpu_words(index)}: {error}")
         listening = len(refused) < len(self._boards)
         self._refused = "; ".join(refused)
         self._status("listening" if listening else "unavailable", self._refused)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from gpu_report.catalogue import cause_words, rule_words
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Analysis, Comparison, Difference, FindingChange, GateResult, LineChange, MetricComparison
 from gpu_report.render.formatting import clean, utc
 from gpu_report.render.run_title import run_title
@@ -231,7 +232,7 @@ def finding_rows(comparison: Comparison) -> list[Row]:
 def finding_words(finding: FindingChange) -> str:
     """Return what a kind of finding is: rule, cause, GPU."""
     cause = f": {lower_first(cause_words(finding.cause))}" if finding.cause and finding.cause != finding.rule else ""
-    gpu = "" if finding.gpu is None else f" (GPU {finding.gpu})"
+    gpu = "" if finding.gpu is None else f" ({gpu_words(finding.gpu)})"
     return f"{rule_words(finding.rule)}{cause}{gpu}"
 
 

@@ -1,5 +1,6 @@
 """The tables of a job: its nodes with their clocks, and its ranks."""
 
+from gpu_report.gpu_words import gpu_number
 from gpu_report.model import Job, JobNode, NodeRun, RankRow
 from gpu_report.render.formatting import duration, quantity, share
 from gpu_report.render.page.views.tables import TextTable
@@ -100,7 +101,7 @@ def _rank(row: RankRow) -> tuple[str, ...]:
     return (
         str(row.rank),
         row.node,
-        MISSING if row.gpu is None else str(row.gpu),
+        MISSING if row.gpu is None else gpu_number(row.gpu),
         brief_seconds(row.train_s),
         brief_seconds(row.data_wait_s),
         quantity(row.busy_pct, "%"),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Job, JobNode, NodeRun
 from gpu_report.render.formatting import elapsed
 from gpu_report.render.job.rows import absence
@@ -59,7 +60,7 @@ def _node(number: int, node: JobNode, columns: int, step_s: float, late: str | N
 
 def _gpu_name(run: NodeRun, index: int) -> str:
     rank = next((each.rank for each in run.ranks if each.gpu == index), None)
-    return f"GPU {index}" + (f", rank {rank}" if rank is not None else "")
+    return gpu_words(index) + (f", rank {rank}" if rank is not None else "")
 
 
 def rebinned(util_pct: npt.NDArray[np.float32], from_s: float, shift_s: float, columns: int, step_s: float) -> Floats:

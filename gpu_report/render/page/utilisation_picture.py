@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_report.catalogue import phase_words
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Analysis, Interval, Phase
 from gpu_report.render.formatting import elapsed
 from gpu_report.render.samples.coarse_timeline import envelope
@@ -89,7 +90,7 @@ def _svg(analysis: Analysis, tracks: dict[int, QuantitySeries]) -> str:
     most = min(MOST_BUCKETS, BUCKETS_OF_ALL // len(tracks))
     for gpu, track in tracks.items():
         low = [each for each in analysis.low_intervals if each.gpu == gpu]
-        parts += _row(f"GPU {gpu}", track, (y, height), duration_s, most)
+        parts += _row(gpu_words(gpu), track, (y, height), duration_s, most)
         parts += _alarms(low, y + height, duration_s)
         y += height + GAP
     strip = _phase_strip(analysis.phases, y, duration_s)

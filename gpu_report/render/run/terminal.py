@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_report.catalogue import RULES, SEVERITIES, cause_words, phase_words
+from gpu_report.gpu_words import gpu_number
 from gpu_report.iso_time import iso_utc
 from gpu_report.model import (
     Advice,
@@ -315,7 +316,7 @@ def _step_s(seconds: float | None) -> str:
 def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:
     gpu, quantities = summary.gpu, summary.quantities
     util = quantities.get("gpu_util_pct")
-    name = f"{gpu.index} {plain(gpu.name or '').removeprefix(MAKER)}".strip()
+    name = f"{gpu_number(gpu.index)} {plain(gpu.name or '').removeprefix(MAKER)}".strip()
     return (
         name,
         _value(util, "mean", "%"),

@@ -8,6 +8,7 @@ value, its lower and its upper bound (1, 2, 3).
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from gpu_report.gpu_words import gpu_words
 from gpu_report.render.quantity_labels import label, unit_of
 from gpu_report.tfevents.events import string_value
 from gpu_report.tfevents.wire import bytes_field, int_field
@@ -29,7 +30,7 @@ def layout_value(columns: Mapping[str, Sequence[str]]) -> bytes:
 
 def _category(group: str, columns: Sequence[str], *, closed: bool) -> bytes:
     """Return a category; TensorBoard 2.21 shows its charts in reverse."""
-    title = f"GPU {group.removeprefix('gpu')}" if group.startswith("gpu") else group.capitalize()
+    title = gpu_words(int(group.removeprefix("gpu"))) if group.startswith("gpu") else group.capitalize()
     charts = b"".join(bytes_field(2, _chart(group, name)) for name in reversed(columns))
     return bytes_field(1, title.encode()) + charts + int_field(3, int(closed))
 

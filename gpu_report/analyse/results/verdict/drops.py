@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.catalogue import RULES, UNEXPLAINED, cause_words
+from gpu_report.gpu_words import gpu_words, gpus_words
 from gpu_report.model import Finding
-from gpu_report.wording import gpus_words, length, lower_first
+from gpu_report.wording import length, lower_first
 
 SHOWN_CAUSES = 3  # in one sentence
 
@@ -71,7 +72,7 @@ def waiting_sentence(merged: Sequence[MergedDrop], waits: Sequence[Finding]) -> 
     (start_s, end_s), gpus = merged[0].span, sorted({f.gpu for f in waits if f.gpu is not None})
     if any(f.gpu in merged[0].gpus or f.start_t_s >= end_s or f.end_t_s <= start_s for f in waits):
         return ""
-    who = f"GPU {gpus[0]}" if len(gpus) == 1 else f"{len(gpus)} GPUs"
+    who = gpu_words(gpus[0]) if len(gpus) == 1 else f"{len(gpus)} GPUs"
     gpus_of_drop = sorted(gpu for gpu in merged[0].gpus if gpu is not None)
     for_whom = gpus_words(gpus_of_drop) or "it"
     return f"Meanwhile {who} waited for {for_whom}, which nvidia-smi shows as 100 % busy."
@@ -90,7 +91,7 @@ def _joined(merged: MergedDrop, other: MergedDrop) -> MergedDrop:
 def _where(merged: Sequence[MergedDrop]) -> str:
     gpus = {gpu for each in merged for gpu in each.gpus}
     if len(gpus) == 1:
-        return f" on GPU {gpus.pop()}"
+        return f" on {gpu_words(gpus.pop())}"
     alike = all(set(each.gpus) == gpus for each in merged)
     return f" on {len(gpus)} GPUs at once" if alike else f" on {len(gpus)} GPUs"
 

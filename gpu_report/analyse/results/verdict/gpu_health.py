@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from gpu_report.gpu_words import gpus_words
 from gpu_report.model import Gpu, Sentence
-from gpu_report.wording import gpus_words
 
 # What the driver said last (schema.GPU_HEALTH), and what it means.
 TO_DO: Mapping[str, str] = {

@@ -9,6 +9,7 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.rules.inference.contention import parts_are_its_own
 from gpu_report.analyse.rules.inference.words import active_s, model_name, ms, of_calls, percent, rate
 from gpu_report.catalogue import MEMORY_GROWS, RULES
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Finding, Sentence, ServedModel, calls_needed
 from gpu_report.wording import counted, lower_first, money_words, place_words, upper_first
 
@@ -141,7 +142,8 @@ def _gpu(served: Sequence[ServedModel]) -> Iterator[Sentence]:
     first = served[0]
     if first.gpu_busy_share is not None and _awake(first):
         yield Sentence(
-            "work", f"From the first call to the last GPU {first.calls.gpu} was busy {percent(first.gpu_busy_share)}."
+            "work",
+            f"From the first call to the last {gpu_words(first.calls.gpu)} was busy {percent(first.gpu_busy_share)}.",
         )
 
 

@@ -21,6 +21,7 @@ from gpu_report.catalogue import (
     UNEXPLAINED,
     row_words,
 )
+from gpu_report.gpu_words import gpu_number
 from gpu_report.model import (
     HEALTHY_PCT,
     Finding,
@@ -93,7 +94,7 @@ def _mentioned_s(findings: Sequence[Finding], lost: Sequence[LedgerRow]) -> floa
 
 def unused_gpus(context: Context, findings: Sequence[Finding], lead: Lead | None) -> Iterator[Sentence]:
     """Yield which GPUs did nothing in all of the recording, unless that leads."""
-    unused = [str(series.gpu) for series in idle_gpus(context)]
+    unused = [gpu_number(series.gpu) for series in idle_gpus(context)]
     if unused and (lead is None or lead.sentence.about != "unused-gpu"):
         several = len(unused) > 1
         names = f"GPU{'s' if several else ''} {', '.join(unused)}"
@@ -108,7 +109,11 @@ def gpus_of_others(context: Context) -> Iterator[Sentence]:
     theirs = [series for series in context.series if series.gpu in context.gpus_of_others]
     busy_pct = {series.gpu: series.mean_util_of(np.ones(len(series.t_s), dtype=bool)) for series in theirs}
     known = {gpu: pct for gpu, (pct, seconds) in busy_pct.items() if seconds}
-    names, least, most = ", ".join(map(str, known)), min(known.values(), default=0.0), max(known.values(), default=0.0)
+    names, least, most = (
+        ", ".join(map(gpu_number, known)),
+        min(known.values(), default=0.0),
+        max(known.values(), default=0.0),
+    )
     busy = f"{most:.0f}" if f"{least:.0f}" == f"{most:.0f}" else f"{least:.0f} to {most:.0f}"
     are_seen = set(known) <= {each.gpu for each in context.other_processes}
     of = "training" if context.run.has_training else "run"

@@ -8,6 +8,7 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.leads.lead import LOOK
 from gpu_report.analyse.timeseries.intervals import length_s, minus
 from gpu_report.analyse.validations import validations
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import VALIDATION_PARTS, Advice, Sentence, Validation, ValidationPart
 from gpu_report.wording import VALIDATION_PART_WORDS, amount, counted, length, upper_first
 
@@ -88,4 +89,4 @@ def _gpus(context: Context, found: Sequence[Validation]) -> Iterator[Sentence]:
         known = [(pct, seconds) for pct, seconds in pairs if isfinite(pct)]
         if known:
             busy = sum(pct * seconds for pct, seconds in known) / sum(seconds for _, seconds in known)
-            yield Sentence("work", f"Meanwhile GPU {series.gpu} was busy {busy:.0f} %.")
+            yield Sentence("work", f"Meanwhile {gpu_words(series.gpu)} was busy {busy:.0f} %.")

@@ -16,6 +16,7 @@ from gpu_report.catalogue import (
     WAITING_FOR_PEER,
     cause_words,
 )
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import (
     Finding,
     Sentence,
@@ -38,7 +39,7 @@ def _of_another(finding: Finding) -> str:
     event = next((near.event for near in finding.kernel_events if near.event.of_another), None)
     if event is None:
         return ""
-    what = f"Xid {event.code} on GPU {event.gpu}" if event.code is not None else "A message of the kernel log"
+    what = f"Xid {event.code} on {gpu_words(event.gpu)}" if event.code is not None else "A message of the kernel log"
     return f"{what} came from {event.who('a process')}, not this training"
 
 

@@ -30,6 +30,7 @@ from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, SETTLED_READINGS
 from gpu_report.analyse.timeseries.intervals import as_array, length_s, union
 from gpu_report.catalogue import ENDS_EPOCHS_KEY, LAUNCH_BOUND, ON_CPU_KEY, RULES, STEADY_KEY
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import HEALTHY_PCT, Cause, Finding, Gpu, Sentence
 from gpu_report.wording import counted, is_short, length, lower_first, place_words, upper_first
 
@@ -288,7 +289,7 @@ def _least_busy(unknown: Sequence[Finding], util: float) -> Iterator[Sentence]:
     for finding in unknown:
         steady_pct = finding.number(STEADY_KEY)
         if util >= HEALTHY_PCT and finding.gpu is not None and steady_pct is not None:
-            yield Sentence("starved", f"GPU {finding.gpu} was busy only {steady_pct:.0f} %.", (finding.id,))
+            yield Sentence("starved", f"{gpu_words(finding.gpu)} was busy only {steady_pct:.0f} %.", (finding.id,))
 
 
 def with_cause(kind: str, said: str, why: tuple[str, str], ids: tuple[str, ...]) -> Iterator[Sentence]:
@@ -388,14 +389,13 @@ def _who(context: Context) -> str:
         return f"{len(used)} GPUs"
     device = context.run.gpu(min(used)) if used else None
     if device is not None and device.parent_index is not None:
-        return f"The MIG device {_profile(device)} of GPU {device.parent_index}"
-    return "The GPU" if len(context.series) == 1 else f"GPU {min(used)}"
+        return f"{gpu_words(device.index)} (MIG {_profile(device)})"
+    return "The GPU" if len(context.series) == 1 else gpu_words(min(used))
 
 
 def _profile(device: Gpu) -> str:
-    """Return the profile of a MIG device (3g.40gb), which ends the name that its driver gives it; else its number."""
-    profile = (device.name or "").partition(" MIG ")[2]
-    return profile or str(device.mig_index)
+    """Return the profile of a MIG device (3g.40gb), which ends the name that its driver gives it."""
+    return (device.name or "").partition(" MIG ")[2] or "device"
 
 
 def _be(context: Context) -> str:

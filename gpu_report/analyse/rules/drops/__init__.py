@@ -13,6 +13,7 @@ from gpu_report.analyse.rules.drops.regular import ends_a_training, regular_drop
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Cause, Evidence, Finding
 from gpu_report.wording import fall_words, length
 
@@ -51,7 +52,7 @@ def _finding(context: Context, part: DropPart) -> Finding:
         "sustained-low" if drop.sustained else "drop",
         "info" if expected else "warning",
         drop.span,
-        f"{fall_words(f'GPU {drop.gpu}', drop.level_pct, drop.mean_pct)} for {length(drop.duration_s)}",
+        f"{fall_words(gpu_words(drop.gpu), drop.level_pct, drop.mean_pct)} for {length(drop.duration_s)}",
         gpu=drop.gpu,
         expected=expected,
         at_boundary=context.epoch_ends.touching(*drop.span) is not None,

@@ -32,6 +32,7 @@ from gpu_report.analyse.timeseries.intervals import (
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_SIBLINGS
 from gpu_report.catalogue import CAUSES, RULES, SLOW_IMAGES_KEY
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Cause, Finding, Options
 from gpu_report.wording import fall_words, length
 
@@ -416,7 +417,7 @@ def _finding(context: Context, fall: Drop, least_confidence: float) -> Finding |
         "slowdown",
         "warning",
         fall.span,
-        f"{fall_words(f'GPU {fall.gpu}', fall.level_pct, fall.mean_pct)} for {length(fall.duration_s)}",
+        f"{fall_words(gpu_words(fall.gpu), fall.level_pct, fall.mean_pct)} for {length(fall.duration_s)}",
         gpu=fall.gpu,
         level_pct=fall.level_pct,
         low_pct=fall.mean_pct,

@@ -8,6 +8,7 @@ from gpu_report.analyse.signals.thresholds import BUSY_WAIT_POWER_SHARE_WITHOUT_
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.gpu_words import gpu_words
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class LoneValidator:
     def words(self) -> str:
         """Return both, as a part of a sentence."""
         who = "the other GPU waits" if self.waiting == 1 else f"{self.waiting} GPUs wait for it"
-        return f"GPU {self.gpu} alone validates, and {who}"
+        return f"{gpu_words(self.gpu)} alone validates, and {who}"
 
 
 def lone_validator(context: Context, training: Training, validations: Sequence[Span]) -> LoneValidator | None:

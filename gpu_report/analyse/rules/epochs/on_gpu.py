@@ -9,8 +9,8 @@ from gpu_report.analyse.rules.epochs.changed_signals import of_gpus, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.timeseries.columns import column_median
+from gpu_report.gpu_words import gpus_words
 from gpu_report.model import Advice
-from gpu_report.wording import gpus_words
 
 
 class LostTime(NamedTuple):

@@ -9,6 +9,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, as_array, length_s
 from gpu_report.catalogue import RULES, USER_CODE_IDLE_KEY, USER_CODE_KEY
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import OF_EPOCHS, Advice, Evidence, Finding
 from gpu_report.wording import place_words, where_it_is
 
@@ -50,7 +51,7 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         "user-code",
         "warning",
         (spans[0][0], spans[-1][1]),
-        f"{100 * share:.0f} % of the time of epochs on GPU {gpu} went into {where_it_is(own.at)}, in validation",
+        f"{100 * share:.0f} % of the time of epochs on {gpu_words(gpu)} went into {where_it_is(own.at)}, in validation",
         gpu=gpu,
         epoch=None,
         phase="validation",

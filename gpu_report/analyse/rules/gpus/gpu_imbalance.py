@@ -13,6 +13,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, mask_in_any
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Cause, Evidence, Finding, Severity
 from gpu_report.wording import gib, memory_words
 
@@ -147,11 +148,11 @@ def _which(least: _Share, most: _Share) -> str:
     """Return which GPU is late, where work is known of both: a rank that waits spins, busy and without work."""
     waits = _only_waits(least, most)
     if waits:
-        shown = f"GPU {most.gpu} as {most.util_pct:.0f} % busy, GPU {least.gpu} as {least.util_pct:.0f} %"
-        return f"GPU {most.gpu} waits for GPU {least.gpu}: nvidia-smi shows {shown}"
+        shown = f"{gpu_words(most.gpu)} as {most.util_pct:.0f} % busy, {gpu_words(least.gpu)} as {least.util_pct:.0f} %"
+        return f"{gpu_words(most.gpu)} waits for {gpu_words(least.gpu)}: nvidia-smi shows {shown}"
     why = "utilisation alone does not show which of them is late"
-    why = why if waits is None else f"GPU {most.gpu} does more of the work"
-    busy = f"GPU {most.gpu} was busy {most.util_pct:.0f} % of steady-state training, GPU {least.gpu}"
+    why = why if waits is None else f"{gpu_words(most.gpu)} does more of the work"
+    busy = f"{gpu_words(most.gpu)} was busy {most.util_pct:.0f} % of steady-state training, {gpu_words(least.gpu)}"
     return f"{busy} {least.util_pct:.0f} %: {why}"
 
 
@@ -166,7 +167,8 @@ def _uneven_memory(shares: Sequence[_Share]) -> str:
     known = [(share.memory_mib, share.gpu) for share in shares if share.memory_mib is not None]
     for (less, lower), (more, upper) in combinations(sorted(known), 2):
         if more - less >= max(th.UNEVEN_MEMORY_SHARE * more, th.UNEVEN_MEMORY_MIB):
-            held = f"The training holds {memory_words(more)} on GPU {upper} and {memory_words(less)} on GPU {lower}"
+            most, least = (f"{memory_words(mib)} on {gpu_words(gpu)}" for mib, gpu in ((more, upper), (less, lower)))
+            held = f"The training holds {most} and {least}"
             return f"{held}: the fuller one limits the batch"
     return ""
 
@@ -187,8 +189,8 @@ def _finding(context: Context, span: Span, shares: Sequence[_Share], said: _Said
 
 def _facts(share: _Share) -> tuple[Evidence, ...]:
     return evidence(
-        (f"utilisation of GPU {share.gpu} (mean)", share.util_pct, "%"),
-        (f"power of GPU {share.gpu}", share.work.get("power_w"), "W"),
-        (f"tensor activity of GPU {share.gpu}", share.work.get("tensor_active_pct"), "%"),
-        (f"memory of the training on GPU {share.gpu}", gib(share.memory_mib), "GiB"),
+        (f"utilisation of {gpu_words(share.gpu)} (mean)", share.util_pct, "%"),
+        (f"power of {gpu_words(share.gpu)}", share.work.get("power_w"), "W"),
+        (f"tensor activity of {gpu_words(share.gpu)}", share.work.get("tensor_active_pct"), "%"),
+        (f"memory of the training on {gpu_words(share.gpu)}", gib(share.memory_mib), "GiB"),
     )

@@ -11,6 +11,7 @@ from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, rows_before, union
 from gpu_report.analyse.timeseries.low_stretches import low_stretches
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Cause, Finding, Interval, Run
 from gpu_report.wording import length
 
@@ -88,8 +89,8 @@ def _finding(context: Context, interval: Interval) -> Finding:
         "not-credible",
         "warning",
         interval.span,
-        f"GPU {interval.gpu} showed {interval.mean_pct:.0f} % for {length(interval.duration_s)} with no process on "
-        "it: the reading is implausible",
+        f"{gpu_words(interval.gpu)} showed {interval.mean_pct:.0f} % for {length(interval.duration_s)} with no process "
+        "on it: the reading is implausible",
         gpu=interval.gpu,
         evidence=evidence(
             ("utilisation shown (mean)", interval.mean_pct, "%"),

@@ -3,6 +3,7 @@
 from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.gpu.gpu_losses import GpuLoss, losses
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Cause, Finding
 from gpu_report.wording import length
 
@@ -22,7 +23,7 @@ def _finding(context: Context, loss: GpuLoss) -> Finding:
         "gpu-lost",
         "critical",
         (start_s, end_s),
-        f"The driver lost GPU {loss.gpu}{said} {when} back",
+        f"The driver lost {gpu_words(loss.gpu)}{said} {when} back",
         gpu=loss.gpu,
         cause=Cause("gpu-fault", CERTAIN, f"the driver reported: {loss.reason}"),
         kernel_events=tuple(context.signals.of(loss.gpu, start_s, end_s).kernel),

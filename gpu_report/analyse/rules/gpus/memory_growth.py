@@ -15,6 +15,7 @@ from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.gpu.memory_growth import MemoryGrowth, MemoryStep, find_growth, mosaic_step
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Frame, MemoryHolder
 from gpu_report.wording import gib, memory_words, place_words
 
@@ -99,7 +100,7 @@ class _Case:
     def whose(self, gpus: str = "") -> str:
         """Return whose memory it is, in words; with their names on each of several GPUs."""
         whose = "Memory" if self.memory.others_mib is None else "The training's memory"
-        return f"{whose} on {f'each of {gpus}' if gpus else f'GPU {self.memory.gpu}'}"
+        return f"{whose} on {f'each of {gpus}' if gpus else gpu_words(self.memory.gpu)}"
 
 
 def growing_memory(context: Context) -> list[Finding]:
@@ -188,7 +189,7 @@ def _each_mib(holder: MemoryHolder | None, batches: int | None) -> float | None:
 def _taken(case: _Case, holder: MemoryHolder | None, grown: AllocatedGrowth | None, rate: str) -> str:
     if holder is not None:
         held = f"{holder.tensors:,} tensors" if _keeps_graphs(holder) else memory_words(holder.mib)
-        return f"`{_name(holder)}` kept {held}{f' ({rate})' if rate else ''} on GPU {case.memory.gpu}"
+        return f"`{_name(holder)}` kept {held}{f' ({rate})' if rate else ''} on {gpu_words(case.memory.gpu)}"
     return f"{case.whose()} grew by {rate} ({memory_words(grown.grown_mib if grown else 0.0)} in all)"
 
 

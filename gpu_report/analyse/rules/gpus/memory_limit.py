@@ -9,6 +9,7 @@ from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
 from gpu_report.analyse.timeseries.thresholds import READING_SLACK, STRAY_S
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import AT_EPOCH_END, GPUS, Evidence, Finding, Severity
 from gpu_report.wording import gib, length, memory_words
 
@@ -52,7 +53,7 @@ def _finding(context: Context, memory: GpuMemory, spans: list[Span]) -> Finding:
         "memory-near-limit",
         _severity(context, memory, spans, others),
         (start_s, end_s),
-        f"GPU {memory.gpu}'s memory was {full}",
+        f"{gpu_words(memory.gpu)}'s memory was {full}",
         gpu=memory.gpu,
         of_gpus=f"The memory of each of {GPUS} was {full}",
         evidence=_evidence(context, memory, spans, peak, others),

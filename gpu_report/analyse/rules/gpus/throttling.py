@@ -16,6 +16,7 @@ from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.thresholds import HOT_C
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, mask_in_any, union
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Gpu, recurring
 from gpu_report.wording import length, lower_first
 
@@ -127,7 +128,7 @@ def _cause(throttle: Throttle, others: Sequence[OtherProcess]) -> Cause:
 
 def _summary(throttle: Throttle, gpus: str = "") -> str:
     """Return what held a clock down, of its GPU or, with their names, of several."""
-    for_s, which = length(float(throttle.throttled_s.sum())), gpus or f"GPU {throttle.gpu}"
+    for_s, which = length(float(throttle.throttled_s.sum())), gpus or gpu_words(throttle.gpu)
     were, its = ("were", "their") if gpus else ("was", "its")
     if not throttle.lost.any():
         return f"{which} {were} at {HOT_C:.0f} °C or more for {for_s}, without a lower clock so far"

@@ -15,6 +15,7 @@ from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, mask_in_any
 from gpu_report.analyse.timeseries.weighted_stats import weighted_stats
+from gpu_report.gpu_words import gpu_number, gpu_words
 from gpu_report.model import HEALTHY_PCT, Advice, Cause, Evidence, Finding
 from gpu_report.wording import memory_words
 
@@ -134,15 +135,17 @@ def _finding(context: Context, alike: Sequence[_Unused]) -> Finding:
 
 
 def _named(gpus: Sequence[int]) -> str:
-    return f"GPU{'s' if len(gpus) > 1 else ''} {', '.join(map(str, gpus))}"
+    return f"GPU{'s' if len(gpus) > 1 else ''} {', '.join(map(gpu_number, gpus))}"
 
 
 def _facts(series: GpuSeries, spans: Sequence[Span]) -> list[Evidence]:
     rows = mask_in_any(series.samples["t_s"].to_numpy(dtype=float), spans)
     power = weighted_stats(series.samples["power_w"].to_numpy(dtype=float)[rows], series.sample_weight_s[rows])
     util, _ = series.mean_util_in(spans)
-    found = [Evidence(f"utilisation of GPU {series.gpu} meanwhile (mean)", util, "%")] if np.isfinite(util) else []
-    return found + ([Evidence(f"power of GPU {series.gpu} meanwhile (mean)", power.mean, "W")] if power else [])
+    found = (
+        [Evidence(f"utilisation of {gpu_words(series.gpu)} meanwhile (mean)", util, "%")] if np.isfinite(util) else []
+    )
+    return found + ([Evidence(f"power of {gpu_words(series.gpu)} meanwhile (mean)", power.mean, "W")] if power else [])
 
 
 def _advice(context: Context, training: Training, idle: Sequence[GpuSeries]) -> tuple[Advice, ...]:

@@ -15,6 +15,7 @@ from gpu_report.analyse.rules.inference.contention import calls_at_once, full_co
 from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, percent, rate, severity, speed_now
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import union_of_rows
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Cause, Finding, ServedModel
 from gpu_report.wording import counted
 
@@ -56,7 +57,7 @@ def _small(context: Context, series: GpuSeries, mine: list[ServedModel]) -> list
     first, idle_s = mine[0], inference_s - busy_s
     calls = sum(each.latency.calls for each in mine)
     besides = ", your own code left out," if own_s else ""
-    works = f"During inference{besides} GPU {series.gpu} is busy {percent(busy_s / inference_s)} of the time"
+    works = f"During inference{besides} {gpu_words(series.gpu)} is busy {percent(busy_s / inference_s)} of the time"
     return [
         context.finding(
             "small-calls",

@@ -12,6 +12,7 @@ from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.growth_fit import fit_growth
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Cause, Finding, ServedModel
 from gpu_report.wording import gib, length, memory_words
 
@@ -89,7 +90,7 @@ def _rise(t_s: Floats, mib: Floats, mine: list[ServedModel]) -> _RiseOverCalls |
 
 def _finding(context: Context, rise: _RiseOverCalls, left_mib: float | None, gpu: int | None) -> Finding:
     calls = sum(each.latency.calls for each in rise.models)
-    what = "The host's memory" if gpu is None else f"GPU {gpu}'s memory"
+    what = "The host's memory" if gpu is None else f"{gpu_words(gpu)}'s memory"
     full_s = None if left_mib is None else max(left_mib, 0.0) * (rise.end_s - rise.start_s) / rise.rise_mib
     unsure = _may_be_bounded(rise, calls, full_s)
     fix = LONGER if unsure else ON_HOST if gpu is None else ON_GPU

@@ -18,6 +18,7 @@ from gpu_report.analyse.rules.inference.contention import (
 )
 from gpu_report.analyse.rules.inference.words import active_s, of_calls, percent, percent_or_none, set_where, severity
 from gpu_report.analyse.signals.host.other_processes import OtherProcess
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Cause, Finding, ServedModel
 from gpu_report.wording import counted
 
@@ -63,7 +64,7 @@ def _few(context: Context, served: ServedModel, cores: FullCores, gain: float) -
 
 def _gpu_meanwhile(served: ServedModel) -> str:
     busy = served.gpu_busy_share
-    return "" if busy is None else f"; GPU {served.calls.gpu} was busy {percent(busy)}"
+    return "" if busy is None else f"; {gpu_words(served.calls.gpu)} was busy {percent(busy)}"
 
 
 def other_process_on_gpu(context: Context) -> list[Finding]:
@@ -91,13 +92,14 @@ def _first_of_each_gpu(models: Iterable[ServedModel]) -> dict[int, ServedModel]:
 def _other(context: Context, served: ServedModel, gpu: int, taken: float) -> Finding:
     there = sorted(others_on_its_gpu(context, served), key=lambda other: -(other.util_pct or 0.0))
     who, gain = _named(there), taken * served.in_calls_share
-    keep = f"Keep {who.replace('`', chr(39))} off GPU {gpu}"
+    keep = f"Keep {who.replace('`', chr(39))} off {gpu_words(gpu)}"
     short = f"{keep}: at most {percent(gain)} less time for all calls"
     return context.finding(
         "other-process-in-calls",
         severity(gain, gain * (served.end_s - served.start_s)),
         (served.start_s, served.end_s),
-        f"Another program took {percent(taken)} of GPU {gpu}'s time during the calls ({of_calls(served)}): {who}",
+        f"Another program took {percent(taken)} of {gpu_words(gpu)}'s time during the calls "
+        f"({of_calls(served)}): {who}",
         gpu=gpu,
         evidence=evidence(
             ("its share of the GPU time meanwhile, at most", there[0].util_pct, "%"),
@@ -112,12 +114,13 @@ def _other(context: Context, served: ServedModel, gpu: int, taken: float) -> Fin
 def _unseen(context: Context, served: ServedModel, gpu: int, share: float) -> Finding:
     """Return what is to be said of a GPU that was busy while no call can have used it, and on which nobody is seen."""
     gain = share * served.in_calls_share
-    fix = f"Find what else uses GPU {gpu} (`nvidia-smi` on the host), and keep it off"
+    fix = f"Find what else uses {gpu_words(gpu)} (`nvidia-smi` on the host), and keep it off"
     return context.finding(
         "other-process-in-calls",
         severity(gain, gain * (served.end_s - served.start_s)),
         (served.start_s, served.end_s),
-        f"While no call could use it, GPU {gpu} was busy {percent(share)} of the time ({of_calls(served)}): {UNSEEN}",
+        f"While no call could use it, {gpu_words(gpu)} was busy {percent(share)} of the time "
+        f"({of_calls(served)}): {UNSEEN}",
         gpu=gpu,
         evidence=evidence(
             ("busy while no call can have used it", 100 * share, "%"),
@@ -147,10 +150,10 @@ def _several(context: Context, gpu: int, mine: list[ServedModel]) -> Finding | N
     pids = {each.calls.pid for each in mine}
     at_once = max(context.cached(calls_at_once, None, each) for each in mine)
     if _overlap(mine):
-        who, text = f"{len(pids)} of your processes call models on GPU {gpu} at the same time", PROCESSES
+        who, text = f"{len(pids)} of your processes call models on {gpu_words(gpu)} at the same time", PROCESSES
     elif len(pids) == 1 and at_once >= th.CALLS_AT_ONCE:
         models = f" of {len(mine)} models" if len(mine) > 1 else ""
-        who, text = f"Threads of your program have {at_once:.1f} calls{models} at once on GPU {gpu}", THREADS
+        who, text = f"Threads of your program have {at_once:.1f} calls{models} at once on {gpu_words(gpu)}", THREADS
     else:
         return None
     return context.finding(

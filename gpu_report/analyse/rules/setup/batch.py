@@ -11,6 +11,7 @@ from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.timeline.thresholds import PROCESSES_EVERY_S
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice
 from gpu_report.wording import gib, memory_words
 
@@ -71,5 +72,5 @@ def _fits(context: Context, training: Training, larger: float, from_s: float, ho
 
 
 def _keep_off(holder: OtherProcess) -> Advice:
-    keep = f"Keep {holder.who.replace('`', chr(39))} off GPU {holder.gpu}"
+    keep = f"Keep {holder.who.replace('`', chr(39))} off {gpu_words(holder.gpu)}"
     return Advice(f"{keep} while it trains: it held {memory_words(holder.memory_mib or 0.0)} of its memory", short=keep)

@@ -10,6 +10,7 @@ from gpu_report.analyse.signals.signal_table import LARGEST_MASK
 from gpu_report.analyse.timeline.thresholds import LOW_PCT
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import mask_in_any
+from gpu_report.gpu_words import gpu_words
 from gpu_report.median import median_of
 from gpu_report.model import Advice
 
@@ -25,7 +26,7 @@ def application_clocks(context: Context, training: Training) -> SetupIssue | Non
     can_do = context.run.gpu(gpu).max_sm_clock_mhz or mhz
     return SetupIssue(
         "warning",
-        f"GPU {gpu}'s clock is set to {mhz:,.0f} MHz, of {can_do:,.0f} (application clocks)",
+        f"{gpu_words(gpu)}'s clock is set to {mhz:,.0f} MHz, of {can_do:,.0f} (application clocks)",
         (gpu, "application clocks"),
         evidence(
             ("clock of the SMs at work (median)", mhz, "MHz"),
@@ -34,10 +35,10 @@ def application_clocks(context: Context, training: Training) -> SetupIssue | Non
         ),
         (
             Advice(
-                f"Reset the clocks of GPU {gpu}: `nvidia-smi -i {gpu} -rac` (`-rgc` where they are locked). Heat or "
-                "the power limit may hold it below its highest then",
+                f"Reset the clocks of {gpu_words(gpu)}: `nvidia-smi -i {gpu} -rac` (`-rgc` where they are locked). "
+                "Heat or the power limit may hold it below its highest then",
                 gain_at_most=1 - mhz / can_do,
-                short=f"Reset the clocks of GPU {gpu} (`nvidia-smi -rac`)",
+                short=f"Reset the clocks of {gpu_words(gpu)} (`nvidia-smi -rac`)",
             ),
         ),
     )

@@ -18,6 +18,7 @@ from gpu_report.analyse.signals.thresholds import BUSY_WAIT_UTIL_PCT
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span, intersect
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Gpu
 from gpu_report.wording import length
 
@@ -46,7 +47,7 @@ def _repeating(context: Context, training: Training) -> SetupIssue | None:
         return None
     return SetupIssue(
         "info",
-        f"GPU {gpu}'s PCIe link is poor: {count:,} packets were sent again",
+        f"{gpu_words(gpu)}'s PCIe link is poor: {count:,} packets were sent again",
         (gpu,),
         advice=(Advice("Reseat the GPU and its riser or cable; a healthy link repeats a few packets a day"),),
     )
@@ -166,13 +167,15 @@ def _of_gradients(used: LinkUsed, exchange: float | None, share: float) -> str:
     if used.far_below:
         crossing = f"where gradients{takes}" if takes else "and gradients cross it"
         return f"{_summary(used, share)}, {crossing}"
-    return f"Gradients over GPU {used.gpu}'s PCIe link, {used.link.words},{takes or ' may be what steps wait for'}"
+    return (
+        f"Gradients over {gpu_words(used.gpu)}'s PCIe link, {used.link.words},{takes or ' may be what steps wait for'}"
+    )
 
 
 def _summary(used: LinkUsed, share: float) -> str:
-    (start, end), now, link = used.span, used.link.words, f"GPU {used.gpu}'s PCIe link"
+    (start, end), now, link = used.span, used.link.words, f"{gpu_words(used.gpu)}'s PCIe link"
     if not used.far_below:
-        return f"Copying images to GPU {used.gpu} over PCIe {now} takes about {100 * share:.0f} % of each step"
+        return f"Copying images to {gpu_words(used.gpu)} over PCIe {now} takes about {100 * share:.0f} % of each step"
     if used.before is None:
         until = f" until {length(end)} into the recording" if used.recovered else ""
         return f"{link} ran at {now} instead of {used.can_do.words}{until}"
@@ -187,9 +190,11 @@ def _advice(used: LinkUsed, again: int) -> Advice:
     if used.link.lanes < used.can_do.lanes:
         return reseat(used.gpu, f"{why}; try the slot without a riser")
     if used.far_below:
-        text = f"Set the slot of GPU {used.gpu} to PCIe generation Auto in the BIOS, or check its riser{why}"
+        text = f"Set the slot of {gpu_words(used.gpu)} to PCIe generation Auto in the BIOS, or check its riser{why}"
         return Advice(text, short="Check the PCIe generation in the BIOS")
-    text = f"Put GPU {used.gpu} into a slot with more lanes, without a riser. `lspci -vv` shows what each slot has"
+    text = (
+        f"Put {gpu_words(used.gpu)} into a slot with more lanes, without a riser. `lspci -vv` shows what each slot has"
+    )
     return Advice(text, short="Use a wider slot")
 
 

@@ -9,6 +9,7 @@ from gpu_report.analyse.tensor_share import without_tensor_cores
 from gpu_report.analyse.timeline.device_argument import CPU, visible_devices
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.catalogue import ON_CPU_KEY
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Advice, Evidence, Severity
 from gpu_report.wording import setting_location_words, upper_first
 
@@ -243,13 +244,13 @@ def _gpus(context: Context) -> str:
     named = visible_devices(context.run.recording.cuda_visible_devices or "")
     gpus = [gpu for gpu in context.run.gpus if str(gpu.index) in named] or context.run.gpus
     name = gpus[0].name or "of unknown model"
-    return f"GPU {gpus[0].index} ({name})" if len(gpus) == 1 else f"{len(gpus)} GPUs ({name})"
+    return f"{gpu_words(gpus[0].index)} ({name})" if len(gpus) == 1 else f"{len(gpus)} GPUs ({name})"
 
 
 def _idle(context: Context, training: Training) -> tuple[Evidence, ...]:
     """Return how busy each GPU was while the CPU trained."""
     means = {series.gpu: series.mean_util_pct(*training.span) for series in context.series}
-    return evidence(*((f"utilisation of GPU {gpu} meanwhile", mean, "%") for gpu, mean in means.items()))
+    return evidence(*((f"utilisation of {gpu_words(gpu)} meanwhile", mean, "%") for gpu, mean in means.items()))
 
 
 def _version(text: str | None) -> tuple[int, int] | None:

@@ -9,8 +9,8 @@ from gpu_report.analyse.rules.setup.check import SetupIssue
 from gpu_report.analyse.timeline.device_argument import known_as_first
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
+from gpu_report.gpu_words import gpu_words, gpus_words
 from gpu_report.model import Advice
-from gpu_report.wording import gpus_words
 
 ONE_MODEL = "Train on GPUs of one model"
 EQUAL_PARTS = "each rank has an equal part of the batch, whatever its GPU can do"
@@ -31,12 +31,12 @@ def unlike_gpus(context: Context, training: Training) -> SetupIssue | None:
         return None
     return SetupIssue(
         "warning",
-        f"GPU {slowest} ({names[slowest]}) is the slower one in each step; GPU {waits} ({names[waits]}) "
+        f"{gpu_words(slowest)} ({names[slowest]}) is the slower one in each step; {gpu_words(waits)} ({names[waits]}) "
         "waits for it, and reads as busy",
         (slowest, waits, "unlike"),
         evidence(
-            (f"power of GPU {slowest}, of its limit", 100 * drawn[slowest], "%"),
-            (f"power of GPU {waits}, of its limit", 100 * drawn[waits], "%"),
+            (f"power of {gpu_words(slowest)}, of its limit", 100 * drawn[slowest], "%"),
+            (f"power of {gpu_words(waits)}, of its limit", 100 * drawn[waits], "%"),
         ),
         (_advice(context, training, [gpu for gpu in gpus if names[gpu] == names[waits]]),),
     )

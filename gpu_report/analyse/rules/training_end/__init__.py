@@ -40,6 +40,7 @@ from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.analyse.timeline.ranks import RankGroup, end_of
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeline.trainings import whole
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Cause, Finding, InsideRun, RecordedEvent, Severity
 from gpu_report.wording import length
 
@@ -298,7 +299,7 @@ def _after(before: Hang | None) -> str:
 def _process_of(context: Context, process: InsideRun) -> str:
     """Return what a rank is, with its GPU where that is known."""
     gpu = context.run.gpu_of_uuid(process.settings.get("gpu_uuid"))
-    return f"training process of {'one GPU' if gpu is None else f'GPU {gpu}'}"
+    return f"training process of {'one GPU' if gpu is None else gpu_words(gpu)}"
 
 
 def _pids(context: Context, going: Sequence[RankGroup]) -> frozenset[int]:

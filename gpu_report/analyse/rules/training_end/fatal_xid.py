@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.host.kernel_events import kernel_events_near
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Gpu, KernelEvent, NearbyKernelEvent
 from gpu_report.wording import upper_first
 
@@ -46,7 +47,7 @@ def fatal_xid(context: Context, pids: Collection[int], end_s: float) -> FatalXid
     first = min(mine, key=lambda each: each.t_s, default=None)
     if first is None:
         return None
-    where = "the GPU" if first.gpu is None else f"GPU {first.gpu}"
+    where = "the GPU" if first.gpu is None else gpu_words(first.gpu)
     what = f"{WHAT.get(first.xid_kind or '', ANY)} {where} (Xid {first.code})"
     of_program = first.xid_kind == "application"
     return FatalXid(what, of_program, kernel_events_near([first], end_s, end_s, first.gpu), _advice(context, first))
@@ -68,5 +69,9 @@ def _asked_for(gpu: Gpu) -> str:
     health = {**(gpu.health_start or {}), **(gpu.health_end or {})}
     action = health.get("recovery_action")
     if isinstance(action, str) and action != "none":
-        return f"{upper_first(action)} first, as the driver of GPU {gpu.index} asks"
-    return f"Reset GPU {gpu.index} first: a bad memory row is remapped then" if health.get("row_remap_pending") else ""
+        return f"{upper_first(action)} first, as the driver of {gpu_words(gpu.index)} asks"
+    return (
+        f"Reset {gpu_words(gpu.index)} first: a bad memory row is remapped then"
+        if health.get("row_remap_pending")
+        else ""
+    )

@@ -8,6 +8,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.thresholds import STEP_MIB
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Evidence
 from gpu_report.wording import MIB_PER_GIB, gib
 
@@ -19,7 +20,7 @@ def memory_just_before(context: Context, end_s: float) -> tuple[Evidence, ...]:
     if not known:
         return ()
     gpu = max(known, key=lambda gpu: known[gpu])
-    return (Evidence(f"memory of GPU {gpu} in use just before", 100 * known[gpu], "%"),)
+    return (Evidence(f"memory of {gpu_words(gpu)} in use just before", 100 * known[gpu], "%"),)
 
 
 def share_just_before(memory: GpuMemory, end_s: float) -> float | None:
@@ -52,7 +53,7 @@ def _held_by(context: Context, memory: GpuMemory, end_s: float) -> tuple[Evidenc
     ]
     return (
         *evidence(
-            (f"memory of GPU {memory.gpu} in use just before", gib(float(memory.used_mib[at])), "GiB"),
+            (f"memory of {gpu_words(memory.gpu)} in use just before", gib(float(memory.used_mib[at])), "GiB"),
             compared_with("capacity", gib(memory.capacity_mib), "GiB"),
             ("of it used by the training", gib(own), "GiB"),
             ("of it used by other processes", gib(others) if others else None, "GiB"),

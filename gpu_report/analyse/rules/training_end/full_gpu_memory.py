@@ -14,6 +14,7 @@ from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
 from gpu_report.analyse.timeline.activity import OWN
 from gpu_report.analyse.timeline.phases import finished
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Cause, Finding, RecordedEvent
 from gpu_report.wording import gib
 
@@ -47,7 +48,7 @@ def full_just_before(context: Context, event: RecordedEvent) -> str:
     fullest = max(shares, key=lambda gpu: shares[gpu], default=None)
     if fullest is None or shares[fullest] < th.FULL_SHARE:
         return ""
-    return f", probably out of memory: GPU {fullest} was {100 * shares[fullest]:.0f} % full"
+    return f", probably out of memory: {gpu_words(fullest)} was {100 * shares[fullest]:.0f} % full"
 
 
 def _ended_well(context: Context) -> bool:
@@ -95,10 +96,10 @@ def _finding(context: Context, case: _FullGpu) -> Finding:
         "run-ended",
         "warning",
         (case.t_s, case.t_s),
-        f"The training probably ran out of memory on GPU {gpu}, which was full as it ended",
+        f"The training probably ran out of memory on {gpu_words(gpu)}, which was full as it ended",
         epoch=epoch.epoch if epoch else None,
         evidence=evidence(
-            (f"memory of GPU {gpu} in use at the last reading", gib(case.full_mib), "GiB"),
+            (f"memory of {gpu_words(gpu)} in use at the last reading", gib(case.full_mib), "GiB"),
             compared_with("capacity", gib(case.memory.capacity_mib), "GiB"),
             ("in use at the next one", gib(case.left_mib), "GiB"),
         ),

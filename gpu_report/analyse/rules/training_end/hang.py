@@ -10,6 +10,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.columns import column_mean, column_values
 from gpu_report.catalogue import HUNG_KEY
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Evidence
 
 FIRST_BATCH = "first batch"
@@ -58,7 +59,10 @@ def find_hang(context: Context, training: RankGroup, end_s: float) -> Hang | Non
         len(stopped) > 0 and float((stopped >= 1).mean()) >= STOPPED_SHARE,
         evidence(
             Evidence("it reported nothing for", end_s - training.last_message_t_s, "s", key=HUNG_KEY),
-            *((f"utilisation of GPU {series.gpu} meanwhile", series.mean_util_pct(*span), "%") for series in used),
+            *(
+                (f"utilisation of {gpu_words(series.gpu)} meanwhile", series.mean_util_pct(*span), "%")
+                for series in used
+            ),
             ("CPU of the main process meanwhile", column_mean(context.run.host, "main_cpu_pct", [span]), "% of a core"),
             stopped_processes((float(stopped.mean()) if len(stopped) else None) or None),
         ),

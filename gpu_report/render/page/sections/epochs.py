@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Analysis, EpochSummary
 from gpu_report.render.formatting import (
     clean,
@@ -231,7 +232,7 @@ def _gpu_column(index: int) -> _ColumnSpec:
     def mean(epoch: EpochSummary) -> float | None:
         return epoch.gpu_utils_pct.get(index)
 
-    return _ColumnSpec(f"GPU {index}", lambda epoch: quantity(mean(epoch), "%"), mean, always=True)
+    return _ColumnSpec(gpu_words(index), lambda epoch: quantity(mean(epoch), "%"), mean, always=True)
 
 
 def _extreme_column(words: str, pick: Callable[..., tuple[int, float]]) -> _ColumnSpec:
@@ -243,7 +244,7 @@ def _extreme_column(words: str, pick: Callable[..., tuple[int, float]]) -> _Colu
 
     def tell(epoch: EpochSummary) -> str:
         index, value = picked(epoch)
-        return MISSING if value is None else f"{quantity(value, '%')} (GPU {index})"
+        return MISSING if value is None else f"{quantity(value, '%')} ({gpu_words(index)})"
 
     return _ColumnSpec(words, tell, lambda epoch: picked(epoch)[1], always=True)
 

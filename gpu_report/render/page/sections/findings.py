@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gpu_report.catalogue import RULES, SINCE_EPOCH_KEY, cause_look, cause_words, phase_words, repeats
+from gpu_report.gpu_words import gpu_number, gpu_words
 from gpu_report.model import Advice, Analysis, Cause, Finding, KernelEvent, NearbyKernelEvent
 from gpu_report.render.formatting import (
     SHOWN_SECONDS,
@@ -225,7 +226,7 @@ def kernel_line(event: KernelEvent, clock: WallClock, distance: str = "") -> Ker
         meaning=sentence(event.meaning),
         action=sentence(event.action),
         text=event.text,
-        gpu="" if event.gpu is None else f"GPU {event.gpu}",
+        gpu="" if event.gpu is None else gpu_words(event.gpu),
         count=_repeats(event),
         distance=distance,
     )
@@ -285,7 +286,7 @@ def _where(finding: Finding, analysis: Analysis) -> Iterator[Fact]:
 
 def _gpus(finding: Finding, analysis: Analysis) -> str:
     felt = analysis.gpus_of(finding)
-    return ", ".join(map(str, felt)) if 0 < len(felt) < len(analysis.gpus) else "all"
+    return ", ".join(map(gpu_number, felt)) if 0 < len(felt) < len(analysis.gpus) else "all"
 
 
 def _place(finding: Finding, analysis: Analysis) -> Fact:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpu_report.gpu_words import gpu_number
 from gpu_report.model import Analysis, Gpu, GpuSummary, Run
 from gpu_report.render.formatting import duration, gibibytes, known, number, quantity
 from gpu_report.render.page.sections import gpu_health
@@ -35,6 +36,7 @@ def gpu(summary: GpuSummary, run: Run, track: QuantitySeries | None) -> GpuView:
     readings = len(run.ring_of(device.index))
     return GpuView(
         device.index,
+        gpu_number(device.index),
         _name(device),
         device.uuid or "",
         counted(summary.samples, "sample") + (f", {counted(readings, 'reading')} between them" if readings else ""),
@@ -108,7 +110,7 @@ def _throttled(samples: pd.DataFrame) -> str:
 def _process(row: tuple[Any, ...], clock: WallClock) -> tuple[str, ...]:
     gpu, pid, name, first, last, change, peak, util, owner = row
     return (
-        _whole(gpu),
+        MISSING if known(gpu) is None else gpu_number(int(gpu)),
         _whole(pid),
         name if isinstance(name, str) and name else UNNAMED_PROCESS,
         clock.moment(first).elapsed,
@@ -126,7 +128,7 @@ def _whole(value: float) -> str:
 def _statistics_rows(summary: GpuSummary) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (
-            str(summary.gpu.index),
+            gpu_number(summary.gpu.index),
             quantity.label,
             quantity.unit,
             *(number(getattr(summary.quantities[quantity.name], which), quantity.decimals) for which in _STATISTICS),

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_report.gpu_words import gpu_words
 from gpu_report.model import (
     Analysis,
     CallGroup,
@@ -115,7 +116,7 @@ def _about(served: ServedModel) -> tuple[str, ...]:
     """Return how a model ran, in a few words each."""
     calls = served.calls
     how = " ".join(filter(None, (format_words(served), precision_words(served))))
-    where = f"GPU {calls.gpu}" if calls.gpu is not None else clean(str(calls.settings.get("device") or ""))
+    where = gpu_words(calls.gpu) if calls.gpu is not None else clean(str(calls.settings.get("device") or ""))
     task = clean(str(calls.settings.get("task") or ""))
     return tuple(part for part in (task, how, _batch(served), where, f"process {calls.pid}") if part)
 

@@ -6,6 +6,7 @@ from functools import partial
 import pandas as pd
 
 from gpu_report.catalogue import RULES, SEVERITIES, cause_look, phase_words
+from gpu_report.gpu_words import gpu_number, gpu_words
 from gpu_report.model import Analysis, Finding, GpuSummary, LedgerRow, Run, Sentence
 from gpu_report.render.formatting import (
     clean,
@@ -222,7 +223,7 @@ def ledger_note(analysis: Analysis) -> str:
     alone = f" In training alone the GPU was busy {quantity(busy, '%')}." if known_busy else ""
     if gpus == 1 and len(analysis.gpus) > 1:
         mine = next(gpu.gpu.index for gpu in analysis.gpus if not gpu.of_others)
-        return f"All {duration(analysis.run.duration_s)} of GPU {mine}, start-up included.{alone}"
+        return f"All {duration(analysis.run.duration_s)} of {gpu_words(mine)}, start-up included.{alone}"
     if gpus == 1:
         return f"All {duration(analysis.run.duration_s)} of the recording, start-up included.{alone}"
     return f"All GPU time of the recording: {duration(analysis.run.duration_s)} on each of {gpus} GPUs.{alone}"
@@ -290,7 +291,7 @@ def _memory(gpus: tuple[GpuSummary, ...]) -> Fact:
     peak, total = _stat(fullest, "memory_used_mib", "max"), known(fullest.gpu.memory_total_mib)
     if peak is None or total is None or total <= 0:
         return Fact("Memory, peak", gibibytes(peak))
-    where = f", GPU\u00a0{fullest.gpu.index}" if len(gpus) > 1 else ""
+    where = f", GPU\u00a0{gpu_number(fullest.gpu.index)}" if len(gpus) > 1 else ""
     return Fact("Memory, peak", gibibytes(peak), f"{share(peak / total)} of {gibibytes(total)}{where}")
 
 

@@ -82,6 +82,7 @@ class GpuView:
     """
 
     index: int
+    number: str
     name: str
     uuid: str
     samples: str

@@ -614,7 +614,7 @@ def waited_for(begins_s):
 def test_a_rank_that_several_wait_for_has_its_cause_once():
     (slow,) = findings(waited_for(14), "slow-rank")  # so early that no level is known from which it could fall
     assert (slow.gpu, slow.occurrences, slow.cause.name) == (2, (), "trainer-blocked")
-    assert slow.summary == "The training process of GPU 2 (its rank) was late: GPU 0, 1 waited 15 s for it"
+    assert slow.summary == "The training process of GPU 2 (its rank) was late: GPUs 0 and 1 waited 15 s for it"
 
 
 def test_a_rank_whose_gpu_fell_has_it_in_its_drop():

@@ -37,7 +37,7 @@ def test_a_gpu_brings_its_mig_devices_and_a_mig_device_comes_alone(words, indexe
 
 @pytest.mark.parametrize("word", ["1", "3:2", "MIG-", "GPU-9", ""])
 def test_what_is_not_there_or_not_one_is_refused_with_what_is(word):
-    with pytest.raises(UsageError, match=r"4001 \(H200 MIG, MIG-31bb\)"):
+    with pytest.raises(UsageError, match=r"3:1 \(H200 MIG, MIG-31bb\)"):
         choose(ALL, (word,), {})
 
 

@@ -16,8 +16,9 @@ from gpu_report.analyse.signals.code.stack_notes import WORKERS
 from gpu_report.analyse.signals.thresholds import OWN_SHARE, PHASE_EDGE_S, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s, minus, union
 from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, CauseRow, RuleRow, rule_words
+from gpu_report.gpu_words import gpus_words
 from gpu_report.model import UNSURE, Advice, CodeLocation, Finding, Sentence, SpeedupLimit, epoch_now_s
-from gpu_report.wording import about_length, counted, every_words, gpus_words, place_words, shown_ratio, upper_first
+from gpu_report.wording import about_length, counted, every_words, place_words, shown_ratio, upper_first
 
 # Whose stay or stretches cost a part of the time that they take.
 COSTS = frozenset({"other-process", "power-cap", "lower-clock"})

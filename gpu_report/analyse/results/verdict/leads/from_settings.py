@@ -19,6 +19,7 @@ from gpu_report.analyse.results.verdict.leads.lead import (
 )
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
 from gpu_report.catalogue import CAUSES, ENLARGED_KEY, MEMORY_GROWS, RULES, SLEPT_KEY, SLOW_IMAGES_KEY
+from gpu_report.gpu_words import gpu_number
 from gpu_report.model import LEAST_SPEED_UP, UNSURE, Advice, EpochNow, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import epoch_length, lower_first, shown_ratio
 
@@ -167,7 +168,8 @@ def unused(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             continue
         advice = next((each for each in finding.advice if each.to_value is not None), None)
         share = "half" if 2 * unused == gpus else f"{100 * unused / gpus:.0f} %"
-        names = ", ".join(str(series.gpu) for series in context.series if series.gpu not in context.activity.used_gpus)
+        idle = (series.gpu for series in context.series if series.gpu not in context.activity.used_gpus)
+        names = ", ".join(map(gpu_number, idle))
         subject = f"GPU {names} was" if unused == 1 else f"GPUs {names} were"
         text = f"{subject} never used, so {share} of all GPU time was lost"
         if advice is not None:

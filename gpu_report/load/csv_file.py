@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -20,6 +21,7 @@ import pandas as pd
 from gpu_report.errors import InputError
 from gpu_report.load.problems import noted
 from gpu_report.ordinary_file import LARGEST_ANY_CSV, LARGEST_HEADER, LARGEST_LINE, refuse_special
+from gpu_report.usable_cores import usable_cores
 
 Floats = npt.NDArray[np.floating[Any]]
 Words = npt.NDArray[np.object_]  # texts
@@ -120,12 +122,16 @@ def _read_plain(path: Path, wanted: Sequence[str], decimals: Mapping[str, int]) 
 
 
 def _pieces(parse: Callable[[_Span], _Piece | None], spans: Iterator[_Span], size: int) -> Iterator[_Piece | None]:
-    """Yield what was read of each span, of so many bytes in all: several at a time where they are more than one."""
+    """Return what was read of each span, of so many bytes in all: several at a time where they are more than one."""
     if size <= PIECE_BYTES:  # threads take longer to start than it takes to read
-        yield from map(parse, spans)
-        return
-    with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
-        yield from pool.map(parse, spans)  # which begins no more where nobody asks for the rest
+        return map(parse, spans)
+    return _readers().map(parse, spans)  # which begins no more where nobody asks for the rest
+
+
+@cache
+def _readers() -> ThreadPoolExecutor:
+    """Return the threads that read pieces of all files: with more than there are cores, they wait for each other."""
+    return ThreadPoolExecutor(min(MOST_THREADS, usable_cores()), thread_name_prefix="reading")
 
 
 def _outline(path: Path) -> tuple[list[str], int, int]:

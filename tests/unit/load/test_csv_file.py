@@ -1,5 +1,8 @@
 """A file of nothing but numbers, read in pieces, comes to what the careful way makes of it."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import get_ident
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 from gpu_report.errors import InputError
 from gpu_report.load import csv_file
 from gpu_report.load.csv_file import _read_any, _read_plain, read_csv
+from gpu_report.usable_cores import usable_cores
 
 COLUMNS = ("wall_s", "gpu", "power_w", "absent")
 DECIMALS = {"power_w": 1, "gpu": csv_file.IN_8_BITS}
@@ -47,6 +51,17 @@ def test_pieces_are_read_as_the_whole_is(tmp_path_factory, rows, torn, size):
         plain, careful = both_ways(path)
     assert plain is not None
     assert_same(plain, careful)
+
+
+def test_several_files_are_read_by_no_more_threads_than_there_are_cores(tmp_path, monkeypatch):
+    threads, parse = set(), csv_file._parse
+    monkeypatch.setattr(csv_file, "PIECE_BYTES", 8)
+    monkeypatch.setattr(csv_file, "_parse", lambda *asked: threads.add(get_ident()) or parse(*asked))
+    path = written(tmp_path, "wall_s,gpu,power_w\n" + "1,0,7\n" * 50)
+    with ThreadPoolExecutor(3) as pool:
+        read = list(pool.map(lambda path: read_csv(path, COLUMNS).rows, [path] * 3))
+    assert read == [50] * 3
+    assert len(threads) <= usable_cores()
 
 
 @settings(max_examples=200, deadline=None)

@@ -148,14 +148,14 @@ class _Process:
 def report(folder: Path) -> dict[str, float]:
     """Make a report in this process, and return what each step took."""
     from gpu_report.analyse import analyse  # noqa: PLC0415 - what a step imports is part of it
-    from gpu_report.render import begin_blank_page, begin_packing, render_html  # noqa: PLC0415 - likewise
+    from gpu_report.render import begin_blank_page, render_html  # noqa: PLC0415 - likewise
 
     blank = begin_blank_page()
     blank.result()
     found: dict[str, float] = {}
     run = _measured(found, "load", lambda: load_run(folder))
     analysis = _measured(found, "analyse", lambda: analyse(run))
-    page = _measured(found, "render", lambda: render_html(analysis, begin_packing(run), blank.result()))
+    page = _measured(found, "render", lambda: render_html(analysis, blank=blank.result()))
     return {**found, "page": len(page.encode())}
 
 

@@ -85,12 +85,14 @@ def ours(folder: Path, output: Path) -> int:
     import_pandas_without_arrow()
     from gpu_report.analyse import analyse  # noqa: PLC0415 - see the module docstring
     from gpu_report.load import load_run  # noqa: PLC0415 - see the module docstring
-    from gpu_report.render import begin_blank_page, begin_packing, page_texts  # noqa: PLC0415 - see the module docstring
+    from gpu_report.render import Packing, begin_blank_page, page_texts  # noqa: PLC0415 - see the module docstring
+    from gpu_report.usable_cores import threads  # noqa: PLC0415 - see the module docstring
 
     blank = begin_blank_page()
     run = load_run(folder)
-    packing = begin_packing(run)
-    analysis = analyse(run)
+    meanwhile = threads("meanwhile", spared=1)
+    packing = Packing(run, meanwhile)
+    analysis = analyse(run, meanwhile=meanwhile)
     give_back_memory()
     with output.open("w", encoding="utf-8") as file:
         file.writelines(page_texts(analysis, packing, blank.result()))

@@ -1,6 +1,7 @@
 """Stage 3: a `Run` becomes an `Analysis`. Pure functions over typed values; nothing here touches a disk."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -68,20 +69,24 @@ class _Judged:
     hypotheses: tuple[Hypothesis, ...]
 
 
-def analyse(run: Run, options: Options | None = None, *, with_code_time: bool = True) -> Analysis:
+def analyse(
+    run: Run, options: Options | None = None, *, with_code_time: bool = True, meanwhile: Executor | None = None
+) -> Analysis:
     """Return what is to be said about a run: findings in the order of what a reader wins; expected ones last.
 
-    `code_time` and `code_lines` are of the run's own report alone: whoever makes none asks without them.
+    `code_time` and `code_lines` are of the run's own report alone: whoever makes none asks without them. So are the
+    statistics of the GPUs, which other threads work out `meanwhile`; without these, whoever asks for them does.
     """
     options, run = options or Options(), mark_foreign_kernel_events(run)
     context = beside_slow_loading(build_context(run, options))
+    gpus = _gpu_summaries(context, meanwhile)
     judged = _judged(context)
     where = _code_time(context, judged) if run.stacks and with_code_time else ()
     return Analysis(
         run=context.run,
         options=options,
         verdict=judged.verdict,
-        gpus=_gpu_summaries(context),
+        gpus=gpus,
         epochs=judged.epochs,
         phases=context.phases,
         low_intervals=judged.low_intervals,
@@ -170,13 +175,13 @@ def _low_intervals(context: Context) -> list[Interval]:
     return [interval for series, usable in pairs for interval in find_low_intervals(series, usable)]
 
 
-def _gpu_summaries(context: Context) -> tuple[GpuSummary, ...]:
+def _gpu_summaries(context: Context, meanwhile: Executor | None) -> tuple[GpuSummary, ...]:
     """Return the figures of each GPU of the recording."""
     run, by_gpu = context.run, {series.gpu: series for series in context.series}
     used, of_others = context.activity.used_gpus, context.gpus_of_others | context.cut_gpus
     return tuple(
         replace(
-            summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used),
+            summarise_gpu(gpu, by_gpu.get(gpu.index), run.duration_s, used=gpu.index in used, meanwhile=meanwhile),
             of_others=gpu.index in of_others,
         )
         for gpu in run.gpus

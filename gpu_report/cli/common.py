@@ -17,6 +17,7 @@ from gpu_report.terminal import ERASE_LINE, ProgressLine, is_terminal, width_of,
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Executor
 
     from gpu_report.model import Analysis, Options, Run
 
@@ -193,9 +194,11 @@ def read(folder: Path, progress: ProgressLine) -> Run:
     return recorded
 
 
-def examined(recorded: Run, options: Options | None, progress: ProgressLine) -> Analysis:
+def examined(
+    recorded: Run, options: Options | None, progress: ProgressLine, meanwhile: Executor | None = None
+) -> Analysis:
     """Return the analysis of what was recorded, by the usual options where none are given."""
     from gpu_report.analyse import analyse
 
     progress.step("finding where the GPU time went ...")
-    return analyse(recorded, options)
+    return analyse(recorded, options, meanwhile=meanwhile)

@@ -21,7 +21,7 @@ import pandas as pd
 from gpu_report.errors import InputError
 from gpu_report.load.problems import noted
 from gpu_report.ordinary_file import LARGEST_ANY_CSV, LARGEST_HEADER, LARGEST_LINE, refuse_special
-from gpu_report.usable_cores import usable_cores
+from gpu_report.usable_cores import threads
 
 Floats = npt.NDArray[np.floating[Any]]
 Words = npt.NDArray[np.object_]  # texts
@@ -41,7 +41,6 @@ IN_8_BITS: Final = -1  # in the place of a column's decimals: uint8 where it hol
 SPARE: Final = 2  # decimals: what float32 is off by must not show in the difference of two readings of a counter
 FEW: Final = 64  # cells that most often tell already that a column is not of whole numbers, or of one
 MORE_ROOM: Final = 1.05  # of rows: lines become longer and shorter over a run
-MOST_THREADS: Final = 4  # more are no faster: the pieces are put together by one
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 TRUTHS: Final = (b"true", b"True", b"TRUE", b"false", b"False", b"FALSE")  # a column of them is 1 and 0 to pandas
 HIGHEST_DIGIT: Final = ord("9")  # signs, points and commas come before it, letters after it
@@ -130,8 +129,8 @@ def _pieces(parse: Callable[[_Span], _Piece | None], spans: Iterator[_Span], siz
 
 @cache
 def _readers() -> ThreadPoolExecutor:
-    """Return the threads that read pieces of all files: with more than there are cores, they wait for each other."""
-    return ThreadPoolExecutor(min(MOST_THREADS, usable_cores()), thread_name_prefix="reading")
+    """Return the threads that read pieces of all files."""
+    return threads("reading")
 
 
 def _outline(path: Path) -> tuple[list[str], int, int]:

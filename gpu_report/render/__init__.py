@@ -2,6 +2,6 @@
 
 from gpu_report.render.page.blank.skeleton import BlankPage, begin_blank_page
 from gpu_report.render.page.page import page_texts, render_html
-from gpu_report.render.samples.columns import Packing, begin_packing
+from gpu_report.render.samples.columns import Packing
 
-__all__ = ["BlankPage", "Packing", "begin_blank_page", "begin_packing", "page_texts", "render_html"]
+__all__ = ["BlankPage", "Packing", "begin_blank_page", "page_texts", "render_html"]

@@ -89,13 +89,15 @@ def _render_run(run: Path | None, output: Path, json_path: Path | None, options:
 
         import_pandas_without_arrow()
         from gpu_report.release_memory import give_back_memory
-        from gpu_report.render import begin_blank_page, begin_packing
+        from gpu_report.render import Packing, begin_blank_page
         from gpu_report.render.sentence_kinds import verdict_text
+        from gpu_report.usable_cores import threads
 
         blank = begin_blank_page()
         recorded = read(folder, progress)
-        packing = begin_packing(recorded)
-        analysis = examined(recorded, options, progress)
+        meanwhile = threads("meanwhile", spared=1)
+        packing = Packing(recorded, meanwhile)
+        analysis = examined(recorded, options, progress, meanwhile)
         give_back_memory()  # of a long run the analysis leaves a third of what it held
         progress.step(f"writing {output} ...")
         if redacted:

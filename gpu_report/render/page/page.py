@@ -41,8 +41,7 @@ def page_texts(
 
     For a sign beyond Latin, of which there are some, all of a text has two bytes a character.
 
-    `packing` is that of the run's columns where it was begun before (`begin_packing`), `blank` likewise
-    (`begin_blank_page`).
+    `packing` is that of the run's columns where it was begun before, `blank` likewise (`begin_blank_page`).
     """
     blank = blank or blank_page()
     report = compose(analysis)

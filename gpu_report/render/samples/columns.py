@@ -1,8 +1,7 @@
 """The columns of a run as the page holds them: packed, one after the other in one text, and where each of them lies."""
 
-import os
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +21,10 @@ from gpu_report.render.samples.column_codec import (
     pack_frame,
 )
 from gpu_report.render.samples.quantity_series import gpu_indexes, with_value
+from gpu_report.usable_cores import threads
 
 Json = dict[str, Any]
 Packed = tuple[PackedColumn, ...]
-MOST_THREADS = 4
 LONG_STEP_S = 0.1  # of readings of so long (0.2 s on an H200) the times are kept to 10 ms: at most a twentieth off
 HUNDREDTH_DECIMALS = 2
 
@@ -90,15 +89,12 @@ def _unusual(column: PackedColumn) -> Json:
 class Packing:
     """The columns of a run, being packed by other threads: zlib and numpy let something else go on meanwhile."""
 
-    def __init__(self, run: Run, threads: int | None = None) -> None:
-        """Begin with it, in so many threads; None for one a core."""
-        count = min(threads or os.cpu_count() or 1, MOST_THREADS)
-        pool = ThreadPoolExecutor(count, thread_name_prefix="packing")
-        edges = edges_of(run)
+    def __init__(self, run: Run, pool: Executor | None = None) -> None:
+        """Begin with it, in the threads of a pool; None for one a core."""
+        pool, edges = pool or threads("packing"), edges_of(run)
         self._gpus = {index: pool.submit(_pack_gpu, run, index, edges) for index in gpu_indexes(run)}
         self._host = pool.submit(pack_host, run)
         self._host_overview = pool.submit(host_overview, run, edges)
-        pool.shutdown(wait=False)
 
     def gpus(self) -> dict[int, GpuColumns]:
         """Return the columns of each GPU that is known or has rows, by its index, as soon as they are there."""
@@ -111,11 +107,6 @@ class Packing:
     def host_overview(self) -> Packed:
         """Return what long columns of the host are drawn from at first, as soon as it is there."""
         return self._host_overview.result()
-
-
-def begin_packing(run: Run) -> Packing:
-    """Begin to pack the columns of a run while it is analysed: with the cores that this leaves."""
-    return Packing(run, max((os.cpu_count() or 1) - 1, 1))
 
 
 def _pack_gpu(run: Run, index: int, edges: Floats) -> GpuColumns:

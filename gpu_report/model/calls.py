@@ -23,7 +23,8 @@ class ModelCalls:
     `gpu` is the device index, None on a CPU. `predictors` is how many model objects the process made of this one,
     `failed` how many calls began and never ended (None where the process has several models). `image_px` is the longer
     side of the largest image that it was given, None where it was given tensors, or that is not known. `repeated` is
-    how many calls had the image of the call before, None where that is not known.
+    how many calls had the image of the call before, of so many different ones (`repeated_images`); None where that is
+    not known.
     `start_s` is seconds of the run. `images` counts those of a batch, `height` and `width` are pixels of what the model
     got. `preprocess_ms`, `inference_ms`, `postprocess_ms` are ultralytics' own parts of a batch, in `total_ms`.
     `gap_ms` is how long this process had no call before: NaN for its first one, 0 where calls overlap.
@@ -46,6 +47,7 @@ class ModelCalls:
     failed: int | None = None
     image_px: int | None = None
     repeated: int | None = None
+    repeated_images: int | None = None
 
     @property
     def name(self) -> str:

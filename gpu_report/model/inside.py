@@ -186,7 +186,7 @@ class InsideRun:
     were (calls, failed, dropped). `objects` is how many predictors the process had made of each model by then,
     `largest_px` the longer side of the largest image that each was given; `image_px` likewise, in recordings made
     before 2026-11-28, which looked at the first image of each call alone. `repeated` is how many calls with one image
-    had that of the call before, of models whose images were compared.
+    had that of the call before, of models whose images were compared, `repeated_images` how many images came again.
     `memory_retries` is how often its process had emptied PyTorch's cache to get GPU memory, each time that it rose:
     when that was seen, and how often so far.
     `slow_modes_now` is what was on that slows the process (as in its settings), from each moment on.
@@ -212,6 +212,7 @@ class InsideRun:
     image_px: Mapping[int, int] = field(default_factory=dict)
     largest_px: Mapping[int, int] = field(default_factory=dict)
     repeated: Mapping[int, int] = field(default_factory=dict)
+    repeated_images: Mapping[int, int] = field(default_factory=dict)
     memory_holders: tuple[MemoryHolder, ...] = ()
     setting_locations: tuple[SettingLocation, ...] = ()
     memory_retries: tuple[tuple[float, int], ...] = ()

@@ -308,6 +308,7 @@ HALF_AT_MOST = 0.5  # ... and no more than this: half the bytes, and twice the a
 RELOADED_CALLS, RELOADED_SHARE = 5, 0.5  # model objects made, at least, and of the calls: one for nearly each
 # Of a model's calls, those with the image of the call before; and of how many images: a benchmark has a few for all.
 REPEATED_SHARE, REPEATED_IMAGES = 0.25, 10
+REPEATED_OF_IMAGES = 0.25  # of the different images, that come again: a camera or a stream that pauses repeats a few
 MANY_TIMES = 3.0  # from here on whole times are precise enough
 RARE_CALLS_SHARE = 0.5  # of a model's time it was called, or its caller worked: with less its latency is what matters
 SLOWER_AFTER_PAUSE = 1.2  # times, of the median, after a pause

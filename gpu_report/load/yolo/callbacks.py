@@ -185,6 +185,7 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         image_px=_by_model(lines, "image_px"),
         largest_px=_by_model(lines, "largest_px"),
         repeated=_by_model(lines, "repeated"),
+        repeated_images=_by_model(lines, "repeated_images"),
         memory_holders=memory_holders(lines),
         memory_retries=_memory_retries(lines),
         slow_modes_now=_slow_modes_now(lines),

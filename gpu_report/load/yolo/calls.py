@@ -118,6 +118,7 @@ def _models(
             **{name: columns[name][of] for name in MEASURED},
             predictors=_most((run.objects for run in own), int(number)),
             repeated=_most((run.repeated for run in own), int(number)),
+            repeated_images=_most((run.repeated_images for run in own), int(number)),
             image_px=_largest_px(own, int(number), columns["images"][of]),
             failed=_sum(run.calls.get("failed") for run in own) if len(numbers) == 1 else None,
         )

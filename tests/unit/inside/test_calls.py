@@ -176,6 +176,19 @@ def test_an_image_is_known_again_by_what_it_holds(folder, images, repeated):
     assert told(folder, "error") == []
 
 
+def test_a_picture_that_stands_still_is_one_image_that_comes_again(folder):
+    predictor = Predictor()
+    still, pairs = [photo(seed) for seed in (1, 2, 2, 2, 2, 3)], [photo(seed) for seed in (4, 4, 5, 5)]
+    callbacks.on_predict_start(predictor)
+    for image in (*still, *pairs):
+        callbacks.on_predict_batch_start(predictor)
+        predictor.preprocess([image])
+        callbacks.on_predict_batch_end(predictor)
+    rows(folder)
+    last = told(folder, "ended")[-1]
+    assert (last["repeated"], last["repeated_images"]) == ({"1": 5}, {"1": 3})
+
+
 def test_images_of_several_in_a_call_are_not_compared_with_those_of_one(folder):
     predictor = Predictor()
     callbacks.on_predict_start(predictor)

@@ -21,6 +21,7 @@ SAM = "sam"  # the format of models that are asked for some objects of an image
 def repeated_images(context: Context) -> list[Finding]:
     """Report each model of which many calls have the image of the call before: one call would do.
 
+    Not of a stream that stood still, of which one picture comes again and again among many that come once.
     Of a SAM in older recordings, which compare no images, calls in a row count: that they are of one image is a guess.
     """
     return [finding for served in context.cached(judged_models) for finding in _found(context, served)]
@@ -30,6 +31,9 @@ def _found(context: Context, served: ServedModel) -> Iterator[Finding]:
     calls, known = len(served.calls.start_s), served.calls.repeated is not None
     again = served.calls.repeated if known else calls - _turns(context, served)
     if again is None or again < th.REPEATED_SHARE * calls or calls - again < th.REPEATED_IMAGES:
+        return
+    came_again = served.calls.repeated_images
+    if came_again is not None and came_again < th.REPEATED_OF_IMAGES * (calls - again):
         return
     if known or served.calls.settings.get("format") == SAM:
         yield _finding(context, served, again / calls, known=known)

@@ -31,13 +31,14 @@ GOLDEN = 0.618  # of a row, by which each value lies further to the right: so th
 class CallClock:
     """The call of one predictor that is going on: when it began (0: none is), and the shape of what the model gets."""
 
-    __slots__ = ("begun_s", "largest_px", "model", "sample", "shape", "size", "weak")
+    __slots__ = ("again", "begun_s", "largest_px", "model", "sample", "shape", "size", "weak")
 
     def __init__(self, model: int) -> None:
         self.model = model
         self.begun_s = 0.0
         self.largest_px = 0
         self.sample: Any = None  # of the image of the call before
+        self.again = False  # that call had that of the one before it
         self.shape: Any = None
         self.size = NO_SHAPE
         self.weak: Any = None
@@ -52,7 +53,9 @@ class CallClock:
             KNOWN.saw(self.model, self.largest_px)
         before, self.sample = self.sample, sample_of(images[0]) if len(images) == 1 else None
         if self.sample is not None:
-            KNOWN.compared(self.model, again=self.sample == before and len(set(self.sample[1])) >= PLAIN)
+            again = self.sample == before and len(set(self.sample[1])) >= PLAIN
+            KNOWN.compared(self.model, again=again, first=again and not self.again)
+            self.again = again
 
     def seen(self, tensor: Any) -> None:
         """Take what the model gets next: N x C x H x W."""
@@ -123,6 +126,7 @@ class KnownCalls:
         self.objects: dict[int, int] = {}  # how many predictors there were of each model
         self.largest_px: dict[int, int] = {}  # the longer side of the largest image that each was given
         self.repeated: dict[int, int] = {}  # calls of each with the image of the call before; none: none was compared
+        self.repeated_images: dict[int, int] = {}  # how many images these were: a stream that pauses repeats one
         self.rows = CallRows(row)
         self.beginning = threading.Lock()
         self._ends = False
@@ -131,9 +135,10 @@ class KnownCalls:
         """Take the size of an image that a model was given."""
         self.largest_px[model] = max(self.largest_px.get(model, 0), longer_side_px)
 
-    def compared(self, model: int, *, again: bool) -> None:
-        """Take that a call's image was held against that of the call before, which it may be again."""
+    def compared(self, model: int, *, again: bool, first: bool) -> None:
+        """Take that a call's image was held against that of the call before, which it may be again, or `first`."""
         self.repeated[model] = self.repeated.get(model, 0) + again
+        self.repeated_images[model] = self.repeated_images.get(model, 0) + first
 
     def goes_to(self, folder: str) -> None:
         """Take the run folder: a new one is told anew which models there are."""
@@ -143,6 +148,7 @@ class KnownCalls:
             self.objects.clear()
             self.largest_px.clear()
             self.repeated.clear()
+            self.repeated_images.clear()
             CLOCKS.clear()
         util = sys.modules.get("multiprocessing.util")
         if util is not None and not self._ends:  # a child that it made ends without what Python does at exit
@@ -216,6 +222,7 @@ class Prediction(ReportedRun):
             "objects": dict(KNOWN.objects),
             "largest_px": dict(KNOWN.largest_px),
             "repeated": dict(KNOWN.repeated),
+            "repeated_images": dict(KNOWN.repeated_images),
         }
         return {**counts, "dropped": dropped} if dropped else counts
 

@@ -72,3 +72,10 @@ def test_a_model_that_gets_each_image_several_times_is_no_benchmark_of_a_few(rep
     finding = found(make_served(calls))
     assert (finding is not None) == said
     assert finding is None or finding.advice[0].text.startswith("Call the model once for each image, and keep its res")
+
+
+@pytest.mark.parametrize(("images", "said"), [(None, True), (200, True), (60, True), (3, False)])
+def test_a_stream_that_stood_still_repeats_few_of_its_images(images, said):
+    """Of 300 calls 100 had another image than the call before; that many of these came again."""
+    calls = dataclasses.replace(make_calls(300), repeated=200, repeated_images=images)
+    assert (found(make_served(calls)) is not None) == said

@@ -127,7 +127,11 @@ HOST_QUANTITIES = (
     Column("cgroup_memory_used_mib", 0, "memory of the trainer's cgroup, with its page cache; read every 10 s"),
     Column("cpu_steal_pct", 1, "of `cpu_pct`, what a hypervisor gave to other virtual machines (steal)"),
     Column("trainer_memory_mib", 0, "memory of the trainer and its workers (RSS): what they share counts for each"),
-    Column("cpu_clock_mhz", 0, "clock of the CPU, mean over cores that may be used (16 at most); read every 10 s"),
+    Column(
+        "cpu_clock_mhz",
+        0,
+        "clock of the cores that the training works on, without one of those it may use (16 at most, mean); every 10 s",
+    ),
     Column(
         "cpu_heat_throttles_per_s", 2, "how often a second heat slowed these cores or their package; read every 10 s"
     ),

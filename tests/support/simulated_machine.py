@@ -218,7 +218,7 @@ class _Quiet:
     looks: Mapping[int, object] = {}
     mains = workers = frozenset()
     cores = 0
-    busy_pct = cpu_pct = None
+    busy_pct = cpu_pct = busy_cores = None
     given_up = False
 
     def __init__(self, *_: object) -> None:

@@ -19,6 +19,8 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 MIB, PAGE_BYTES = 2**20, os.sysconf("SC_PAGE_SIZE")
 # A forked worker has the command line of the process that it was forked from, another one says what it is made by.
 SPAWNED = ("multiprocessing.spawn", "multiprocessing.forkserver")
+WORKS_PCT = 20.0  # of a core: the clock of one that a process hardly used is that of an idle core
+CORE = 36  # of a process's `stat`, from its state on: the core that it ran on last
 BLOCKED = "D"
 STOPPED = ("T", "t")  # by a signal, by a debugger
 OVER = ("Z", "X")  # it has ended, and its parent has not asked how
@@ -26,11 +28,11 @@ OVER = ("Z", "X")  # it has ended, and its parent has not asked how
 
 @dataclass(frozen=True)
 class ProcessReading:
-    """One process so far: CPU seconds, state, MiB read from storage (None: not ours to see), and three more.
+    """One process so far: CPU seconds, state, MiB read from storage (None: not ours to see), and four more.
 
     `programs_s` are the CPU seconds of the programs that it ran and waited for. `major_faults` are the pages of its
     memory that it had to wait for: of a mapped file that was not in memory, or from swap. `memory_mib` is its resident
-    memory (RSS).
+    memory (RSS), `core` the one that its main thread ran on last.
     """
 
     cpu_s: float
@@ -39,6 +41,7 @@ class ProcessReading:
     programs_s: float = 0.0
     major_faults: int = 0
     memory_mib: float = 0.0
+    core: int | None = None
 
 
 class TrainerTree:
@@ -56,6 +59,7 @@ class TrainerTree:
         self._before: dict[int, ProcessReading] = {}
         self._before_s = 0.0
         self._cpu_pct: float | None = None
+        self._busy_cores: frozenset[int] | None = None
 
     def sample(
         self, mono_s: float, command_pid: int | None, gpu_pids: Callable[[], Collection[int]]
@@ -66,7 +70,7 @@ class TrainerTree:
             self._due_s = mono_s + (LOOK_EVERY_S if self._workers else LOOK_AGAIN_S)
         looks = {pid: look for pid in self._mains | self._workers if (look := read_process(self._proc, pid))}
         before, elapsed_s = self._before, mono_s - self._before_s
-        self._before, self._before_s, self._cpu_pct = looks, mono_s, None
+        self._before, self._before_s, self._cpu_pct, self._busy_cores = looks, mono_s, None, None
         cgroup = self._cgroup.sample(mono_s, min(self._mains & looks.keys(), default=None))
         return {**self._columns(before, looks, elapsed_s), **cgroup} if looks and elapsed_s > 0 else {}
 
@@ -84,6 +88,11 @@ class TrainerTree:
     def cpu_pct(self) -> float | None:
         """Return the CPU of all of them at the last tick, in % of a core; None where there were not two looks."""
         return self._cpu_pct
+
+    @property
+    def busy_cores(self) -> frozenset[int] | None:
+        """Return the cores on which those ran that used much of one at the last tick; None where that is not known."""
+        return self._busy_cores
 
     @property
     def mains(self) -> frozenset[int]:
@@ -144,6 +153,8 @@ class TrainerTree:
         programs = {pid: _share_of_programs(before[pid], after[pid], elapsed_s) for pid in known & self._workers}
         workers = [cpu[pid] + 100 * share for pid, share in programs.items()]
         self._cpu_pct = sum(cpu.values()) + 100 * sum(programs.values()) if known else None
+        worked = {after[pid].core for pid, pct in cpu.items() if pct >= WORKS_PCT}
+        self._busy_cores = frozenset(core for core in worked if core is not None) if known else None
         faults = [after[pid].major_faults - before[pid].major_faults for pid in programs]
         alive = [after[pid] for pid in self._workers if pid in after]
         return {
@@ -178,10 +189,11 @@ def read_process(proc: Path, pid: int) -> ProcessReading | None:
         # proc_pid_stat(5): user, system, theirs
         faults, ticks = int(fields[9]), [int(field) for field in fields[11:15]]
         memory_mib = int(fields[21]) * PAGE_BYTES / MIB
+        core = int(fields[CORE]) if len(fields) > CORE else None
         cpu_s, programs_s = sum(ticks[:2]) / TICKS_PER_S, sum(ticks[2:]) / TICKS_PER_S
     except (ValueError, IndexError):
         return None
-    return ProcessReading(cpu_s, fields[0], _read_mib(proc, pid), programs_s, faults, memory_mib)
+    return ProcessReading(cpu_s, fields[0], _read_mib(proc, pid), programs_s, faults, memory_mib, core)
 
 
 def _share_of_programs(before: ProcessReading, after: ProcessReading, elapsed_s: float) -> float:

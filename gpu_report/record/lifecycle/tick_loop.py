@@ -155,7 +155,8 @@ class Session:
         if self._before is not None and at.mono_s - self._before.mono_s < SHORTEST_SHARE_S < self._options.interval_s:
             return  # the last tick right after a regular one
         trainer = self._trainer.sample(at.mono_s, self._command_pid, self._on_gpus)
-        machine = {**self._host.sample(), **self._pressure.sample(at.mono_s), **self._cpu_clock.sample(at.mono_s)}
+        clock = self._cpu_clock.sample(at.mono_s, self._trainer.busy_cores)
+        machine = {**self._host.sample(), **self._pressure.sample(at.mono_s), **clock}
         self._journal.host(at, {**machine, **trainer})
 
     def _look_at_waits(self, at: Clocks) -> None:

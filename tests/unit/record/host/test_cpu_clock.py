@@ -55,3 +55,12 @@ def test_of_many_cores_some_are_read_that_are_spread(tmp_path):
 def test_a_folder_that_nobody_may_look_into_has_no_clock(tmp_path):
     sampler = CpuClock(tmp_path / ("x" * 300), {0, 1})  # an error of the file system, as "permission denied" is
     assert not any(sampler.sample(100.0).values())
+
+
+def test_where_a_training_works_its_cores_count_alone(tmp_path):
+    clock(tmp_path, 4_000_000, 3_000_000, 800_000, 800_000)
+    sampler = CpuClock(tmp_path, range(4))
+    assert sampler.sample(0.0, None)["cpu_clock_mhz"] == 2150
+    assert sampler.sample(10.0, {0, 1})["cpu_clock_mhz"] == 3500
+    assert sampler.sample(20.0, {0, 7})["cpu_clock_mhz"] == 4000  # a core that tells nothing
+    assert sampler.sample(30.0, set())["cpu_clock_mhz"] is None  # it waits: an idle core's clock is not its own

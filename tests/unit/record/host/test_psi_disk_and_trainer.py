@@ -92,6 +92,8 @@ def test_workers_are_told_from_the_main_process_and_from_its_commands(tmp_path):
         columns = look()
         assert columns["workers_cpu_pct"] > 20
         assert columns["main_cpu_pct"] < columns["workers_cpu_pct"]
+        assert tree.busy_cores
+        assert tree.busy_cores <= os.sched_getaffinity(0)  # those of the two that burn
         tree._due_s = 0.0
         assert look(on_gpu=())["workers"] > 2  # the command may be a shell around the trainer
     finally:

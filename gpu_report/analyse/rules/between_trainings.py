@@ -1,20 +1,30 @@
 """Rule: the user's own code that a process runs between its trainings, such as a data set made anew for each."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
+
+import numpy as np
 
 from gpu_report.analyse.causes.confidence import SUPPORTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
+from gpu_report.analyse.inference.gap_kinds import kind_between_calls
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.code.stack_notes import kind_of
-from gpu_report.analyse.timeseries.intervals import Span, length_s
+from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT
+from gpu_report.analyse.timeseries.columns import column_mean
+from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s
 from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import Advice, Cause, CodeLocation, Finding, Frame, Stack, recurring
 from gpu_report.wording import amount, where_it_is
 
 IDLE = "idle"  # the phase, and the row of the ledger, that it lies in
 PAUSES = frozenset({"sleep", "accept"})  # until a time, or until somebody asks for the next training: no work
+NO_WORK: Stack = ()
+OWN_CPU = ("main_cpu_pct", "workers_cpu_pct")
+RUNS_PROGRAMS = re.compile(r"[\\/]subprocess\.py$")
 ONCE = Advice("Do this work once for all trainings, where it is the same each time, or in several processes")
 
 
@@ -56,9 +66,27 @@ def _of_process(context: Context, pid: int, gaps: Sequence[Span]) -> Finding | N
 
 
 def _stood(context: Context, pid: int, spans: Sequence[Span]) -> dict[Stack, float]:
-    """Return how long the main thread of a process stood in each stack (s)."""
+    """Return how long the main thread of a process stood in each stack (s), in NO_WORK while it waited."""
     mine = (each for each in context.signals.idle_stacks if each.process.pid == pid and not each.process.is_worker)
-    return sums_by_key(pair for each in mine for pair in each.stood(spans))
+    return sums_by_key(pair for each in mine for pair in _of_main(context, each, spans))
+
+
+def _of_main(context: Context, main: IdleStacks, spans: Sequence[Span]) -> Iterator[tuple[Stack, float]]:
+    waits = [number for number, stack in main.process.stacks.items() if _may_wait(stack)]
+    rows, _ = main.within(spans)
+    waiting = main.together(rows[np.isin(main.number[rows], waits)])
+    inside = intersect([(float(start), float(end)) for start, end in waiting], spans)
+    # whoever waits for its own workers, or for a thread of its own, has them work meanwhile
+    used = [column_mean(context.run.host, name, inside) for name in OWN_CPU]
+    works = sum(pct or 0.0 for pct in used) >= COMPUTES_CPU_PCT
+    for stack, spent in main.stood(spans):
+        yield NO_WORK if _may_wait(stack) and not works else stack, spent
+
+
+def _may_wait(stack: Stack) -> bool:
+    """Tell whether a stack may wait for others (a queue, a socket, a lock); a program that it runs is its own."""
+    runs_program = any(RUNS_PROGRAMS.search(frame.file) for frame in stack)
+    return kind_between_calls(stack) == "waiting for calls" and not runs_program
 
 
 def _within(stood: Mapping[Stack, float], function: tuple[str, str]) -> float:

@@ -69,3 +69,45 @@ def test_after_ctrl_c_the_work_in_progress_is_that_before_the_next_training(aske
     assert len(found_in(run).each) == 3
     found = found_in(run, "slow-exit")
     assert (found and found.rule) == rule
+
+
+LIB = "/usr/lib/python3.12"
+NEXT_JOB = Frame("/home/me/jobs.py", 12, "next_job")
+FROM_QUEUE = (
+    Frame(f"{LIB}/multiprocessing/connection.py", 395, "_recv", called="read"),
+    Frame(f"{LIB}/multiprocessing/queues.py", 103, "get"),
+    NEXT_JOB,
+    MAIN,
+)
+FROM_SOCKET = (Frame("/home/me/jobs.py", 14, "next_job", called="recv"), MAIN)
+FROM_BROKER = (
+    Frame(f"{LIB}/socket.py", 720, "readinto", called="recv_into"),
+    Frame("/venv/lib/python3.12/site-packages/redis/client.py", 900, "blpop"),
+    NEXT_JOB,
+    MAIN,
+)
+RUNS = (
+    Frame(f"{LIB}/selectors.py", 415, "select", called="poll"),
+    Frame(f"{LIB}/subprocess.py", 2021, "_communicate"),
+    MAKE,
+    MAIN,
+)
+
+
+def with_cpu(run, **pct):
+    host = run.host.iloc[:0].reindex(range(int(run.duration_s)))
+    return dataclasses.replace(run, host=host.assign(t_s=[at + 1.0 for at in range(len(host))], **pct))
+
+
+@pytest.mark.parametrize("stack", [FROM_QUEUE, FROM_SOCKET, FROM_BROKER])
+def test_to_wait_for_the_next_training_is_no_work(stack):
+    assert found_in(folds(3, (stack, 60.0))) is None
+    assert found_in(with_cpu(folds(3, (stack, 60.0)), main_cpu_pct=2.0, workers_cpu_pct=0.0)) is None
+    mixed = found_in(with_cpu(folds(3, (CLEAN, 7.0), (stack, 6.0)), main_cpu_pct=30.0))
+    assert mixed.where[0].function == "clean"
+
+
+def test_to_wait_for_workers_of_its_own_or_for_a_program_is_work():
+    pool = with_cpu(folds(3, (FROM_QUEUE, 60.0)), main_cpu_pct=3.0, workers_cpu_pct=700.0)
+    assert found_in(pool).where[0].function == "next_job"
+    assert found_in(folds(3, (RUNS, 9.0))).where[0].function == "make_fold"

@@ -311,8 +311,8 @@ INSIDE_KINDS = {
     "run": "task (train, val, predict, export), pid, rank, python, torch, cuda, ultralytics, save_dir: a run begins; "
     "under torchrun also local_rank, node_rank, nodes, ranks (of the job), restarts, run_id",
     "settings": "what it runs with, in effect: workers, batch, cache, amp, world_size, images, data_folder, gflops ...",
-    "set_in": "name (a slow mode, tf32, p2p, shm, affinity, threads, start_method, memory_fraction), file, line of "
-    "code",
+    "set_in": "name (a slow mode, tf32, p2p, shm, affinity, threads, start_method, memory_fraction, "
+    "batch_tensors), file, line of code",
     "phase": "name, detail, epoch: a phase begins, and ends where the next one begins or the run ends",
     "batches": "epoch, attempt, start_wall_s, start_mono_s, batches, data_wait_s, first_wait_s, longest_wait_s: "
     "so far; allocated_mib, hooks, callbacks: now",

@@ -317,6 +317,8 @@ def test_how_many_tensors_a_batch_comes_as(run_cli, yolo_home, offline, tmp_path
     (inside,) = run.inside
     assert inside.settings["batch_tensors"] == pytest.approx(8 * 20 * 2, abs=8)  # and those of YOLO
     assert inside.settings["batch_tensors_key"] == "parts"
+    line = 1 + TINY_TENSORS.splitlines().index("def with_parts(self, index):")
+    assert inside.setting_locations == (SettingLocation("batch_tensors", str(yolo_home / "tiny.py"), line),)
     assert inside.settings["batch_tensors_mib"] == pytest.approx(8 * 3 * 64 * 64 / 2**20, rel=0.1)
     assert [epoch.batches for epoch in inside.epochs] == [2, 2]
     assert run.problems == ()

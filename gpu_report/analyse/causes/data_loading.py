@@ -23,7 +23,7 @@ from gpu_report.analyse.signals.host.kernel_events import cache_dropped
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import IDLE_SHARE, STOOD_SHARE
 from gpu_report.model import Advice, Evidence, KernelEvent
-from gpu_report.wording import counted
+from gpu_report.wording import counted, setting_location_words
 
 LOOK_AT_WORKERS = Advice(
     "Watch the data-loader workers in `top`. Near 100 % of a core each they lack CPU, well under it images come late",
@@ -324,7 +324,8 @@ def handed_over_share(signals: IntervalSignals) -> float:
 
 def _one_tensor(signals: IntervalSignals) -> tuple[Advice, ...]:
     key = f" of '{signals.batch_key}'" if signals.batch_key else ""
-    short = f"Hand over one tensor{key} for each batch, not {signals.batch_tensors or 0:,.0f}"
+    place = setting_location_words(signals.setting_locations, "batch_tensors")
+    short = f"Hand over one tensor{key} for each batch, not {signals.batch_tensors or 0:,.0f}{place}"
     why = "Let your data set return NumPy arrays or numbers, and stack them in `collate_fn`"
     return (Advice(f"{short}. {why}. Each tensor takes a shared-memory file of its own", short=short),)
 

@@ -21,7 +21,18 @@ class Tensor:
         return 4
 
 
+class DataSet:
+    def __getitem__(self, index):
+        return index
+
+
+class Derived(DataSet):
+    pass
+
+
 class Trainer:
+    train_loader = Some(dataset=Derived())
+
     def preprocess_batch(self, batch):
         return batch
 
@@ -76,8 +87,13 @@ def test_one_batch_is_looked_into_and_what_it_has_is_said_once(folder):
         batch = batch_of(people)
         assert trainer.preprocess_batch(batch) is batch
         assert vars(trainer) == {}
-    said = [(line["batch_tensors"], line["batch_tensors_key"]) for line in written(folder)]
+    said = [
+        (line["batch_tensors"], line["batch_tensors_key"]) for line in written(folder) if line["kind"] == "settings"
+    ]
     assert said == [(201, "rowers"), (7, "rowers")]
+    (place,) = [line for line in written(folder) if line["kind"] == "set_in"]
+    assert (place["name"], place["file"]) == ("batch_tensors", __file__)
+    assert place["line"] == DataSet.__getitem__.__code__.co_firstlineno
 
 
 def test_a_batch_of_another_kind_and_a_method_of_the_users_are_left_alone(folder):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from itertools import islice
 from typing import Any
 
 from .lines import LINES, report
+from .setting_locations.user_files import INSTALLED
 from .startup import TimedMethod, unwrap
 
 METHOD = "preprocess_batch"  # of a trainer: the first that is given a batch
 MOST_LOOKED_AT = 10_000  # values of a batch: 2 ms. What has more is known to have many
+MANY = 100  # tensors: YOLO's own batch has 4 to 8
+SAMPLE = "__getitem__"  # a data set's
+YOLO = re.compile(r"[\\/]ultralytics[\\/]")
 MOST_KEYS = 100  # of a batch: one of YOLO has a dozen
 MIB = 2**20
 
@@ -26,13 +31,22 @@ class BatchTensors:
         if trainer is not None and METHOD not in vars(trainer) and hasattr(type(trainer), METHOD):
             setattr(trainer, METHOD, _Looked(trainer, self))
 
-    def of(self, batch: Any) -> None:
+    def of(self, batch: Any, trainer: Any) -> None:
         """Say what a batch has, and under which key most of it; half as many again is chance (people in images)."""
         count, size_bytes = tensors_in(batch)
         if not self._said / 2 < count < 2 * self._said:
-            self._said = count
+            first, self._said = self._said < MANY <= count, count
             told = {"batch_tensors": count, "batch_tensors_mib": round(size_bytes / MIB, 3)}
             LINES.write("settings", {**told, "batch_tensors_key": _key_of_most(batch)})
+            if first:
+                self._tell_place(type(trainer.train_loader.dataset))
+
+    def _tell_place(self, dataset: type) -> None:
+        """Say in which line the user's own data set begins to make a sample; nothing of a library's."""
+        made_by = next((vars(part)[SAMPLE] for part in dataset.__mro__ if SAMPLE in vars(part)), None)
+        code = getattr(made_by, "__code__", None)  # a function of C has none
+        if code is not None and not INSTALLED.search(code.co_filename) and not YOLO.search(code.co_filename):
+            LINES.write("set_in", {"name": "batch_tensors", "file": code.co_filename, "line": code.co_firstlineno})
 
 
 class _Looked(TimedMethod):
@@ -46,7 +60,7 @@ class _Looked(TimedMethod):
         """Look into the batch before the class's method does what it does."""
         try:
             unwrap(self._trainer(), METHOD)
-            self._into.of(next(iter((*args, *kwargs.values())), None))
+            self._into.of(next(iter((*args, *kwargs.values())), None), self._trainer())
         except Exception as error:  # noqa: BLE001 - it stands in the trainer's own call
             report("batch_tensors", error)
         return super().__call__(*args, **kwargs)

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpu_report.analyse.advice import thresholds as th
 from gpu_report.analyse.advice.judged_epochs import JudgedEpoch
+from gpu_report.analyse.causes.candidate import waits_for_data
 from gpu_report.analyse.causes.data_loading import handed_over_share
 from gpu_report.analyse.causes.garbage import garbage_collected
 from gpu_report.analyse.causes.host import cores_short
@@ -127,7 +128,8 @@ def _by_utilisation(
 def _taken_by(cause: str, signals: IntervalSignals | None) -> tuple[float, str] | None:
     """Return the share (0 to 1) of training time that goes with what is known to be the cause, and without what."""
     if cause == MANY_TENSORS and signals is not None:
-        return handed_over_share(signals), "without handing over small tensors"
+        waited = (signals.waited_share or 0.0) if waits_for_data(signals) else 0.0
+        return max(handed_over_share(signals), waited), "without handing over small tensors"
     in_call = _share_in_call(cause, signals)
     if in_call is not None:
         return in_call, "without that function"

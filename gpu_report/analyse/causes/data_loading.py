@@ -305,7 +305,7 @@ def many_tensors(signals: IntervalSignals) -> Candidate | None:
         return None
     numbers = evidence(
         ("tensors of a batch", count, ""),
-        ("to hand them over takes, by what one takes", 1000 * count * th.HAND_OVER_S, "ms a batch"),
+        ("to hand them over takes, by what one takes", 1000 * _hand_over_s(signals), "ms a batch"),
         ("a training step takes", 1000 * (signals.step_s or 0.0), "ms"),
         ("training waited for data", None if signals.waited_share is None else 100 * signals.waited_share, "%"),
         ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
@@ -315,11 +315,17 @@ def many_tensors(signals: IntervalSignals) -> Candidate | None:
 
 
 def handed_over_share(signals: IntervalSignals) -> float:
-    """Return the share (0 to 1) of a step that handing over its many tensors takes, 0 of few, or where not known."""
-    count = signals.batch_tensors or 0.0
-    if count < th.MANY_TENSORS or not signals.loader_workers or not signals.step_s:
+    """Return the share (0 to 1) of a step that handing over its many tensors takes, 0 of few, or where not known.
+
+    Of a training that waits for them it is their time, else the CPU time that its main process lacks.
+    """
+    if (signals.batch_tensors or 0.0) < th.MANY_TENSORS or not signals.loader_workers or not signals.step_s:
         return 0.0
-    return min(count * th.HAND_OVER_S / signals.step_s, 1.0)
+    return min(_hand_over_s(signals) / signals.step_s, 1.0)
+
+
+def _hand_over_s(signals: IntervalSignals) -> float:
+    return (signals.batch_tensors or 0.0) * (th.HAND_OVER_WAITS_S if waits_for_data(signals) else th.HAND_OVER_S)
 
 
 def _one_tensor(signals: IntervalSignals) -> tuple[Advice, ...]:

@@ -65,9 +65,9 @@ CROWDED_CORES_PCT = 75.0
 # Of a core, by the busiest worker (mean): one thread has 100 at most, and reads as 101 to 104 by ticks of 10 ms. With
 # threads of BLAS in 14 workers on 16 cores it had 128 to 163 (H200).
 ONE_THREAD_PCT = 105.0
-# CPU of the main process for each tensor that a worker hands over: a descriptor, a mapping, an object (113 to 142 us on
-# an EPYC, torch 2.14; a pinned copy comes on top). As long again in the worker, which several share.
-HAND_OVER_S = 100e-6
+# What each tensor takes that a worker hands over (a descriptor, a mapping, an object): CPU of the main process, 92 to
+# 142 us on an EPYC with torch 2.14, a copy to pinned memory apart; and time, with the worker's answer, 200 to 770 us.
+HAND_OVER_S, HAND_OVER_WAITS_S = 100e-6, 200e-6
 MANY_TENSORS = 100  # of a batch: YOLO's own has 4 to 8
 HANDED_OVER_SHARE = 0.25  # of a step, in handing tensors over: as much of Python's lock is not there to launch
 TUNING_CPU_PCT = 60.0  # of one core: the main process, while it tunes kernels and nothing else goes on

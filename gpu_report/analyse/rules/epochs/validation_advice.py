@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
+from gpu_report.analyse.causes.data_loading import handed_over_share
+from gpu_report.analyse.causes.thresholds import HANDED_OVER_SHARE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.typical_validation import TypicalValidation
 from gpu_report.analyse.timeline.scaled_down import scaled_down
 from gpu_report.analyse.timeline.trainings import BYTES_PER_PIXEL, Training, whole
 from gpu_report.analyse.timeseries.intervals import as_array
-from gpu_report.model import Advice
+from gpu_report.model import Advice, ValidationPart
 from gpu_report.wording import amount
 
 DEFAULT_CONF = 0.001  # of a validation whose `conf` is not set (engine/validator.py of ultralytics)
@@ -22,6 +24,7 @@ DEFAULT_BOXES = {"iou": 0.7, "max_det": 300}  # cfg/default.yaml: more of either
 WRITE = ("save_txt", "save_json")  # arguments by which predictions are written as files; off unless asked for
 TWICE_LEAVES_ONE = 2  # batches of a validation: with a batch twice as large they are one
 MIB = 2**20
+OF_BOXES: tuple[ValidationPart, ...] = ("postprocess", "metrics")  # NMS among them
 LOADERS = 2  # times as many workers as `workers` says load for a validation within a training
 
 
@@ -35,10 +38,15 @@ class ValidationAdvice:
     epoch_s: float
 
     def on_validation(self) -> list[Advice]:
-        """Return what is worth a change whatever else is advised, what wins most first."""
+        """Return what is worth a change whatever else is advised, what wins most first.
+
+        Validations that something else holds up are no reason for fewer of them, or for fewer boxes.
+        """
         never = last_epoch_only(self.training, self.typical.length_s, self.epoch_s)
         loading = (*self._decoded_once(), *self._smaller_images()) if self._loads_most() else ()
-        return self._worth(*never, *self._no_files(), *self._fewer_boxes(), *self._no_plots(), *loading)
+        held_up = self._held_up()
+        of_length = () if held_up else (*never, *self._fewer_boxes())
+        return [*held_up, *self._worth(*of_length, *self._no_files(), *self._no_plots(), *loading)]
 
     def on_waits(self) -> list[Advice]:
         """Return to look at images that a validation waits for, where training hardly waits for its own.
@@ -90,7 +98,7 @@ class ValidationAdvice:
         asked = self.training.args.get("conf", "")
         conf = DEFAULT_CONF if asked is None else asked
         of_files = self._written()
-        seconds = self.typical.of("postprocess") if of_files else self.typical.of("postprocess", "metrics")
+        seconds = self.typical.of("postprocess") if of_files else self.typical.of(*OF_BOXES)
         more, gain = self._more_boxes(), seconds / self.epoch_s
         taking = "NMS takes" if of_files else "NMS and metrics take"
         text = f"Keep fewer boxes: {taking} {amount(seconds, 's')} a validation"
@@ -104,6 +112,32 @@ class ValidationAdvice:
         else:
             for name, (now, least) in more.items():
                 yield Advice(f"{text}. {least} is the default", name, now, least, gain_at_most=gain)
+
+    def _held_up(self) -> list[Advice]:
+        """Return what to do about NMS and metrics that something else holds up, none where nothing is known to.
+
+        Many small tensors do, which are handed over for the next epoch meanwhile: Python runs one thread at a time. So
+        does what makes them far slower than in the final evaluation: beside that no loader works. It has the same
+        images, and the boxes of one of these epochs.
+        """
+        signals = (self.context.signals.of_training(gpu, self.training) for gpu in self.training.gpus)
+        if any(each is not None and handed_over_share(each) >= HANDED_OVER_SHARE for each in signals):
+            short = "Judge validations without the many small tensors: handing them over slows NMS and metrics, too"
+            return [Advice(short, short=short)]
+        took_s, final_s = self.typical.of(*OF_BOXES), self._final_s
+        if final_s is None or final_s >= th.HELD_UP_SHARE * took_s:
+            return []
+        final = f"{amount(final_s, 's')} in the final evaluation"
+        short = f"Find what slows NMS and metrics: {amount(took_s, 's')}, and {final}"
+        return [Advice(short, gain_at_most=(took_s - final_s) / self.epoch_s, short=short)]
+
+    @property
+    def _final_s(self) -> float | None:
+        """Return what NMS and metrics took in the final evaluation of the same images, None where nobody said it."""
+        start_s, end_s = self.training.span
+        finals = (p for p in self.context.phases if p.name == "final evaluation" and start_s <= p.start_t_s <= end_s)
+        known = [p.validated for p in finals if p.validated and p.validated.images == self.typical.last.images]
+        return sum(known[-1].seconds.get(part, 0.0) for part in OF_BOXES) if known else None
 
     def _written(self) -> str:
         """Return the argument by which a validation writes its predictions as files, empty where none does."""

@@ -357,6 +357,32 @@ def test_nothing_is_advised_that_would_not_help(argument, change):
     assert argument not in advised(validated(**change))
 
 
+def with_final(run, **parts):
+    """Return the run with a final evaluation of the same images as its validations."""
+    (inside,) = run.inside
+    start_s, end_s = (inside.phases[-1].end_t_s + after_s for after_s in (0.0, 2.0))
+    validated = Validation(start_s, end_s, None, 200, 10, {"inference": 1.0, **parts}, 0.0, 20, 8)
+    phase = Phase("final evaluation", None, start_s, end_s, "inside", validated=validated)
+    inside = dataclasses.replace(inside, phases=(*inside.phases, phase))
+    return dataclasses.replace(run, inside=(inside,), duration_s=run.duration_s + 3)
+
+
+@pytest.mark.parametrize(("final_s", "is_held_up"), [(0.3, True), (0.6, False), (1.5, False)])
+def test_metrics_that_are_far_faster_with_no_loader_beside_them_want_no_fewer_boxes(final_s, is_held_up):
+    """Rowing (YOLO11s-pose, H200, 2026-11-28): 1.4 s in epochs, 0.5 s in the final evaluation."""
+    run = with_final(validated({"metrics": 1.2, "inference": 2.4}), metrics=final_s, postprocess=0.0)
+    assert ({"conf", "val"} <= set(advised(run))) == (not is_held_up)
+    said = [each.short for each in ends(run)[0].advice]
+    assert ("Find what slows NMS and metrics: 1.20 s, and 0.30 s in the final evaluation" in said) == is_held_up
+
+
+def test_validations_beside_which_small_tensors_are_handed_over_are_judged_later():
+    slow = {"metrics": 1.2, "inference": 2.4}
+    many = validated(slow, settings={"batch_tensors": 6000, "workers": 4})
+    assert not {"conf", "val"} & set(advised(many))
+    assert {"conf", "val"} <= set(advised(validated(slow, settings={"batch_tensors": 8, "workers": 4})))
+
+
 def test_files_that_somebody_asked_for_lead():
     run = validated({"metrics": 2.4, "inference": 1.1})
     with_files = dataclasses.replace(run.yolo_runs[0], args={**run.yolo_runs[0].args, "save_txt": True})

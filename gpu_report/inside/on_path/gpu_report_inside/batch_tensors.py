@@ -12,7 +12,7 @@ from .setting_locations.user_files import INSTALLED
 from .startup import TimedMethod, unwrap
 
 METHOD = "preprocess_batch"  # of a trainer: the first that is given a batch
-MOST_LOOKED_AT = 10_000  # values of a batch: 2 ms. What has more is known to have many
+MOST_LOOKED_AT = 10_000  # values of a batch: 3 ms, once an epoch. What has more is known to have many
 MANY = 100  # tensors: YOLO's own batch has 4 to 8
 SAMPLE = "__getitem__"  # a data set's
 YOLO = re.compile(r"[\\/]ultralytics[\\/]")

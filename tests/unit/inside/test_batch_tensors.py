@@ -96,6 +96,14 @@ def test_one_batch_is_looked_into_and_what_it_has_is_said_once(folder):
     assert place["line"] == DataSet.__getitem__.__code__.co_firstlineno
 
 
+def test_a_batch_without_tensors_is_nothing_to_say(folder):
+    trainer, looks = Trainer(), BatchTensors()
+    for _ in range(3):
+        looks.look(trainer)
+        trainer.preprocess_batch({"img": 3})
+    assert not (folder / "inside").exists()
+
+
 def test_a_batch_of_another_kind_and_a_method_of_the_users_are_left_alone(folder):
     trainer, looks = Trainer(), BatchTensors()
     looks.look(trainer)

@@ -34,7 +34,7 @@ class BatchTensors:
     def of(self, batch: Any, trainer: Any) -> None:
         """Say what a batch has, and under which key most of it; half as many again is chance (people in images)."""
         count, size_bytes = tensors_in(batch)
-        if not self._said / 2 < count < 2 * self._said:
+        if count != self._said and not self._said / 2 < count < 2 * self._said:
             first, self._said = self._said < MANY <= count, count
             told = {"batch_tensors": count, "batch_tensors_mib": round(size_bytes / MIB, 3)}
             LINES.write("settings", {**told, "batch_tensors_key": _key_of_most(batch)})

@@ -22,7 +22,7 @@ def matched_epochs(trainings: Sequence[RunSample]) -> Chosen:
     """Return the trainings with the epochs that did the same work, and what was left out for that, in sentences."""
     chosen, notes = _same_mosaic(trainings)
     chosen, more = _same_numbers(chosen)
-    return chosen, (*_apart(trainings), *notes, *more)
+    return chosen, (*_left_out_epochs(trainings), *notes, *more)
 
 
 def cut_short_obstacle(analysis: Analysis, which: str) -> list[Obstacle]:
@@ -42,7 +42,7 @@ def cut_short(analysis: Analysis) -> str:
     return "" if by == "duration" and ending.name not in {"failed", "interrupted"} else ending_words(ending)
 
 
-def _apart(trainings: Sequence[RunSample]) -> list[str]:
+def _left_out_epochs(trainings: Sequence[RunSample]) -> list[str]:
     """Return what is no ordinary epoch in any of them."""
     notes = []
     if any(training.first for training in trainings):

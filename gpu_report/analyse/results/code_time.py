@@ -81,7 +81,7 @@ def _of_role(role: str, processes: Sequence[IdleStacks], phases: PhaseIndex, buc
     places: dict[Stack, int] = {}
     sums = [each for process in processes for each in _sums_of(process, phases, bucket_s, places)]
     bucket, phase, place, seconds, idle = (np.concatenate(column) for column in zip(*sums, strict=True))
-    stacks, of_place = _told_apart(tuple(places), _shares(place, seconds, idle, len(places)))
+    stacks, of_place = _merged_stacks(tuple(places), _shares(place, seconds, idle, len(places)))
     shape = (len(phases.names), max(len(stacks), 1))
     unique, at = np.unique(_joined(bucket, phase, of_place[place], shape), return_inverse=True)
     return CodeTime(
@@ -147,7 +147,7 @@ def _shares(place: Counts, seconds: Floats, idle_gpu_s: Floats, count: int) -> F
     return largest
 
 
-def _told_apart(stacks: Sequence[Stack], shares: Floats) -> tuple[tuple[Stack, ...], Counts]:
+def _merged_stacks(stacks: Sequence[Stack], shares: Floats) -> tuple[tuple[Stack, ...], Counts]:
     """Return the stacks that are told apart, and for each of those given which of them it counts for."""
     most = [stacks[at] for at in np.argsort(-shares, kind="stable")[:MOST_STACKS].tolist()]
     beginnings = {stack[:length] for stack in most for length in range(1, len(stack) + 1)}

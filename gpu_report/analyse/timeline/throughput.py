@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu_report.analyse.timeline.ranks import rank_groups
 from gpu_report.analyse.timeline.thresholds import STRETCH_BATCHES, WARMING_UP_TIMES
@@ -87,8 +88,7 @@ class Throughput:
         Of another size, it has its kernels loaded and tuned. `span` is of the training of an epoch that ended: the last
         report in it comes a few batches before its end, of which the others took as long as those before, beside waits.
         """
-        rows = np.flatnonzero((self.t_s >= span[0]) & (self.t_s <= span[1] + TOUCHED_S))
-        rows = rows[np.concatenate([[True], np.diff(self.batches[rows]) > 0])[: len(rows)]]
+        rows = self._counting(span[0], span[1] + TOUCHED_S)
         if len(rows) < LEAST_REPORTS:
             return 0.0
         first, before, last = rows[0], rows[-2], rows[-1]
@@ -97,10 +97,14 @@ class Throughput:
         longer_s = float(seconds[last] - seconds[before] - (batches[last] - batches[before]) * step_s)
         return longer_s if longer_s >= ODD_BATCH_STEPS * step_s else 0.0
 
+    def _counting(self, start_s: float, end_s: float) -> npt.NDArray[np.intp]:
+        """Return the reports in a span, but for those of no more batches than the report before."""
+        rows = np.flatnonzero((self.t_s >= start_s) & (self.t_s <= end_s))
+        return rows[np.concatenate([[True], np.diff(self.batches[rows]) > 0])[: len(rows)]]
+
     def warm_at_s(self, span: Span) -> float:
         """Return when the batches of a first epoch began to take what most of it took, beside waits for data."""
-        rows = np.flatnonzero((self.t_s >= span[0] - TOUCHED_S) & (self.t_s <= span[1] + TOUCHED_S))
-        rows = rows[np.concatenate([[True], np.diff(self.batches[rows]) > 0])[: len(rows)]]
+        rows = self._counting(span[0] - TOUCHED_S, span[1] + TOUCHED_S)
         if len(rows) < LEAST_REPORTS:
             return span[0]
         batches = np.diff(self.batches[rows])

@@ -102,12 +102,14 @@ def _share(context: Context, series: GpuSeries, spans: Sequence[Span]) -> _Share
 
 def _throughout(used: Sequence[GpuSeries], spans: Sequence[Span], least: int, most: int) -> bool:
     """Tell whether one GPU is ahead of another by IMBALANCE_POINTS in most of the windows of the steady state."""
-    _, is_apart, lengths_s = _apart(used, spans, least, most)
+    _, is_apart, lengths_s = _where_ahead(used, spans, least, most)
     seen_s = float(lengths_s.sum())
     return seen_s > 0 and float(lengths_s[is_apart].sum()) >= th.IMBALANCE_SHARE * seen_s
 
 
-def _apart(used: Sequence[GpuSeries], spans: Sequence[Span], least: int, most: int) -> tuple[list[Span], Bools, Floats]:
+def _where_ahead(
+    used: Sequence[GpuSeries], spans: Sequence[Span], least: int, most: int
+) -> tuple[list[Span], Bools, Floats]:
     """Return the windows of the steady state in which both GPUs were read, where one is ahead, and their seconds."""
     all_series = {series.gpu: series for series in used}
     windows = _windows(spans)
@@ -122,7 +124,7 @@ def _since(used: Sequence[GpuSeries], spans: Sequence[Span], shares: Sequence[_S
     if said[0] == "info":
         return spans[0][0], spans[-1][1]
     least, most = _ends_of(shares)
-    windows, is_apart, lengths_s = _apart(used, spans, least.gpu, most.gpu)
+    windows, is_apart, lengths_s = _where_ahead(used, spans, least.gpu, most.gpu)
     first, last = _densest(np.where(is_apart, lengths_s, -lengths_s))
     return windows[first][0], windows[last][1]
 

@@ -33,12 +33,12 @@ def cpu_in_place(host: SignalTable, spans: Sequence[Span], there: IntervalCover)
     length = host.t_s[rows] - starts[rows]
     inside = there.seconds_in_each(np.column_stack([starts[rows], host.t_s[rows]]))
     share = np.clip(inside / length, 0.0, 1.0)
-    told = _told_apart(share, column[rows], length)
+    told = _fitted_cpu_pct(share, column[rows], length)
     at_most = float((length * column[rows]).sum()) / max(float(inside.sum()), DUST)
     return told if told is not None or at_most >= th.COMPUTES_CPU_PCT or len(rows) <= LEAST_ROWS else at_most
 
 
-def _told_apart(share: Floats, cpu_pct: Floats, weight_s: Floats) -> float | None:
+def _fitted_cpu_pct(share: Floats, cpu_pct: Floats, weight_s: Floats) -> float | None:
     """Return the CPU of a place of which each reading holds a share (0 to 1), None where that cannot be told.
 
     Weighted least squares of `cpu = in * share + beside * (1 - share)`, `beside` eliminated.

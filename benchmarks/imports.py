@@ -19,6 +19,10 @@ import numpy as np
 
 START, DAY, GPUS = 1_795_219_200, 86_400, 8
 drawn = np.random.default_rng(0)
+WANDB_NAMES = (
+    *("gpu", "memory", "memoryAllocated", "memoryAllocatedBytes"),
+    *("temp", "powerWatts", "powerPercent", "smClock"),
+)
 
 
 def stamps(interval_s: int) -> Iterator[tuple[int, time.struct_time]]:
@@ -144,38 +148,18 @@ def prometheus(path: Path) -> None:
 
 
 def wandb(path: Path) -> None:
-    names = (
-        "gpu",
-        "memory",
-        "memoryAllocated",
-        "memoryAllocatedBytes",
-        "temp",
-        "powerWatts",
-        "powerPercent",
-        "smClock",
-    )
     with path.open("w") as file:
         for at, _ in stamps(15):
-            row = {f"system.gpu.{gpu}.{name}": at % 97 for gpu in range(GPUS) for name in names}
+            row = {f"system.gpu.{gpu}.{name}": at % 97 for gpu in range(GPUS) for name in WANDB_NAMES}
             file.write(json.dumps({"_timestamp": START + at, "_runtime": at, **row}) + "\n")
 
 
 def wandb_file(path: Path) -> None:
     from gpu_report.tfevents.wire import bytes_field, int_field  # noqa: PLC0415
 
-    names = (
-        "gpu",
-        "memory",
-        "memoryAllocated",
-        "memoryAllocatedBytes",
-        "temp",
-        "powerWatts",
-        "powerPercent",
-        "smClock",
-    )
     data = bytearray(b":W&B\xe1\xbe\x00")
     for at, _ in stamps(15):
-        items = [(f"gpu.{gpu}.{name}".encode(), b"%d" % (at % 97)) for gpu in range(GPUS) for name in names]
+        items = [(f"gpu.{gpu}.{name}".encode(), b"%d" % (at % 97)) for gpu in range(GPUS) for name in WANDB_NAMES]
         body = b"".join(bytes_field(3, bytes_field(1, key) + bytes_field(16, value)) for key, value in items)
         record = bytes_field(7, bytes_field(2, int_field(1, START + at)) + body)
         first = True

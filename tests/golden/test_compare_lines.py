@@ -4,11 +4,10 @@ They were stopped by Ctrl-C after a minute, and are compared as if their time ha
 """
 
 import json
-import tarfile
 from dataclasses import replace
 
 import pytest
-from conftest import REPOSITORY
+from support.archives import unpacked
 from support.runs import on_played_gpu
 
 from gpu_report.analyse import analyse
@@ -27,8 +26,7 @@ HALVES += [(H200, "val-files"), (H200, "tiny-epochs")]
 def folders(tmp_path_factory):
     into = tmp_path_factory.mktemp("compare-lines")
     for of in (PLAYED, H200):
-        with tarfile.open(REPOSITORY / "tests" / "data" / f"{of}.tar.xz") as archive:
-            archive.extractall(into / of)
+        unpacked(into / of, of)
     return into
 
 

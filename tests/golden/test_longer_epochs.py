@@ -1,9 +1,7 @@
 """Epochs of minutes: recordings whose epochs get 12 times as many batches still begin with what held them back."""
 
-import tarfile
-
 import pytest
-from conftest import REPOSITORY
+from support.archives import unpacked
 from support.longer_epochs import longer
 from support.samples import SAMPLES
 
@@ -35,10 +33,7 @@ BEGINS = {
 
 @pytest.fixture(scope="module")
 def unseen(tmp_path_factory):
-    into = tmp_path_factory.mktemp("unseen")
-    with tarfile.open(REPOSITORY / "tests" / "data" / "unseen_h200_four.tar.xz") as archive:
-        archive.extractall(into, filter="data")
-    return into
+    return unpacked(tmp_path_factory.mktemp("unseen"), "unseen_h200_four")
 
 
 @pytest.mark.parametrize("name", sorted(BEGINS))

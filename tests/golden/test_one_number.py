@@ -1,10 +1,9 @@
 """What a reader takes for the same thing has one number: in the verdict, tiles, tables, findings and the terminal."""
 
 import re
-import tarfile
 
 import pytest
-from conftest import REPOSITORY
+from support.archives import unpacked
 from support.line_faults import analysed
 from support.samples import NAMES, analysis_of
 
@@ -99,9 +98,7 @@ def test_the_ends_of_epochs_have_one_share(tmp_path):
     """That of their findings adds up to what the verdict says: both are of the epochs, not of training steps."""
     checked = 0
     for archive, name in HELD_ENDS:
-        with tarfile.open(REPOSITORY / "tests" / "data" / f"{archive}.tar.xz") as packed:
-            packed.extractall(tmp_path / archive, filter="data")
-        analysis = analysed(tmp_path / archive / name)
+        analysis = analysed(unpacked(tmp_path / archive, archive) / name)
         shares = [each.share_of_training or 0.0 for each in analysis.findings if RULES[each.rule].at_epoch_ends]
         for said in ENDS.findall(analysis.verdict.text):
             assert int(said) == pytest.approx(100 * sum(shares), abs=1), (archive, name)

@@ -1,10 +1,9 @@
 """What people read of real runs has no number that is missing, no doubled mark, and no bracket without its half."""
 
 import re
-import tarfile
 
 import pytest
-from conftest import REPOSITORY
+from support.archives import unpacked
 from support.page_text import blocks_of, odd_in
 from support.samples import ALL_NAMES, analysis_of
 
@@ -50,8 +49,7 @@ def test_a_sample_runs_texts_are_whole(name):
 def folders(tmp_path_factory):
     into = tmp_path_factory.mktemp("texts")
     for of in ARCHIVES:
-        with tarfile.open(REPOSITORY / "tests" / "data" / f"{of}.tar.xz") as archive:
-            archive.extractall(into / of, filter="data")
+        unpacked(into / of, of)
     return sorted(path.parent for path in into.rglob("run.json"))
 
 

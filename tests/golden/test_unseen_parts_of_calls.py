@@ -4,11 +4,10 @@ Designed and recorded by people who had not read a rule (2026-11-28). The truth 
 core 5.2 times as many images/s, another process on the GPU 2.5, a new shape in each call with cuDNN's autotuner 18.
 """
 
-import tarfile
 from dataclasses import replace
 
 import pytest
-from conftest import REPOSITORY
+from support.archives import unpacked
 
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
@@ -16,9 +15,7 @@ from gpu_report.load import load_run
 
 @pytest.fixture(scope="module")
 def analysed(tmp_path_factory):
-    into = tmp_path_factory.mktemp("served")
-    with tarfile.open(REPOSITORY / "tests" / "data" / "unseen_h200_served.tar.xz") as archive:
-        archive.extractall(into, filter="data")
+    into = unpacked(tmp_path_factory.mktemp("served"), "unseen_h200_served")
     return lambda name: analyse(load_run(into / name))
 
 

@@ -6,11 +6,10 @@ the fault: 12-megapixel photos 3.6 times, swapped sets 5.3, 32 bits without TF32
 the GPU 1.7, .npy images on a mount of 12 MB/s 1.5 in a first epoch with its start.
 """
 
-import tarfile
 from dataclasses import replace
 
 import pytest
-from conftest import REPOSITORY
+from support.archives import unpacked
 
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
@@ -85,11 +84,7 @@ BEGINS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    into = tmp_path_factory.mktemp("unseen")
-    for name in ARCHIVES:
-        with tarfile.open(REPOSITORY / "tests" / "data" / f"{name}.tar.xz") as archive:
-            archive.extractall(into, filter="data")
-    return into
+    return unpacked(tmp_path_factory.mktemp("unseen"), *ARCHIVES)
 
 
 @pytest.mark.parametrize("name", sorted(BEGINS))

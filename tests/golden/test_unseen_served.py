@@ -6,10 +6,9 @@ measured without the fault: images a second, in the same 20 s on the same machin
 
 import dataclasses
 import re
-import tarfile
 
 import pytest
-from conftest import REPOSITORY
+from support.archives import unpacked
 
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
@@ -49,11 +48,7 @@ LIMITS = {"archive": 47.4, "metro": 39.6}  # likewise, of threads that share the
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    into = tmp_path_factory.mktemp("served")
-    for name in ARCHIVES:
-        with tarfile.open(REPOSITORY / "tests" / "data" / f"{name}.tar.xz") as archive:
-            archive.extractall(into, filter="data")
-    return into
+    return unpacked(tmp_path_factory.mktemp("served"), *ARCHIVES)
 
 
 @pytest.mark.parametrize("name", sorted(BEGINS))

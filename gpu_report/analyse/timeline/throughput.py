@@ -100,7 +100,8 @@ class Throughput:
     def _counting(self, start_s: float, end_s: float) -> npt.NDArray[np.intp]:
         """Return the reports in a span, but for those of no more batches than the report before."""
         rows = np.flatnonzero((self.t_s >= start_s) & (self.t_s <= end_s))
-        return rows[np.concatenate([[True], np.diff(self.batches[rows]) > 0])[: len(rows)]]
+        counting: npt.NDArray[np.intp] = rows[np.concatenate([[True], np.diff(self.batches[rows]) > 0])[: len(rows)]]
+        return counting
 
     def warm_at_s(self, span: Span) -> float:
         """Return when the batches of a first epoch began to take what most of it took, beside waits for data."""

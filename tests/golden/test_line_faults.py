@@ -4,6 +4,7 @@ import tarfile
 
 import pytest
 from conftest import REPOSITORY
+from support.archives import unpacked
 from support.line_faults import analysed, names_line, said
 
 from gpu_report.catalogue import CAUSES, RULES
@@ -43,8 +44,7 @@ FAULTS = [(of, name) for of in ARCHIVES for name in names_in(of) if name not in 
 def folders(tmp_path_factory):
     into = tmp_path_factory.mktemp("line-faults")
     for of in ARCHIVES:
-        with tarfile.open(REPOSITORY / "tests" / "data" / f"{of}.tar.xz") as archive:
-            archive.extractall(into / of)
+        unpacked(into / of, of)
     return into
 
 

@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 from conftest import REPOSITORY
+from support.archives import unpacked
 from support.samples import NAMES, OF_A_JOB, analysis_of
 
 from gpu_report.analyse import analyse
@@ -31,11 +32,7 @@ def unseen():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    into = tmp_path_factory.mktemp("promised")
-    for name in ARCHIVES:
-        with tarfile.open(REPOSITORY / "tests" / "data" / f"{name}.tar.xz") as archive:
-            archive.extractall(into, filter="data")
-    return into
+    return unpacked(tmp_path_factory.mktemp("promised"), *ARCHIVES)
 
 
 def idle_shares(analysis: Analysis) -> list[tuple[float, float]]:

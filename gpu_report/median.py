@@ -1,5 +1,6 @@
 """Medians of many readings: numpy finds the place of one value in a tenth of the time that it takes for several."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,13 @@ def enough_of(values: Readings) -> Readings:
     """Return ENOUGH of many values for a median: one of each stretch, at no regular distance, for ticks come so."""
     if len(values) <= 2 * ENOUGH:
         return values
-    number = np.arange(ENOUGH)
-    places = (number + number * GOLDEN % 1) * (len(values) / ENOUGH)
+    places = _places() * (len(values) / ENOUGH)
     return values[places.astype(np.intp)]
+
+
+@cache
+def _places() -> npt.NDArray[np.float64]:
+    """Return where in the stretches, of length 1, those values lie: a remainder takes as long as all else of them."""
+    number = np.arange(ENOUGH)
+    places: npt.NDArray[np.float64] = number + number * GOLDEN % 1
+    return places

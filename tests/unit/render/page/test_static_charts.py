@@ -125,6 +125,15 @@ def test_a_strip_has_a_cell_for_each_level_and_none_where_nothing_is_known() -> 
     assert strip(QuantitySeries(np.array([]), np.array([])), 200.0) == ()
 
 
+def test_a_strip_has_no_reading_from_outside_the_run_and_none_where_a_cell_has_no_reading() -> None:
+    times, util = np.array([-9.0, 0, 10, 30, 60, 100, 101, 102]), np.array([0, 90.0, 90, 10, 10, 90, 0, 0])
+    cells = strip(QuantitySeries(times, util), 100.0)  # four cells of 25 s
+    assert [(cell.x, cell.width, cell.level) for cell in cells] == [(0, 250, 4), (250, 500, 0), (750, 250, 4)]
+    gap = strip(QuantitySeries(np.delete(times, 4), np.delete(util, 4)), 100.0)  # three cells
+    assert [(cell.x, cell.level) for cell in gap] == [(0, 3), (666.7, 4)]
+    assert strip(QuantitySeries(times[-2:], util[-2:]), 100.0) == ()
+
+
 def test_the_drivers_own_readings_are_drawn_and_ticks_where_it_kept_none(builder: ModuleType) -> None:
     analysis = builder.build_detailed_analysis()
     ring = analysis.run.ring.dropna(subset="gpu_util_pct")

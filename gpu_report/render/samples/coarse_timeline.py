@@ -58,12 +58,7 @@ def envelope(track: QuantitySeries, edges: Floats) -> Floats:
 
 def means(track: QuantitySeries, edges: Floats) -> Floats:
     """Return the mean of the readings of each half of a bucket, as many values as `envelope`; NaN where it has none."""
-    first = np.searchsorted(track.t_s, np.linspace(edges[0], edges[-1], 2 * len(edges) - 1))
-    place, values = np.repeat(np.arange(len(first) - 1), np.diff(first)), track.values[first[0] : first[-1]]
-    known = np.isfinite(values)
-    count = np.bincount(place[known], minlength=len(first) - 1)
-    total = np.bincount(place[known], values[known], minlength=len(first) - 1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return track.means(np.linspace(edges[0], edges[-1], 2 * len(edges) - 1))
 
 
 def edges_of(run: Run) -> Floats:

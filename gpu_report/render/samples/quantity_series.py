@@ -30,6 +30,16 @@ class QuantitySeries:
         """Return the step of the samples, 1 s of fewer than two."""
         return median_of(np.diff(self.ticks_t_s)) if len(self.ticks_t_s) > 1 else 1.0
 
+    def means(self, edges_s: Floats) -> Floats:
+        """Return the mean of what is known from one moment to the next, NaN where nothing is."""
+        edges = np.searchsorted(self.t_s, edges_s)
+        values = np.append(self.values[: edges[-1]], np.nan)
+        known, some = np.isfinite(values), np.diff(edges) > 0
+        sums = (np.add.reduceat(each, edges[:-1], dtype=float) for each in (known, np.where(known, values, 0)))
+        count, total = (np.where(some, each, 0) for each in sums)
+        means: Floats = np.divide(total, count, out=np.full(len(some), np.nan), where=count > 0)
+        return means
+
 
 def gpu_indexes(run: Run) -> list[int]:
     """Return the index of each GPU that is known or has samples, in order."""

@@ -180,7 +180,7 @@ def strip(track: QuantitySeries | None, duration_s: float) -> tuple[HeatCell, ..
     if track is None or duration_s <= 0:
         return ()
     cells = min(STRIP_CELLS, max(len(track.t_s) // 2, 1))  # two samples a cell, so that a late one leaves no hole
-    mean = _means(track, np.append(np.arange(cells) * (duration_s / cells), np.nextafter(duration_s, np.inf)))
+    mean = track.means(np.append(np.arange(cells) * (duration_s / cells), np.nextafter(duration_s, np.inf)))
     level = np.where(np.isnan(mean), -1, np.clip(mean * HEAT_LEVELS // 100, 0, HEAT_LEVELS - 1)).astype(int)
     edges = np.concatenate([[0], np.flatnonzero(np.diff(level)) + 1, [cells]])
     step = WIDTH / cells
@@ -189,17 +189,6 @@ def strip(track: QuantitySeries | None, duration_s: float) -> tuple[HeatCell, ..
         for a, b in pairwise(edges)
         if level[a] >= 0
     )
-
-
-def _means(track: QuantitySeries, edges_s: Floats) -> Floats:
-    """Return the mean of what is known from one moment to the next, NaN where nothing is."""
-    edges = np.searchsorted(track.t_s, edges_s)
-    values = np.append(track.values[: edges[-1]], np.nan)
-    known, some = np.isfinite(values), np.diff(edges) > 0
-    sums = (np.add.reduceat(each, edges[:-1], dtype=float) for each in (known, np.where(known, values, 0)))
-    count, total = (np.where(some, each, 0) for each in sums)
-    means: Floats = np.divide(total, count, out=np.full(len(some), np.nan), where=count > 0)
-    return means
 
 
 def _path(track: QuantitySeries, start: float, end: float, top: float) -> Line:

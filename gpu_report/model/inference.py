@@ -81,7 +81,8 @@ class GapPart:
     """What a process did between its calls: so many seconds of it, and the line of code that most of them went to.
 
     `waited_for`: another thread did it, and the one that makes the calls waited for it. `function_s` of the seconds
-    went to the function of that line, 0 where there is none.
+    went to the function of that line, 0 where there is none. `others` are further functions with a line of each and
+    their seconds, the longest first.
     """
 
     kind: GapKind
@@ -89,6 +90,7 @@ class GapPart:
     where: CodeLocation | None = None
     waited_for: bool = False
     function_s: float = 0.0
+    others: tuple[tuple[CodeLocation, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,6 +120,12 @@ def waits_for_thread(stack: Stack) -> bool:
     return _called(stack) in FOR_THREADS and kind_between_calls(stack) == "waiting for calls"
 
 
+def waits_in_own(stack: Stack) -> bool:
+    """Tell whether code of the user's waits for calls in a stack itself, or reads a socket: no server's, or queue's."""
+    inner = [frame for frame in _library(stack) if not SOCKETS.search(frame.file)]
+    return not inner and len(_library(stack)) < len(stack) and kind_between_calls(stack) == "waiting for calls"
+
+
 def waits_for_loader(stack: Stack) -> bool:
     """Tell whether a stack waits for the thread in which ultralytics reads the next images."""
     return any(frame.function == PREFETCH and PREDICTOR.search(frame.file) for frame in stack)
@@ -168,15 +174,23 @@ def part_of(kind: GapKind, lines: Lines, scale: float, role: str) -> GapPart:
     The line is one of the function that most of it went to.
     """
     total = sum(lines.values())
+    (where, most_s), *others = [
+        (line and CodeLocation(role, line.function, line.file, line.line, lines[line] / total), spent * scale)
+        for line, spent in _by_function(lines)
+    ]
+    if where is None:
+        return GapPart(kind, total * scale)
+    known = tuple((place, spent) for place, spent in others if place is not None)
+    return GapPart(kind, total * scale, where, function_s=most_s, others=known)
+
+
+def _by_function(lines: Lines) -> list[tuple[Frame | None, float]]:
+    """Return the line that most of each function's time went to, with the seconds of all its lines, most first."""
     functions: dict[tuple[str, ...] | None, dict[Frame | None, float]] = {}
     for line, spent in lines.items():
         functions.setdefault(_function(line), {})[line] = spent
-    most = max(functions.values(), key=lambda each: sum(each.values()))
-    line = max(most, key=lambda each: most[each])
-    if line is None:
-        return GapPart(kind, total * scale)
-    where = CodeLocation(role, line.function, line.file, line.line, lines[line] / total)
-    return GapPart(kind, total * scale, where, function_s=sum(most.values()) * scale)
+    most = [(max(each, key=lambda line: lines[line]), sum(each.values())) for each in functions.values()]
+    return sorted(most, key=lambda each: -each[1])
 
 
 def _function(line: Frame | None) -> tuple[str, ...] | None:

@@ -18,7 +18,7 @@ from gpu_report.analyse.inference.gap_kinds import (
     waits_for_thread,
 )
 from gpu_report.analyse.inference.gap_threads import WAITING, images_read, made_by_threads, waited_for
-from gpu_report.analyse.inference.received import taking
+from gpu_report.analyse.inference.received import computing, taking
 from gpu_report.analyse.inference.thread_seconds import seconds_in
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.code.stack_notes import NUMBERS, kind_of, location_of
@@ -28,6 +28,7 @@ from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import CodeLocation, Frame, GapKind, GapPart, ProcessStacks, Stack
 
 RECEIVING: Final = "receiving from a process"
+OWN: Final = "own code"
 
 
 def noted_thread(context: Context, pid: int) -> IdleStacks | None:
@@ -83,11 +84,13 @@ def _made_by_main(stacks: IdleStacks, spent: Mapping[int, float], span: Span, ga
 
 def _kinds(process: ProcessStacks, spent: Mapping[int, float], span: Span) -> dict[GapKind, Lines]:
     """Return how long the main thread stood in each line between its calls, by kind."""
-    taken = taking(process, spent, span)
-    if not taken:
-        return lines_of(process, spent)
-    kinds = lines_of(process, {number: seconds - taken.get(number, 0.0) for number, seconds in spent.items()})
-    kinds[RECEIVING] = lines_of(process, taken)[WAITING]
+    taken, computed = taking(process, spent, span), computing(process, spent, span)
+    worked = {**taken, **computed}
+    kinds = lines_of(process, {number: seconds - worked.get(number, 0.0) for number, seconds in spent.items()})
+    kinds[RECEIVING] = lines_of(process, taken).get(WAITING, {})
+    kinds[OWN] = sums_by_key(
+        pair for lines in (kinds.get(OWN, {}), lines_of(process, computed).get(WAITING, {})) for pair in lines.items()
+    )
     return {kind: lines for kind, lines in kinds.items() if sum(lines.values()) > 0}
 
 

@@ -38,6 +38,8 @@ NEW_SHAPES_LEAST = 5
 # With cuDNN's autotuner it was 17 (H200).
 NEW_SHAPE_SLOWER = 2.0
 LOOKS_LEAST = 10  # at whether a thread uses the CPU in a place: with half of them alike the standard error is 16 points
+# Of a core, by those looks: a thread that only waits uses next to none, one that polls in sleeps of 1 ms up to a fifth.
+WORKS_SHARE = 0.5
 MOSTLY = 0.5  # of calls
 NEW_SHAPE_IDLE = 0.5  # of inference the GPU is idle, where no calls of known shapes are there to compare with
 # Of the notes in inference: 0.99 while cuDNN tried kernels, 0.56 to 0.69 in seven services that launched them (H200).

@@ -82,7 +82,7 @@ class GapPart:
 
     `waited_for`: another thread did it, and the one that makes the calls waited for it. `function_s` of the seconds
     went to the function of that line, 0 where there is none. `others` are further functions with a line of each and
-    their seconds, the longest first.
+    their seconds, the longest first. `is_near`: the line waits, yet the thread computed: there, or in a line near it.
     """
 
     kind: GapKind
@@ -91,6 +91,7 @@ class GapPart:
     waited_for: bool = False
     function_s: float = 0.0
     others: tuple[tuple[CodeLocation, float], ...] = ()
+    is_near: bool = False
 
 
 @dataclass(frozen=True, eq=False)

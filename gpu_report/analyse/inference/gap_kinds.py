@@ -1,7 +1,7 @@
 """What a thread does between calls, by its stack; and the lines of code that most of it went to."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import lru_cache
 from itertools import takewhile
 from typing import Final
@@ -168,20 +168,22 @@ def line_between_calls(stack: Stack) -> Frame | None:
     return location_of(stack[next(own, 0) :])
 
 
-def part_of(kind: GapKind, lines: Lines, scale: float, role: str) -> GapPart:
+def part_of(kind: GapKind, lines: Lines, scale: float, role: str, near: Container[Frame | None] = ()) -> GapPart:
     """Return a part with the line that most of it went to; `scale` makes its seconds of those that were noted.
 
-    The line is one of the function that most of it went to.
+    The line is one of the function that most of it went to. At lines in `near` the work may lie in one beside them.
     """
     total = sum(lines.values())
+    functions = _by_function(lines)
     (where, most_s), *others = [
         (line and CodeLocation(role, line.function, line.file, line.line, lines[line] / total), spent * scale)
-        for line, spent in _by_function(lines)
+        for line, spent in functions
     ]
     if where is None:
         return GapPart(kind, total * scale)
     known = tuple((place, spent) for place, spent in others if place is not None)
-    return GapPart(kind, total * scale, where, function_s=most_s, others=known)
+    is_near = functions[0][0] in near
+    return GapPart(kind, total * scale, where, function_s=most_s, others=known, is_near=is_near)
 
 
 def _by_function(lines: Lines) -> list[tuple[Frame | None, float]]:

@@ -19,7 +19,7 @@ from gpu_report.analyse.inference.gap_kinds import (
 )
 from gpu_report.analyse.inference.gap_threads import WAITING, images_read, made_by_threads, waited_for
 from gpu_report.analyse.inference.received import computing, taking
-from gpu_report.analyse.inference.thread_seconds import seconds_in
+from gpu_report.analyse.inference.thread_seconds import Seconds, seconds_in
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.code.stack_notes import NUMBERS, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
@@ -69,11 +69,13 @@ def gap_parts(stacks: IdleStacks, called: Floats, span: Span, gap_s: float) -> t
 
 def _made_by_main(stacks: IdleStacks, spent: Mapping[int, float], span: Span, gap_s: float) -> tuple[GapPart, ...]:
     """Return likewise of calls that the main thread makes, and what other threads did for which it waited."""
-    kinds = _kinds(stacks.process, spent, span)
+    computed = computing(stacks.process, spent, span)
+    near = lines_of(stacks.process, computed).get(WAITING, {})
+    kinds = _kinds(stacks.process, spent, taking(stacks.process, spent, span), computed)
     noted = sum(sum(lines.values()) for lines in kinds.values())
     if noted < th.GAP_NOTES_S:
         return ()
-    parts = [part_of(kind, lines, gap_s / noted, stacks.process.role) for kind, lines in kinds.items()]
+    parts = [part_of(kind, lines, gap_s / noted, stacks.process.role, near) for kind, lines in kinds.items()]
     if any(waits_for_loader(stacks.process.stacks.get(number, ())) for number in spent):
         parts = [_read_by_yolo(part, images_read(stacks.process, span)) for part in parts]
     for_threads = sum(s for number, s in spent.items() if waits_for_thread(stacks.process.stacks.get(number, ())))
@@ -82,15 +84,16 @@ def _made_by_main(stacks: IdleStacks, spent: Mapping[int, float], span: Span, ga
     return (*(part for part in parts if part.kind != WAITING), *waits)
 
 
-def _kinds(process: ProcessStacks, spent: Mapping[int, float], span: Span) -> dict[GapKind, Lines]:
-    """Return how long the main thread stood in each line between its calls, by kind."""
-    taken, computed = taking(process, spent, span), computing(process, spent, span)
+def _kinds(process: ProcessStacks, spent: Seconds, taken: Seconds, computed: Seconds) -> dict[GapKind, Lines]:
+    """Return how long the main thread stood in each line between its calls, by kind.
+
+    It waited there but for the seconds in which it took over what was sent (`taken`), or `computed`.
+    """
     worked = {**taken, **computed}
     kinds = lines_of(process, {number: seconds - worked.get(number, 0.0) for number, seconds in spent.items()})
+    own = kinds.get(OWN, {}), lines_of(process, computed).get(WAITING, {})
     kinds[RECEIVING] = lines_of(process, taken).get(WAITING, {})
-    kinds[OWN] = sums_by_key(
-        pair for lines in (kinds.get(OWN, {}), lines_of(process, computed).get(WAITING, {})) for pair in lines.items()
-    )
+    kinds[OWN] = sums_by_key(pair for lines in own for pair in lines.items())
     return {kind: lines for kind, lines in kinds.items() if sum(lines.values()) > 0}
 
 

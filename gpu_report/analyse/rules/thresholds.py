@@ -301,6 +301,7 @@ DRAWN_SHARE = 0.25  # ... and of drawing by PIL: 0.46 of a function that plots a
 DECODED_TIMES = 2  # the model's side: of images so large decoders can leave out half of each side (OpenCV, JPEG)
 # Calls of a process or a GPU that go on at once, on average: from here on the parts of most contain waits for others.
 CALLS_AT_ONCE = 1.5
+OTHER_SHARE = 0.1  # of a model's time: a function of the user's beside the longest one that is worth a look, too
 PART_SHARE = 0.25  # of a call, or of a model's time: a part of less is not what makes it slow
 GPU_OF_INFERENCE = 0.5  # of the time of inference the GPU works: with less the CPU that launches its work is the limit
 GPU_BOUND = 0.7  # ... and with more a faster GPU program is

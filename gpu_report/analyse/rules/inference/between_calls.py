@@ -1,6 +1,7 @@
 """Rules: what the caller does between two calls, while the GPU has nothing to do."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import PurePath
 
 import numpy as np
@@ -36,8 +37,8 @@ from gpu_report.wording import counted, place_words, where_it_is
 
 LOADING = "model-loading"
 BECOMES = "{now} become {then} {limit}"
-# Nobody knows what does the same for less: a limit. The calls themselves may take another time then, up to a fifth.
-WITHOUT_IT = "without it {now} become {limit} about {then}"
+# Notes say where a thread let go of the interpreter's lock next, and calls may take another time then: no limit.
+WITHOUT_IT = "without it {now} become about {then}"
 # What a caller does: its cause, and in words.
 GAPS = {
     "own code": ("own-code", "your code"),
@@ -82,7 +83,8 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
     cause, what = GAPS[part.kind]
     share, each_ms = part.seconds / active_s(served), MS * part.seconds / served.latency.calls
     asks = _asks(context, served, part)
-    line = "" if part.where is None else f"{_in(served, part)}{where_it_is(part.where)}"
+    line = "" if part.where is None else f"{_in(served, part)}{_near(part, where_it_is(part.where))}"
+    line += "".join(f", then {where_it_is(place)}" for place, _ in _others(served, part))
     line += f", for {where_it_is(asks)}" if asks else ""
     summary = f"Before each call {what} takes {ms(each_ms)}, {percent(share)} {OF_CALLS}{line}"
     if part.waited_for:
@@ -103,7 +105,7 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
             ("threads that wait for one another (mean)", queue and queue.threads, ""),
         ),
         cause=Cause(cause, SUPPORTED, f"by stack samples: {percent(share)} {OF_CALLS}"),
-        where=tuple(each for each in (part.where, asks, queue and queue.where) if each is not None),
+        where=tuple(each for each in (*_places(served, part), asks, queue and queue.where) if each is not None),
         advice=(
             *_unlocked(served, queue),
             *_ways(served, part, copies=copies),
@@ -116,6 +118,21 @@ def _in(served: ServedModel, part: GapPart) -> str:
     """Return what leads to the place of a part: all of it lies there, or most, where the advice has another share."""
     of_all, of_place = (percent(seconds / active_s(served)) for seconds in (part.seconds, part.function_s))
     return ": " if part.kind != "own code" or of_place == of_all else ", mostly in "
+
+
+def _near(part: GapPart, place: str) -> str:
+    """Return the words of a part's place, and that the work may lie in a line beside it."""
+    return f"{place.removesuffix(')')} or a line near it)" if part.is_near else place
+
+
+def _others(served: ServedModel, part: GapPart) -> list[tuple[CodeLocation, float]]:
+    """Return the user's other functions that take long between calls, the longest first, with their seconds."""
+    least_s = th.OTHER_SHARE * active_s(served) if part.kind == "own code" else float("inf")
+    return [(place, spent) for place, spent in part.others if spent >= least_s]
+
+
+def _places(served: ServedModel, part: GapPart) -> list[CodeLocation | None]:
+    return [part.where, *(place for place, _ in _others(served, part))]
 
 
 def _severity(served: ServedModel, part: GapPart) -> Severity:
@@ -199,20 +216,28 @@ def _ways(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[Advic
 
 
 def _looked_at(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[Advice]:
-    """Yield to look at a function, which may go or become cheaper; and to run it beside calls where that wins much.
+    """Yield to look at functions, which may go or become cheaper; and to run one beside calls where that wins much.
 
     Threads run Python by turns: what another thread does takes as long as it did, and calls may wait for it.
     """
-    place = "your code there" if part.where is None else _place(part.where)
+    place = "your code there" if part.where is None else _near(part, _place(part.where))
     spent = part.seconds if part.where is None else part.function_s
-    yield _advice(served, f"Look at {place}", spent, WITHOUT_IT)
+    yield _without(served, place, spent)
     if copies:
         yield COPY_ONCE
+    for other, other_s in _others(served, part):
+        yield _without(served, _place(other), other_s)
     hidden_s = min(spent, active_s(served) - spent)
     by_threads = part.where is not None and part.where.process == THREAD
     if not by_threads and not is_rare(served) and hidden_s >= th.PART_SHARE * active_s(served):
-        text = f"Or run {_named(part)} in another thread or process while the model works"
-        yield _advice(served, text, hidden_s, "{then} images/s at most")
+        text = f"Run {_named(part)} in another thread or process while the model works"
+        yield _advice(served, text, hidden_s, "{now} become {limit} about {then}")
+
+
+def _without(served: ServedModel, place: str, spent_s: float) -> Advice:
+    """Return to look at a place, and what calls come to without it alone: about that, since notes say its time."""
+    advice = _advice(served, f"Look at {place}", spent_s, WITHOUT_IT)
+    return replace(advice, gain_at_most=None, gain_estimate=advice.gain_at_most)
 
 
 def _less_sent(served: ServedModel, part: GapPart) -> str:

@@ -17,6 +17,9 @@ CALL = (Frame("/venv/lib/python3.12/site-packages/ultralytics/engine/predictor.p
 GET = Frame(LIB + "multiprocessing/queues.py", 103, "get")
 READS = (Frame(LIB + "multiprocessing/connection.py", 395, "_recv"), GET, BATCH, MAIN)
 LOADS = (GET._replace(called="loads"), BATCH, MAIN)
+RECV = (Frame("/home/me/wire.py", 13, "receive", called="recv"), MAIN)
+SOCKET = Frame(LIB + "socket.py", 707, "readinto", called="recv_into")
+EVENTS = (Frame(LIB + "selectors.py", 468, "select", called="poll"), Frame("/home/me/wire.py", 20, "serve"), MAIN)
 LOCKED = (GET._replace(called="acquire"), BATCH, MAIN)
 
 
@@ -61,6 +64,24 @@ def test_who_sleeps_in_a_pipe_or_stands_before_it_waits(stack, ran):
 
 def test_who_sleeps_for_some_of_the_time_copies_in_the_rest():
     assert seconds(served(READS, ran=0.4)) == {"waiting for calls": 11, "receiving from a process": 7}
+
+
+@pytest.mark.parametrize("stack", [RECV, (SOCKET, RECV[0]._replace(called=""), MAIN)])
+def test_who_computes_around_a_line_that_reads_a_socket_is_own_code_and_the_line_is_not_sure(stack):
+    """As `data += link.recv(8192)` in a loop: notes fall on the call that lets go of the interpreter's lock."""
+    analysis = served(stack, ran=1.0)
+    assert seconds(analysis) == {"own code": 18}
+    (finding,) = (each for each in analysis.findings if each.rule == "slow-between-calls")
+    line = f"wire.py:{finding.where[0].line} or a line near it"
+    assert finding.summary.endswith(f"of the time for all calls: receive ({line})")
+    led = f"Look at `receive` ({line}): without it 23 images/s become about 77"
+    assert analysis.verdict.text.startswith(led)
+
+
+@pytest.mark.parametrize(("stack", "ran"), [("RECV", 0.3), ("EVENTS", 1.0)])
+def test_who_mostly_sleeps_in_a_socket_waits_and_so_does_a_loop_of_events(stack, ran):
+    """A loop of events runs whatever it is told to: its line says nothing of that."""
+    assert seconds(served({"RECV": RECV, "EVENTS": EVENTS}[stack], ran)) == {"waiting for calls": 18}
 
 
 def test_without_looks_it_is_waiting():

@@ -16,7 +16,7 @@ from .garbage import COLLECTIONS
 from .lines import RUN_FOLDER_VARIABLE, report
 from .notes import OTHER, Notes
 from .process_role import is_child, role
-from .threads import BEAT, OURS, Lock, MainThread, OtherThreads, PythonThreads, frames_of_threads
+from .threads import BEAT, OURS, TURNS, Lock, MainThread, OtherThreads, PythonThreads, frames_of_threads
 from .writer import DraftFile, Writer
 
 FOLDER = "stacks"
@@ -34,6 +34,9 @@ WORKER_WRITE_EVERY_S = 5.0
 EXTEND_EVERY_S = 5.0  # a block to which nothing was added
 BECOMES_S = 60.0  # a process that has not become a worker or a rank by then (it imports torch first) is none
 LATE_PERIODS = 3  # a note later than this has a reason
+# A note that waits for the lock falls on the next line that lets go of it, up to Python's 5 ms later. After one that
+# came so late, the notes of about a second are taken with short turns, from longer before they are due than that.
+BLURRED_S, BLURRED_NOTES, EARLY_S = 0.001, 20, 0.007
 PROBE_EVERY = 5  # notes of a main process: four looks a second at whether it uses the CPU where it stands ...
 PROBE_S = 0.002  # ... for so long: a thread that computes does so all the time, one that waits not at all
 
@@ -58,6 +61,7 @@ class Sampler:
         self._unprobed = 0  # notes since the last look at the CPU
         self._probed_s = 0.0  # CPU that the main thread used in it
         self._at_once = False  # the note before came without a rest
+        self._blurred = 0  # notes to come until those that had to wait for the lock are forgotten
 
     def start(self) -> None:
         """Begin to note."""
@@ -71,6 +75,7 @@ class Sampler:
             self._sample()
         except BaseException as error:  # noqa: BLE001 - also while the interpreter shuts down: nobody may hear of it
             report("stacks", error)
+        TURNS.restore()
         BEAT.end()
         COLLECTIONS.end()
         atexit.unregister(self._at_exit)  # which would keep all that was noted
@@ -89,6 +94,7 @@ class Sampler:
                 if looks:
                     self._others.note(frames, now_s)
                 del frames  # what stands in them must not live on because we looked
+            TURNS.restore()
             if looks and self._period_s < WORKER_PERIOD_S:
                 self._others.note_cpu(now_s)
             if held and late_s is not None:
@@ -124,7 +130,20 @@ class Sampler:
         self._at_once = self._is_late(-left_s) and not self._at_once
         if not self._at_once:
             self._rivals.look()
-            time.sleep(max(left_s, 0.001))
+            self._sleep(due_s)
+
+    def _sleep(self, due_s: float) -> None:
+        """Sleep until then; where notes had to wait for the lock wake before, and have it let go of soon from there on.
+
+        Only where no other thread works in Python: it would be stopped more often, too.
+        """
+        early_s = EARLY_S if self._blurred and self._others.are_idle else 0.0
+        time.sleep(max(due_s - early_s - time.monotonic(), 0.001))
+        now_s = time.monotonic()
+        self._blurred = BLURRED_NOTES if now_s - due_s + early_s >= BLURRED_S else max(self._blurred - 1, 0)
+        if now_s < due_s and early_s:
+            TURNS.shorten()
+            time.sleep(due_s - now_s)
 
     def _is_late(self, late_s: float) -> bool:
         return late_s > LATE_PERIODS * self._period_s
@@ -234,6 +253,7 @@ _STARTED = _NotingProcess()
 
 def _in_child() -> None:
     try:
+        TURNS.restore()
         if os.environ.get(OFF_VARIABLE) != "0" and _STARTED.add():
             Sampler(WORKER_PERIOD_S).start()
     except Exception as error:  # noqa: BLE001 - the loader must go on

@@ -28,6 +28,7 @@ BUSY_SHARE = 0.1  # of a core, since the look before: a thread that used less CP
 # five busy programs on two cores a wait took up to four times as long. A thread without a core asks twice at most.
 HELD_SHARE = 0.25
 ASKING_SHARE = 0.0003  # of a core: asking for the lock took 0.002 to 0.006 of one, also beside five busy programs
+TURN_S = 0.001  # a note on code that keeps the lock comes so late; 0.1 ms would wake us 6,000 times a second in C code
 NO_BEAT_S = 60.0  # then a thread goes on by itself: whoever beat may have ended as it began to wait
 # Python 3.11 before 3.11.9 keeps a lock in `sys._current_frames`, and may collect garbage with it: what that runs, or
 # another thread meanwhile, may wait for the lock for ever (cpython#106883).
@@ -59,7 +60,38 @@ class Lock:
     def was_held(self, late_s: float | None) -> bool:
         """Tell whether a note was late because nobody let go of the lock (None: it was not late)."""
         before, self._asked = self._asked, self._count()
-        return late_s is not None and self._asked - before >= HELD_SHARE * late_s / sys.getswitchinterval()
+        return late_s is not None and self._asked - before >= HELD_SHARE * late_s / TURNS.usual_s()
+
+
+class Turns:
+    """After how long a thread that runs Python lets another one go on (the switch interval), shorter as a note is due.
+
+    It lets go of the lock before that where it reads, writes or calls torch. So with the usual 5 ms a note on code that
+    runs for 10 ms mostly falls on what comes after it.
+    """
+
+    def __init__(self) -> None:
+        self._usual_s: float | None = None
+
+    def shorten(self) -> None:
+        """Make turns short, unless somebody has made them so."""
+        usual_s = sys.getswitchinterval()
+        if usual_s > TURN_S:
+            self._usual_s = usual_s
+            sys.setswitchinterval(TURN_S)
+
+    def restore(self) -> None:
+        """Make them as long as they were, unless somebody else has set them meanwhile."""
+        usual_s, self._usual_s = self._usual_s, None
+        if usual_s is not None and abs(sys.getswitchinterval() - TURN_S) < TURN_S / 100:
+            sys.setswitchinterval(usual_s)
+
+    def usual_s(self) -> float:
+        """Return how long they are when no note is due."""
+        return sys.getswitchinterval() if self._usual_s is None else self._usual_s
+
+
+TURNS = Turns()
 
 
 class MainThread:
@@ -171,7 +203,10 @@ BEAT = Beat()
 
 
 class OtherThreads:
-    """The other threads of Python, but not ours: of each its name, its stack, by their numbers, and the CPU it used."""
+    """The other threads of Python, but not ours: of each its name, its stack, by their numbers, and the CPU it used.
+
+    `are_idle`: there are few, and none used much CPU before the last look.
+    """
 
     def __init__(self, notes: Notes, main: MainThread) -> None:
         self._notes, self._main, self._main_thread = notes, main.ident, main
@@ -180,6 +215,7 @@ class OtherThreads:
         self._looked_s = 0.0
         self._main_cpu_s = 0.0
         self._cpu_s: dict[int, float] = {}  # of each thread at the look before, by the kernel's number of it
+        self.are_idle = False  # not known
 
     def due(self, mono_s: float) -> bool:
         """Tell whether to look again."""
@@ -202,6 +238,7 @@ class OtherThreads:
         main_s, over_s = self._main_thread.cpu_s(), mono_s - self._looked_s
         if self._looked_s and (used or not natives):
             busy = {place: each_s for place, each_s in used.items() if each_s >= BUSY_SHARE * over_s}
+            self.are_idle = not busy and len(used) == len(natives) < MOST_THREADS
             self._notes.cpu(mono_s, over_s, main_s - self._main_cpu_s, busy)
         self._looked_s, self._main_cpu_s, self._cpu_s = mono_s, main_s, now
 

@@ -257,8 +257,8 @@ class SignalsIndex:
 
         It is the line of its innermost function, with the share (0 to 1) of the function's time that this line took.
         """
-        habits = next(self._habits_of(gpu), None)
-        return None if habits is None else habits.place_in_call(call, spans)
+        found = (each.place_in_call(call, spans) for each in self._habits_of(gpu))
+        return next((place for place in found if place is not None), None)
 
     def own_code(
         self, gpu: int | None, function: Frame, spans: Sequence[Span], share: float, *, is_call: bool = True
@@ -305,6 +305,11 @@ class SignalsIndex:
         """Return the user's function that YOLO called for longest in some stretches, and its seconds there."""
         calls = (each.longest_call(spans) for each in self._habits_of(gpu))
         return max(calls, key=lambda call: call[1], default=(None, 0.0))
+
+    def calls(self, gpu: int | None, spans: Sequence[Span], *, only_idle: bool = False) -> Mapping[Frame, float]:
+        """Return the user's functions that YOLO called in some stretches, and their seconds, `only_idle` or all."""
+        found = (each.calls(spans, only_idle=only_idle) for each in self._habits_of(gpu))
+        return sums_by_key(pair for calls in found for pair in calls.items())
 
     def _habits_of(self, gpu: int | None) -> Iterator[StackHabits]:
         """Yield the habits of the main processes that feed a GPU; of all where it is None, as on the CPU."""

@@ -263,6 +263,18 @@ class StackHabits:
         rows, share = self.stacks.within(spans)
         return self._call(rows, self.stacks.seconds(rows) * share)
 
+    def calls(self, spans: Sequence[Span], *, only_idle: bool = False) -> dict[Frame, float]:
+        """Return the user's functions that YOLO called in some stretches, and the seconds of each.
+
+        With `only_idle` it is how long a GPU was idle in them.
+        """
+        rows, share = self.stacks.within(spans)
+        seconds = self.stacks.idle_s[rows] / max(len(self.stacks.gpus), 1) if only_idle else self.stacks.seconds(rows)
+        calls, call_of = self.stacks.calls
+        by_call = np.bincount(call_of[rows], seconds * share, minlength=len(calls)).tolist()
+        named = ((call, spent) for call, spent in zip(calls, by_call, strict=True) if call is not None)
+        return {call: spent for call, spent in named if spent > 0}
+
     def _launches(self, rows: Rows, spans: Sequence[Span]) -> Bools:
         """Return which pieces launch; none where the process hardly used the CPU in them: then it waits there.
 

@@ -13,8 +13,9 @@ MAIN, WORKERS, THREAD = "main", "workers", "thread"
 # Where a loader's worker begins: what lies further out is of the process that it was forked from.
 WORKER_LOOP = "_worker_loop"
 # Frames that say nothing of what is done: the interpreter's own, the standard library's and ours.
+RECORDER = re.compile(r"[\\/]gpu_report_inside[\\/]")
 INTERPRETER = re.compile(
-    r"^<(?!ipython)|[\\/]lib(?:64)?[\\/]python3[^\\/]*[\\/](?!site-packages|dist-packages)|[\\/]gpu_report_inside[\\/]",
+    r"^<(?!ipython)|[\\/]lib(?:64)?[\\/]python3[^\\/]*[\\/](?!site-packages|dist-packages)|" + RECORDER.pattern,
     re.IGNORECASE,
 )
 # What an installed package does is named by the line that calls it; YOLO's own lines its users can look up.
@@ -66,7 +67,8 @@ def _of_files(pattern: re.Pattern[str]) -> Callable[[Frame], bool]:
 in_interpreter, in_known_package, in_yolo, in_torch = map(_of_files, (INTERPRETER, PACKAGE, YOLO, TORCH))
 in_integration, in_loader, in_step, in_no_step = map(_of_files, (INTEGRATIONS, LOADER, STEP, NO_STEP))
 in_progress_bar, in_scaler = map(_of_files, (PROGRESS_BAR, SCALER))
-passes_on = _of_files(STEPS)  # is of torch's between YOLO and an optimizer that it steps
+# is torch's between YOLO and an optimizer that it steps, or ours, which times what YOLO calls
+passes_on = _of_files(re.compile(f"{STEPS.pattern}|{RECORDER.pattern}"))
 
 
 def in_package(frame: Frame) -> bool:

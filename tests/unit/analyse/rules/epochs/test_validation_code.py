@@ -10,11 +10,14 @@ from support.stacks import TRAINER, process
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, YoloRun
+from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, Validation, YoloRun
 
 VALIDATOR = Frame("/venv/lib/python3.11/site-packages/ultralytics/engine/validator.py", 228, "__call__")
 STEP, VALIDATES = (TRAINER,), (VALIDATOR, TRAINER)
 SOFT_NMS = (Frame("/home/u/soft_nms.py", 17, "soft_nms"), VALIDATOR, TRAINER)
+MAIN = Frame("/home/u/check.py", 16, "<module>")
+TIMER = Frame("/home/u/.venv/lib/gpu_report/inside/on_path/gpu_report_inside/startup.py", 40, "__call__")  # ours
+METRIC = (Frame("/home/u/light.py", 7, "brightness"), Frame("/home/u/validator.py", 22, "update_metrics"))
 BEGINS_S, TRAINS_S, VALIDATES_S = 10.0, 20.0, 10.0
 
 
@@ -49,6 +52,46 @@ def test_a_validator_of_ones_own_is_named_with_its_line_after_one_validation():
     assert lost == pytest.approx(19.0, abs=0.1)
     said = "Look at `soft_nms` (soft_nms.py:17): it took 20 % of the time of epochs, in validation."
     assert said in [sentence.text for sentence in analysis.verdict.sentences]
+
+
+def only_validated(*calls, util=5.0):
+    """Return a program that validates twice for 10 s, after 10 s; each time it is so many seconds in each call."""
+    parts = {"data": 1.0, "preprocess": 0.0, "inference": 1.0, "loss": 0.0, "postprocess": 0.0, "metrics": 8.0}
+    phases, stays = [], []
+    for begins_s in (10.0, 20.0):
+        done, t_s = Validation(begins_s, begins_s + 10, None, 400, 13, parts, 0.5, 32, 8), begins_s
+        phases.append(Phase("validation", None, begins_s, begins_s + 10, "callbacks", validated=done))
+        for stack, seconds in calls:
+            stays.append((t_s, t_s + seconds, (*stack, TIMER, VALIDATOR, MAIN)))
+            t_s += seconds
+        stays.append((t_s, begins_s + 10, (VALIDATOR, MAIN)))
+    inside = InsideRun(None, 0, 1, "val", {}, tuple(phases), ())
+    run = make_run([0.0] * 10 + [util] * 20) if util is not None else make_run([], duration_s=30.0)
+    return dataclasses.replace(run, inside=(inside,), stacks=(process(*stays),))
+
+
+@pytest.mark.parametrize(("util", "then"), [(5.0, "4.30 s"), (None, "4.00 s")], ids=["GPU", "CPU"])
+def test_a_metric_of_ones_own_leads_where_nothing_was_trained(util, then):
+    analysis = analyse(only_validated((METRIC, 6.0), util=util))
+    (found,) = [finding for finding in analysis.findings if finding.rule == "user-code"]
+    assert found.summary == "60 % of validation went into brightness (light.py:7), called in update_metrics()"
+    lead = f"Look at `brightness` (light.py:7): 10.0 s a validation become about {then} without it."
+    assert analysis.verdict.text.startswith(lead)
+    assert "Nothing to fix" not in analysis.verdict.text
+    assert "epoch" not in analysis.verdict.text
+
+
+def test_each_function_that_takes_a_share_of_validations_is_named():
+    other = (Frame("/home/u/plots.py", 31, "finalize_metrics"),)
+    analysis = analyse(only_validated((METRIC, 4.0), (other, 2.0)))
+    assert [finding.where[0].line for finding in analysis.findings if finding.rule == "user-code"] == [7, 31]
+
+
+@pytest.mark.parametrize(
+    "run", [only_validated(), only_validated((METRIC, 0.3)), only_validated((METRIC, 6.0), util=97.0)]
+)
+def test_a_validation_with_little_of_ones_own_or_a_busy_gpu_has_nothing_to_fix(run):
+    assert analyse(run).verdict.text.startswith("Nothing to fix")
 
 
 @pytest.mark.parametrize(

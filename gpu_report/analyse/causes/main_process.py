@@ -282,12 +282,14 @@ def _launching_s(signals: IntervalSignals) -> float | None:
 def _only_launches(signals: IntervalSignals) -> bool:
     """Tell whether stacks show the main process launching steps in most of the idle time.
 
-    Code of the user's within the steps, such as a hook, makes launching slow by itself; between them it does not.
+    Code of the user's within the steps, such as a hook, makes launching slow by itself; between them it does not. Nor
+    does what only waits, as for a server: it launches nothing, however long it takes.
     """
     idle_location = signals.idle_location
     if idle_location is None or idle_location.launching < STOOD_SHARE:
         return False
-    return idle_location.own_share - idle_location.call_share < OWN_SHARE and idle_location.call_share < MUCH_SHARE
+    is_beside = idle_location.call_share < MUCH_SHARE or computes_in_place(signals) is False
+    return idle_location.own_share - idle_location.call_share < OWN_SHARE and is_beside
 
 
 def _computes_in_call(signals: IntervalSignals) -> bool:

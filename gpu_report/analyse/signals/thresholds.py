@@ -58,6 +58,7 @@ STOOD_SHARE = 0.5  # of an interval: what a process did in most of it, by its st
 # threads that are waited for, 0.2 with a tracer (H100, H200; set with these in view).
 OWN_SHARE = 0.1
 MUCH_SHARE = 0.25  # likewise, of what no other cause explains: the rest is a training's own launching
+SOCKET_PROBES_LEAST = 4  # likewise, in a place where it reads a socket: whoever stands there waits, as a rule
 PROBES_LEAST = 10  # looks in a place: with half of them alike the standard error is 16 points
 THERE_LEAST_S = 1.0  # of a place, apart from what lies beside it in the same readings
 # Of a core, while the main process stood in one place: what computes there fills most of it, what waits little.

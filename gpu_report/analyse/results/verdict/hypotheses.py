@@ -4,12 +4,15 @@ from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.advice.run_settings import RunSettings, run_settings_of
 from gpu_report.analyse.busy_in_training import busy_in_training
+from gpu_report.analyse.causes.candidate import never_waits_for_data
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.catalogue import UNEXPLAINED
 from gpu_report.model import HEALTHY_PCT, Finding, Hypothesis
 from gpu_report.wording import counted
+
+OF_LOADER = frozenset({"workers", "cache"})  # arguments of what loads images
 
 
 def hypotheses(context: Context, findings: Sequence[Finding]) -> tuple[Hypothesis, ...]:
@@ -24,7 +27,15 @@ def hypotheses(context: Context, findings: Sequence[Finding]) -> tuple[Hypothesi
     training = _too_coarse(context) if unknown is None else context.training_at(unknown.start_t_s, unknown.gpu)
     if training is None or (unknown is None and waiting):
         return ()
-    return tuple(sorted(_guesses(run_settings_of(context, training)), key=lambda guess: -guess.confidence))
+    guesses = _guesses(run_settings_of(context, training))
+    found = [guess for guess in guesses if guess.argument not in OF_LOADER or not _has_data(context, training)]
+    return tuple(sorted(found, key=lambda guess: -guess.confidence))
+
+
+def _has_data(context: Context, training: Training) -> bool:
+    """Tell whether the next batch was always there, on all GPUs of a training: then nothing that loads it is slow."""
+    signals = [context.signals.of_training(gpu, training) for gpu in training.gpus]
+    return any(signals) and all(each is None or never_waits_for_data(each) for each in signals)
 
 
 def _too_coarse(context: Context) -> Training | None:

@@ -24,7 +24,7 @@ from gpu_report.model import (
     SpeedupLimit,
     epoch_now_s,
 )
-from gpu_report.wording import about_length, epoch_length, money_words
+from gpu_report.wording import about_length, epoch_length, money_words, where_it_is
 
 
 def whose_training(context: Context, lead: Lead | None, findings: Sequence[Finding]) -> Iterator[Sentence]:
@@ -127,6 +127,30 @@ def is_of_lead(limits: Sequence[SpeedupLimit], lead: Lead | None, said: Sequence
     of_more = not any(limit.function for limit in limits if limit.cause == about)
     is_call = lead is not None and lead.sentence.names_own and about in OF_A_CALL
     return any(each.about == about for each in said) and not (is_call and of_more)
+
+
+def with_limits(
+    sentences: Sequence[Sentence], limits: Sequence[SpeedupLimit], findings: Sequence[Finding]
+) -> Iterator[Sentence]:
+    """Yield sentences, each that names a function of the user's with what epochs take without it, where that is known."""
+    functions = {finding.id: where_it_is(finding.where[0]) for finding in findings if finding.where}
+    now_s = epoch_now_s(limits) or 0.0
+    for sentence in sentences:
+        yield sentence
+        mine = {functions[each] for each in sentence.findings if each in functions} if sentence.names_own else set()
+        for limit in (each for each in limits if each.function in mine and each.cause == sentence.about):
+            now, then = epoch_length(now_s), epoch_length(now_s - limit.saves_at_most_s)
+            text = f"Without it an epoch takes about {then} instead of {now}."
+            yield Sentence("speed-up", text, about=limit.cause)
+
+
+def follows_its_cause(
+    said: Sequence[Sentence], reaches: Sequence[Sentence], findings: Sequence[Finding]
+) -> Sequence[Sentence]:
+    """Return what a limit comes to where the last of what was `said` is about its cause: read after it, it is of that."""
+    causes = {finding.id: finding.cause_name for finding in findings}
+    last = {causes.get(each) for each in said[-1].findings} if said else set()
+    return [each for each in reaches if each.about in last]
 
 
 def speedup_limit(

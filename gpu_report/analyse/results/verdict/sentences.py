@@ -14,6 +14,7 @@ from gpu_report.analyse.results.verdict.gpu_health import gpu_health
 from gpu_report.analyse.results.verdict.inference import inference_sentences, leading
 from gpu_report.analyse.results.verdict.lead_details import (
     also_worth_changing,
+    follows_its_cause,
     guessed,
     how_to_learn_the_line,
     how_to_prevent,
@@ -23,6 +24,7 @@ from gpu_report.analyse.results.verdict.lead_details import (
     projected,
     speedup_limit,
     whose_training,
+    with_limits,
 )
 from gpu_report.analyse.results.verdict.leads import leads
 from gpu_report.analyse.results.verdict.leads.lead import LOOK, URGENT_S, Lead
@@ -185,16 +187,19 @@ def _what_to_change(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentenc
     """Yield the bad end, what leads and how busy the GPUs were beside it, what else to change, and what it comes to."""
     context, findings, lead, projection = known.context, known.findings, opening.lead, known.projection
     begin = [lead.sentence] if lead else []
-    yield from opening.first
-    yield from begin if not (opening.first and lead and _is_vague(lead)) else ()
-    yield from lead.follows if lead else ()
     reaches = list(speedup_limit(known.limits, findings, projection, lead))
     is_lead = is_of_lead(known.limits, lead, reaches)
-    yield from reaches if is_lead else ()
+    yield from opening.first
+    led = begin if is_lead else list(with_limits(begin, known.limits, findings))
+    yield from led[:1] if not (opening.first and lead and _is_vague(lead)) else ()
+    yield from lead.follows if lead else ()
+    yield from reaches if is_lead else led[1:]
     yield from whose_training(context, lead, findings)
     yield from how_to_prevent(lead)
     yield from how_to_see_all_nodes(findings)
-    yield from _work(known, opening)
+    work = list(_work(known, opening))
+    yield from work
+    yield from () if is_lead else follows_its_cause(work, reaches, findings)
     yield from how_to_learn_the_line(context, lead, findings)
     guesses = guessed(context, findings)
     yield from guesses
@@ -202,10 +207,9 @@ def _what_to_change(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentenc
         yield from how_to_record_inside(context, known.trained, lead, findings)
     yield from projected(projection, lead, begin)
     second = list(also_worth_changing(opening.found, findings))
-    yield from second
+    yield from with_limits(second, known.limits, findings)
     yield from projected(projection, lead, second)
     yield from opening.resume
-    yield from () if is_lead else reaches
     yield from interrupted(findings)
     yield from stopped_early(known.ending)
     yield from setup_problem(findings, [*begin, *second])

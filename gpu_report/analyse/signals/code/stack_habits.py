@@ -19,6 +19,7 @@ from gpu_report.analyse.signals.code.stack_notes import (
     own_layer,
     runs_network,
     waits_for_gpu,
+    waits_for_socket,
 )
 from gpu_report.analyse.signals.host.cpu_in_place import cpu_in_place
 from gpu_report.analyse.signals.signal_table import SignalTable
@@ -302,20 +303,30 @@ class StackHabits:
         there = location.call if is_call else location.line
         if there is None or not (is_call or location.share >= th.STOOD_SHARE):
             return None
-        return self._cpu_at(self.when_in(there, is_call=is_call), spans)
+        return self._cpu_at(there, spans, is_call=is_call)
 
     def cpu_in_call(self, call: Frame, spans: Sequence[Span]) -> float | None:
         """Return the CPU of the main process in a function of the user's, None where it is not known."""
-        return self._cpu_at(self.when_in(call, is_call=True), spans)
+        return self._cpu_at(call, spans, is_call=True)
 
-    def _cpu_at(self, there: IntervalCover, spans: Sequence[Span]) -> float | None:
+    def _cpu_at(self, place: Frame, spans: Sequence[Span], *, is_call: bool) -> float | None:
         """Return the CPU in a place by the looks at it, where there are enough, else by the host's readings."""
-        probes = self.stacks.process.probes
+        probes, there = self.stacks.process.probes, self.when_in(place, is_call=is_call)
         if probes is not None:
             mine = probes.ran[there.holds(probes.at_s) & interval_cover(spans).holds(probes.at_s)]
-            if len(mine) >= th.PROBES_LEAST:
+            if len(mine) >= self._looks_needed(place, spans, is_call=is_call):
                 return 100 * float(mine.mean())
         return cpu_in_place(self._host, spans, there)
+
+    def _looks_needed(self, place: Frame, spans: Sequence[Span], *, is_call: bool) -> int:
+        """Return how many looks at a place say whether it computes: of one that mostly reads a socket, few confirm it."""
+        places, place_of = self.stacks.calls if is_call else self.stacks.lines
+        rows, share = self.stacks.within(spans)
+        inside = _in_place(place, (places, place_of), rows)
+        noted = self.stacks.by_stack(rows[inside], (self.stacks.seconds(rows) * share)[inside])
+        of_socket_s = sum(spent for stack, spent in noted if waits_for_socket(stack))
+        waits = of_socket_s > th.STOOD_SHARE * sum(spent for _, spent in noted)
+        return th.SOCKET_PROBES_LEAST if waits else th.PROBES_LEAST
 
     def when_in(self, there: Frame, *, is_call: bool) -> IntervalCover:
         """Return when the process stood in a line or in a call of the user's."""

@@ -296,6 +296,9 @@ NPY = re.compile(r"[\\/]numpy[\\/]lib[\\/]_?(?:npyio|format)")  # of NumPy: what
 ENTERS = "__enter__"  # of `with`: of what C does there only a lock's takes time
 # C functions that only wait.
 WAITING_CALLS = frozenset({"sleep", "select", "poll", "accept", "wait", "acquire", ENTERS})
+# A socket's functions, in Python and in C, each of which waits for another machine or process.
+SOCKETS = re.compile(r"[\\/](?:socket|ssl)\.py$")
+READS_SOCKET = frozenset({"recv", "recv_into", "recvfrom", "recvfrom_into", "recvmsg", "recvmsg_into", "_accept"})
 LOCKS = re.compile(r"[\\/](?:threading|synchronize)\.py$")
 MANAGERS = re.compile(r"[\\/]multiprocessing[\\/]managers\.py$")
 CONNECTION = re.compile(r"[\\/]multiprocessing[\\/]connection\.py$")
@@ -315,6 +318,11 @@ def reads_npy(stack: Stack) -> bool:
 def waits_for_lock(stack: Stack) -> bool:
     """Tell whether the innermost frame of a stack is a lock's."""
     return bool(stack) and (stack[0].called in {"acquire", ENTERS} or bool(LOCKS.search(stack[0].file)))
+
+
+def waits_for_socket(stack: Stack) -> bool:
+    """Tell whether a thread that uses no CPU in a stack waits there for what comes over a socket."""
+    return bool(stack) and (SOCKETS.search(stack[0].file) is not None or stack[0].called in READS_SOCKET)
 
 
 def waits_for_process(stack: Stack) -> bool:

@@ -32,3 +32,9 @@ def test_where_a_cause_is_known_or_nothing_waits_nobody_guesses():
 def test_nobody_guesses_without_arguments():
     run = dataclasses.replace(load_run(SAMPLES / "starved"), yolo_runs=())
     assert analyse(run).hypotheses == ()
+
+
+def test_nobody_guesses_at_the_loader_where_the_next_batch_was_always_there(monkeypatch):
+    monkeypatch.setattr("gpu_report.analyse.results.verdict.hypotheses.never_waits_for_data", lambda _: True)
+    run = load_run(SAMPLES / "starved")
+    assert analyse(run).hypotheses == ()

@@ -83,6 +83,19 @@ def test_a_callback_beside_launching_is_a_finding_of_its_own(computes, cause):
     assert analysis.verdict.text.startswith("Look at `log_images` (callbacks.py:41): it took")
 
 
+def test_what_is_left_beside_a_wait_is_launching_and_each_limit_follows_what_it_is_of():
+    """The callback waits for 40 % of the time; in the rest the steps launch."""
+    analysis = analyse(trained(0.4))
+    assert {f.rule: f.cause.name for f in analysis.findings if f.cause} == {
+        "user-code": "trainer-blocked",
+        "starved": "launch-bound",
+    }
+    first, second = analysis.verdict.sentences[:2]
+    assert first.text.startswith("Look at `log_images` (callbacks.py:41): it took 40 % of training time")
+    assert second.text == "Without it an epoch takes about 18.0 s instead of 30.0 s."
+    assert sum(each.kind == "speed-up" for each in analysis.verdict.sentences) == 1
+
+
 def test_what_epochs_would_be_without_it_has_a_row_beside_that_of_the_small_steps():
     analysis = analyse(trained(0.3))
     (row,) = [row for row in speedup_rows(analysis) if row.limit.function]

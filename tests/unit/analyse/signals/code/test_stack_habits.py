@@ -230,6 +230,20 @@ def test_looks_at_the_cpu_in_a_place_say_more_than_readings_of_the_host(ran, cpu
     assert found.cpu_pct == pytest.approx(cpu_pct)
 
 
+SENDS = (Frame("/usr/lib/python3.12/socket.py", 707, "readinto", "recv_into"), *LOGS)
+
+
+@pytest.mark.parametrize(
+    ("stack", "ran", "cpu_pct"), [(SENDS, [0, 0, 1, 0], 25), (SENDS, [0, 0, 0], 40), (LOGS, [0] * 4, 40)]
+)
+def test_few_looks_confirm_that_who_reads_a_socket_waits(stack, ran, cpu_pct):
+    at_s = np.arange(1.0, len(ran) + 1)
+    notes = dataclasses.replace(process((0, 30, stack)), probes=Probes(at_s, np.array(ran, dtype=bool)))
+    host = readings(np.arange(1.0, 31), [40] * 30)
+    found = StackHabits(main_idle_stacks(notes, [series(*[0] * 30)]), [Phase("train", None, 0, 99, "callbacks")], host)
+    assert found.within([(0, 30)]).cpu_pct == pytest.approx(cpu_pct)
+
+
 PACKS = Frame("/venv/lib/python3.12/site-packages/torch/autograd/graph.py", 400, "pack_to_cpu", "copy_")
 LOSS = Frame("/home/u/small_cards.py", 12, "loss")
 SCRIPT = Frame("/home/u/train.py", 9, "<module>")

@@ -132,7 +132,7 @@ def is_of_lead(limits: Sequence[SpeedupLimit], lead: Lead | None, said: Sequence
 def with_limits(
     sentences: Sequence[Sentence], limits: Sequence[SpeedupLimit], findings: Sequence[Finding]
 ) -> Iterator[Sentence]:
-    """Yield sentences, each that names a function of the user's with what epochs take without it, where that is known."""
+    """Yield sentences, each of a function of the user's with what epochs take without it, where known."""
     functions = {finding.id: where_it_is(finding.where[0]) for finding in findings if finding.where}
     now_s = epoch_now_s(limits) or 0.0
     for sentence in sentences:
@@ -147,7 +147,7 @@ def with_limits(
 def follows_its_cause(
     said: Sequence[Sentence], reaches: Sequence[Sentence], findings: Sequence[Finding]
 ) -> Sequence[Sentence]:
-    """Return what a limit comes to where the last of what was `said` is about its cause: read after it, it is of that."""
+    """Return what a limit comes to where what was `said` last is about its cause: it is read as of that."""
     causes = {finding.id: finding.cause_name for finding in findings}
     last = {causes.get(each) for each in said[-1].findings} if said else set()
     return [each for each in reaches if each.about in last]

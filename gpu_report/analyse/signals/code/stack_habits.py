@@ -319,7 +319,7 @@ class StackHabits:
         return cpu_in_place(self._host, spans, there)
 
     def _looks_needed(self, place: Frame, spans: Sequence[Span], *, is_call: bool) -> int:
-        """Return how many looks at a place say whether it computes: of one that mostly reads a socket, few confirm it."""
+        """Return how many looks say whether a place computes: few confirm that one that reads a socket does not."""
         places, place_of = self.stacks.calls if is_call else self.stacks.lines
         rows, share = self.stacks.within(spans)
         inside = _in_place(place, (places, place_of), rows)

@@ -155,6 +155,13 @@ def every_words(epochs: int | None) -> str:
     return f" every {epochs} epochs" if epochs else ""
 
 
+def every_so_often(period_s: float | None) -> str:
+    """Return after how long something comes again, as a part of a phrase; empty where that is not known."""
+    if period_s is None:
+        return ""
+    return ", every hour" if about_length(period_s) == "1 h" else f", every {about_length(period_s)}"
+
+
 def and_words(names: Sequence[str]) -> str:
     """Return names as they stand in a sentence: "A, B and C"."""
     *first, last = names

@@ -108,24 +108,17 @@ def limits_at_epoch_ends(epochs: Sequence[JudgedEpoch], findings: Sequence[Findi
             yield SpeedupLimit(cause, now_s, best_s, "without the time it took", at_epoch_ends=True)
 
 
-def what_took_time(context: Context, findings: Sequence[Finding]) -> list[Finding]:
+def what_took_time(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings that say what took time at a moment, each time that it did.
 
     A wait for a GPU that fell is covered by that fall, one for a rank that was late by what made it late.
     """
     causing = [f for f in findings if not f.expected and f.severity != "info" and f.cause]
-    took = [each for f in causing if RULES[f.rule].takes_epoch_time for each in _each_time(context, f)]
+    took = [each for f in causing if RULES[f.rule].takes_epoch_time for each in f.each]
     fell = IntervalIndex([f for f in took if RULES[f.rule].fall or f.rule == SLOW_RANK], span_of)
     return [
         f for f in took if f.rule != WAITING_FOR_PEER or not any(_overlap_s(f, other) > 0 for other in fell(*f.span))
     ]
-
-
-def _each_time(context: Context, finding: Finding) -> list[Finding]:
-    """Return a finding once for each time; of a lower clock, whose finding is of its longest stretch, for each one."""
-    held = [each.spans for each in context.throttles if (each.cause, each.gpu) == (finding.rule, finding.gpu)]
-    spans = [span for spans in held for span in spans]
-    return [replace(finding, start_t_s=start, end_t_s=end) for start, end in spans] or list(finding.each)
 
 
 def span_of(finding: Finding) -> Span:

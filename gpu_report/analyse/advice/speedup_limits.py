@@ -54,7 +54,7 @@ def find_speedup_limits(
     if not mine:
         return tuple(_by_expected_epoch(context, epochs, findings))
     training = training_of_limits(context, epochs)
-    took = what_took_time(context, findings)
+    took = what_took_time(findings)
     slower = [finding for finding in findings if cost_s_of(finding) is not None]
     held_up = interval_cover([*map(span_of, took), *times_of(slower)])
     steady = [epoch for epoch in mine if not held_up.touches(epoch.span)]

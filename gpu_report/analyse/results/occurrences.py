@@ -11,10 +11,11 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
 from gpu_report.analyse.timeline.thresholds import EPOCH_END_S
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.analyse.timeseries.rhythm import period_s
 from gpu_report.catalogue import OCCURRED_KEY, RULES, SEVERITIES, STEADY_KEY, USER_CODE_KEY
 from gpu_report.gpu_words import gpus_words
 from gpu_report.model import GPUS, Evidence, Finding, Occurrence, Severity
-from gpu_report.wording import about_length, every_words, fall_words, length
+from gpu_report.wording import about_length, every_so_often, every_words, fall_words, length
 
 Group = list[Finding]
 TENTHS_S = 9.95  # a length under this is said to a tenth of a second
@@ -310,9 +311,10 @@ def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurr
     took = length(sum(one.duration_s for one in occurrences))
     each_s = median(one.duration_s for one in occurrences)
     each = f"{each_s:.1f} s" if each_s < TENTHS_S else about_length(each_s)
-    times, recurs = f"{len(occurrences):,} times", len(occurrences) > 1
+    often = "" if RULES[longest.rule].at_epoch_ends else every_so_often(period_s([each.start_t_s for each in occurrences]))
+    times, recurs = f"{len(occurrences):,} times{often}{often and ','}", len(occurrences) > 1
     if longest.level_pct is None or longest.low_pct is None:
-        return f"{longest.summary}; {times}, {took} in all" if recurs else longest.summary
+        return f"{longest.summary}; {times.removesuffix(',')}, {took} in all" if recurs else longest.summary
     how_far = fall_words(named, longest.level_pct, longest.low_pct)
     return f"{how_far}, {times} for about {each}: {took} in all" if recurs else f"{how_far} for {took}"
 

@@ -131,6 +131,9 @@ LOWERED_SHARE = 0.98  # of the default limit: less was set by somebody
 LOWER_SHARE = 0.1
 LOWER_LEVEL_S, LOWER_AT_LEAST_S = 60.0, 120.0  # a level is of so long, and a fall, and what was before it, two of them
 LOWER_EPOCH_SHARE = 0.9  # of an epoch's work at one clock: then its length is that clock's
+# Heat without a word of the driver: nearly all readings at the lower clock are hotter than nearly all at the full one.
+# Cards slow down at 83 to 89 °C; targets that somebody set lower, and laptops, begin at 75.
+KNEE_SHARE, KNEE_LEAST_C = 0.1, 75.0
 SAID_SHARE = 0.1  # of the time at a lower clock: reasons come and go by the second, and a reading is of a moment
 BUSIER_SHARE = 0.1  # of utilisation: with less of it a GPU waits, and lowers its clock by itself
 HALVED_PCT = 45.0  # nvml.h: HW slowdown divides the clock by two or more; the rest is for ticks at its edges

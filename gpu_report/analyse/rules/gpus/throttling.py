@@ -1,6 +1,7 @@
 """Rule: power or heat held a GPU's clock down while it worked, and what that cost in clock."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,9 +17,10 @@ from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.thresholds import HOT_C
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, mask_in_any, union
+from gpu_report.analyse.timeseries.rhythm import period_s
 from gpu_report.gpu_words import gpu_words
-from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Gpu, recurring
-from gpu_report.wording import length, lower_first
+from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Gpu, Occurrence, recurring
+from gpu_report.wording import every_so_often, length, lower_first
 
 COUNTER_TEXTS = {
     "power_cap_s": "at the power limit, by the driver's counter (the clock may hardly fall)",
@@ -55,8 +57,20 @@ def _finding(context: Context, throttle: Throttle) -> Finding:
         cause=_cause(throttle, others),
         advice=_advice(throttle, context.run.gpu(throttle.gpu)),
         kernel_events=tuple(context.signals.of(throttle.gpu, start_s, end_s).kernel),
-        occurrences=recurring(sorted(throttle.spans), (throttle.gpu,)),
+        occurrences=_occurrences(context, throttle),
         lost_gpu_s=throttle.lost_s if throttle.lost.any() and not throttle.by_design else None,
+    )
+
+
+def _occurrences(context: Context, throttle: Throttle) -> tuple[Occurrence, ...]:
+    """Return each time that a clock was held down, with its part of what all of it cost; of one time none."""
+    t_s = context.series_of(throttle.gpu).samples["t_s"].to_numpy(dtype=float)
+    lost = throttle.throttled_s * throttle.lost
+    in_all = float(lost.sum())
+    share = throttle.lost_s / in_all if in_all > 0 else 0.0
+    return tuple(
+        replace(one, lost_gpu_s=share * float(lost[mask_in_any(t_s, [one.span])].sum()))
+        for one in recurring(sorted(throttle.spans), (throttle.gpu,))
     )
 
 
@@ -128,7 +142,9 @@ def _cause(throttle: Throttle, others: Sequence[OtherProcess]) -> Cause:
 
 def _summary(throttle: Throttle, gpus: str = "") -> str:
     """Return what held a clock down, of its GPU or, with their names, of several."""
-    for_s, which = length(float(throttle.throttled_s.sum())), gpus or gpu_words(throttle.gpu)
+    often = every_so_often(period_s([start for start, _ in throttle.spans]))
+    in_all = f", {len(throttle.spans)} times{often}" if often else ""
+    for_s, which = f"{length(float(throttle.throttled_s.sum()))}{in_all}", gpus or gpu_words(throttle.gpu)
     were, its = ("were", "their") if gpus else ("was", "its")
     if not throttle.lost.any():
         return f"{which} {were} at {HOT_C:.0f} °C or more for {for_s}, without a lower clock so far"
@@ -162,6 +178,9 @@ def _explanation(throttle: Throttle) -> str:
     if throttle.cause == LOWER_CLOCK and not throttle.applied:
         why = "; heavier work may lower it, too" if throttle.unsure else ""
         return f"its clock was {throttle.cost_pct:.0f} % lower, though it was as busy; no reason is recorded{why}"
+    if throttle.knee_c is not None:
+        from_on = f"only at {throttle.knee_c:.0f} °C or more, while the GPU drew less power"
+        return f"its clock fell by {throttle.cost_pct:.0f} %, {from_on}; the log has no reasons"
     typical = "typical" if throttle.alike else "what it reaches under less load"
     return lower_first(f"{_how(throttle, 'the clock')} by {throttle.cost_pct:.0f} %, compared with {typical}")
 

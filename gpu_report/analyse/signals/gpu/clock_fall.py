@@ -1,7 +1,7 @@
 """A clock that fell in training for minutes, though the GPU was as busy, mostly without a word of the driver."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -38,10 +38,12 @@ def clock_fall(
     """
     work = rows.work & steps & (rows.clock_mhz > 0)
     down, full, full_mhz = _lower_and_full(rows, work, series.tick_s)
-    spans = long_spans(rows, down, series.tick_s)
+    # what is no step, such as a validation, ends no fall, nor does less at full clock than a level takes
+    spans = long_spans(replace(rows, work=work), down, series.tick_s, th.LOWER_LEVEL_S)
     if not spans or not _as_busy(rows, down, full) or _at_its_limit(rows, down, full, limit_w):
         return None
-    cause = _said_of(rows, down, full)
+    knee_c = _knee_c(rows, down, full)
+    cause = _said_of(rows, down, full, is_heat=knee_c is not None)
     if cause is None or not is_alike(rows, steps, down, full_mhz, any_load=cause != POWER_CAP):
         return None
     lost = np.where(down, 1 - rows.clock_mhz / full_mhz, 0.0)
@@ -58,6 +60,7 @@ def clock_fall(
         share=rows.seconds(down) / rows.seconds(rows.work),
         lost_s=float((rows.weight_s * lost * rows.util_pct / 100).sum()),
         applied=rows.seconds(down & rows.applied) >= rows.seconds(down) / 2,
+        knee_c=knee_c if cause == THERMAL else None,
         unsure=cause == LOWER_CLOCK and not _was_slower(rows, down, full, trained, float(lost[down].mean())),
     )
 
@@ -122,12 +125,26 @@ def _lengths_at(rows: ClockRows, spans: Sequence[Span], marked: Bools) -> list[f
     return lengths
 
 
-def _said_of(rows: ClockRows, down: Bools, full: Bools) -> str | None:
+def _knee_c(rows: ClockRows, down: Bools, full: Bools) -> float | None:
+    """Return from which temperature (°C) on alone a clock was down, though the GPU drew less; None where it is not so.
+
+    That is heat. At a clock that somebody set, or that less power allows, a GPU is cooler than at the full one.
+    """
+    then, before = (mask & np.isfinite(rows.celsius) & np.isfinite(rows.power_w) for mask in (down, full))
+    if not then.any() or not before.any():
+        return None
+    knee_c = float(np.quantile(rows.celsius[then], th.KNEE_SHARE))
+    passes = float(np.mean(rows.celsius[before] >= knee_c)) <= th.KNEE_SHARE
+    draws_less = median_of(rows.power_w[then]) <= th.SAME_POWER_SHARE * median_of(rows.power_w[before])
+    return knee_c if knee_c >= th.KNEE_LEAST_C and passes and draws_less else None
+
+
+def _said_of(rows: ClockRows, down: Bools, full: Bools, *, is_heat: bool) -> str | None:
     """Return what lowered a clock, by what the driver says while it is down; None where it says as much at full clock.
 
-    Where nobody said anything, it is heat if the GPU was hot, and cool at full clock.
+    Where nobody said anything, it is heat if the GPU was hot, and cool at full clock, or if temperature alone `is_heat`.
     """
-    unsaid = ~rows.reported & rows.hot
+    unsaid = ~rows.reported & (rows.hot | (down & is_heat))
     for cause, says in ((THERMAL, rows.says[THERMAL] | unsaid), (POWER_CAP, rows.says[POWER_CAP])):
         then, typical = (rows.seconds(mask & says) / rows.seconds(mask) for mask in (down, full))
         if then >= th.SAID_SHARE:

@@ -41,6 +41,7 @@ class ClockRows:
     util_pct: Floats
     work: Bools
     awake: Bools
+    celsius: Floats
     hot: Bools
     reported: Bools
     says: Mapping[str, Bools]
@@ -57,7 +58,8 @@ def clock_rows(series: GpuSeries, activity: Activity) -> ClockRows:
     """Return the rows of a GPU, with what the driver says at each."""
     frame = series.samples
     t_s, util_pct = _column(frame, "t_s"), _column(frame, "gpu_util_pct")
-    hot = _column(frame, "temperature_c") >= th.HOT_C
+    celsius = _column(frame, "temperature_c")
+    hot = celsius >= th.HOT_C
     awake = ~mask_in_any(t_s, (*activity.startups, *activity.idle))
     reasons = _column(frame, "clock_event_reasons")
     known = reasons < LARGEST_MASK
@@ -75,6 +77,7 @@ def clock_rows(series: GpuSeries, activity: Activity) -> ClockRows:
         util_pct=util_pct,
         work=awake & (util_pct >= LOW_PCT),
         awake=awake,
+        celsius=celsius,
         hot=hot,
         reported=known | np.isfinite(np.array(list(counted.values()))).any(axis=0),
         # beside heat, a word of the power cap says nothing: a loaded card gives it all the time
@@ -100,7 +103,9 @@ def is_alike(rows: ClockRows, steps: Bools, throttled: Bools, typical_mhz: float
     return rows.seconds(full) >= th.THROTTLED_AT_LEAST_S and int(full.sum()) >= th.ALIKE_READINGS
 
 
-def long_spans(rows: ClockRows, throttled: Bools, tick_s: float) -> tuple[Span, ...]:
+def long_spans(
+    rows: ClockRows, throttled: Bools, tick_s: float, join_s: float = th.THROTTLED_JOIN_S
+) -> tuple[Span, ...]:
     """Return the stretches that are long enough, longest first: as one where they are most of the work in between.
 
     Where none is long, all of them together as one, if they are enough of all work.
@@ -108,7 +113,7 @@ def long_spans(rows: ClockRows, throttled: Bools, tick_s: float) -> tuple[Span, 
     least_s = th.THROTTLED_AT_LEAST_S - READING_SLACK * tick_s
     if rows.seconds(throttled) <= 0:
         return ()
-    firsts, ends = stretches(rows, throttled)
+    firsts, ends = stretches(rows, throttled, join_s)
     so_far_s = np.concatenate([[0.0], np.cumsum(np.where(throttled, rows.weight_s, 0.0))])
     long = so_far_s[ends] - so_far_s[firsts] >= least_s
     starts_s, ends_s = rows.t_s[firsts], rows.t_s[ends - 1] + rows.weight_s[ends - 1]
@@ -123,10 +128,12 @@ def long_spans(rows: ClockRows, throttled: Bools, tick_s: float) -> tuple[Span, 
     return tuple(sorted(spans, key=lambda span: span[0] - span[1]))
 
 
-def stretches(rows: ClockRows, throttled: Bools) -> tuple[Indices, Indices]:
+def stretches(
+    rows: ClockRows, throttled: Bools, join_s: float = th.THROTTLED_JOIN_S
+) -> tuple[Indices, Indices]:
     """Return the first of each run of marked rows and the row after its last.
 
-    Runs are joined across less than THROTTLED_JOIN_S of other work, but across no gap in the rows and no rest.
+    Runs are joined across less than `join_s` of other work, but across no gap in the rows and no rest.
     """
     at, ends_s = np.flatnonzero(throttled), rows.t_s + rows.weight_s
     if not len(at):
@@ -134,7 +141,7 @@ def stretches(rows: ClockRows, throttled: Bools) -> tuple[Indices, Indices]:
     other_s = np.cumsum(np.where(rows.work & ~throttled, rows.weight_s, 0.0))
     unseen = np.append(rows.t_s[1:] - ends_s[:-1] > 1e-6, False)
     breaks = np.cumsum(unseen) - unseen + np.cumsum(~rows.awake)
-    apart = (np.diff(other_s[at]) >= th.THROTTLED_JOIN_S) | (np.diff(breaks[at]) > 0)
+    apart = (np.diff(other_s[at]) >= join_s) | (np.diff(breaks[at]) > 0)
     return at[np.concatenate([[True], apart])], at[np.append(apart, True)] + 1
 
 

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.timeseries.intervals import Span, union
+from gpu_report.analyse.timeseries.intervals import union
 from gpu_report.model import Finding
 
 
@@ -21,20 +21,13 @@ def cost_on_the_clock_s(context: Context, findings: Sequence[Finding]) -> float 
 
 
 def _of_one_training(context: Context, findings: Sequence[Finding]) -> float:
-    spans = [_whole_span(context, finding) for finding in findings]
+    spans = [finding.span for finding in findings]
     begins = [start for start, _ in union(spans)]
     most_s = [0.0] * len(begins)
     for finding, span in zip(findings, spans, strict=True):
         at = bisect_right(begins, span[0]) - 1
         most_s[at] = max(most_s[at], (finding.lost_gpu_s or 0.0) / _gpus_of(context, finding))
     return sum(most_s)
-
-
-def _whole_span(context: Context, finding: Finding) -> Span:
-    """Return when a finding lasted; what held a clock down is dated by its longest time, and costs all of them."""
-    mine = (each for each in context.throttles if (each.gpu, each.cause) == (finding.gpu, finding.rule))
-    spans = next((each.spans for each in mine), (finding.span,))
-    return min(start for start, _ in spans), max(end for _, end in spans)
 
 
 def _gpus_of(context: Context, finding: Finding) -> int:

@@ -21,6 +21,7 @@ from gpu_report.analyse.results.epoch_summaries import summarise_epochs
 from gpu_report.analyse.results.gpu_summary import summarise_gpu
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.occurrences import group_findings, groups_of, ids_of, joined
+from gpu_report.analyse.results.saved_in_run import with_savings
 from gpu_report.analyse.results.time_ledger import build_ledger
 from gpu_report.analyse.results.training_outcome import training_outcome
 from gpu_report.analyse.results.verdict.hypotheses import hypotheses
@@ -116,6 +117,7 @@ def _judged(context: Context) -> _Judged:
     low, ending = _low_intervals(context), training_outcome(context, found)
     ledger, epochs = build_ledger(context, found, low), summarise_epochs(context, found)
     advised, limits = advise(context, epochs, found, find_speedup_limits(context, epochs, found))
+    limits = with_savings(context, limits, epochs, found)
     projection = project(context, training_of_limits(context, epochs), limits, ending, advised)
     findings = keep_faster_option(context, advised, ending, projection)
     now = epoch_now(epochs, limits)

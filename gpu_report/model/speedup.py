@@ -22,7 +22,8 @@ class SpeedupLimit:
     it made longer, where it is of some of them, None of a last one where it lasts to the end. `function` is the user's
     own that it is of, with its line; empty where it is of none, or of several. `waits_s` is what the training part
     waits for data now, 0 where that is not known. `since` is the first of the last epochs, which the epoch now is of
-    where the cause goes on since then.
+    where the cause goes on since then. `costs_in_run_s` is what the cause cost in the recorded run in all, None where
+    that is not known: no other place works that out again.
     """
 
     cause: str
@@ -39,6 +40,7 @@ class SpeedupLimit:
     waits_s: float = 0.0
     in_epochs: tuple[int, int | None] | None = None
     since: int | None = None
+    costs_in_run_s: float | None = None
 
     @property
     def whole_s(self) -> float:
@@ -54,6 +56,13 @@ class SpeedupLimit:
     def saves_s(self) -> float | None:
         """Return the seconds of an epoch that the fix is likely to save, None without an estimate."""
         return None if self.epoch_s_estimate is None else self.epoch_s_now - self.epoch_s_estimate
+
+    @property
+    def saves_in_run_s(self) -> float | None:
+        """Return the seconds that would have been saved in the recorded run: with the fix where that is estimated."""
+        if self.costs_in_run_s is None or self.saves_s is None or not self.saves_at_most_s:
+            return self.costs_in_run_s
+        return self.costs_in_run_s * self.saves_s / self.saves_at_most_s
 
     @property
     def speed_up_at_most(self) -> float:

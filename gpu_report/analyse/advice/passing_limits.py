@@ -16,6 +16,7 @@ from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, mask_in_any
 from gpu_report.analyse.timeseries.thresholds import TOUCHED_S
 from gpu_report.catalogue import (
+    CAUSES,
     GREW_COST_KEY,
     RULES,
     SLOW_COST_KEY,
@@ -133,15 +134,35 @@ def _overlap_s(one: Finding, other: Finding) -> float:
 def momentary_limits(
     epochs: Sequence[JudgedEpoch], steady: Sequence[JudgedEpoch], findings: IntervalIndex[Finding]
 ) -> list[SpeedupLimit]:
-    """Return a limit for each cause that disturbed some epochs, from what those took longer than undisturbed ones."""
+    """Return a limit for each cause that disturbed some epochs, from what those took longer than undisturbed ones.
+
+    Those may have a little of it, too: with the time in which its drops left the GPU idle, if that is more, all goes.
+    """
     if not steady:
         return []
     typical_s, now_s = median(epoch.train_s for epoch in steady), fmean(epoch.train_s for epoch in epochs)
+    idle_s = _idle_s(epochs, findings)
     return [
-        SpeedupLimit(cause, now_s, max(now_s - lost_s / len(epochs), typical_s), "without the time it took")
+        SpeedupLimit(cause, now_s, min(best_s, now_s - idle_s.get(cause, 0.0)), "without the time it took")
         for cause, lost_s in _lost_s(epochs, typical_s, findings).items()
+        for best_s in [max(now_s - lost_s / len(epochs), typical_s)]
         if lost_s > 0
     ]
+
+
+def _idle_s(epochs: Sequence[JudgedEpoch], findings: IntervalIndex[Finding]) -> Mapping[str, float]:
+    """Return for how long (s, mean of epochs) each cause left the GPU idle in drops of its utilisation.
+
+    Not of a wait for data: of what a loader does meanwhile, the training after it has more.
+    """
+    of: dict[str, dict[str, Finding]] = {}
+    for epoch in epochs:
+        for finding in findings(*epoch.span):
+            if finding.cause and RULES[finding.rule].drop and not CAUSES[finding.cause.name].is_input:
+                of.setdefault(finding.cause.name, {})[finding.id] = finding
+    spans = [epoch.span for epoch in epochs]
+    lay_s = {name: interval_cover(map(span_of, mine.values())).seconds_in_each(spans) for name, mine in of.items()}
+    return {name: float(lay_s[name].mean()) * fmean(map(_depth, mine.values())) for name, mine in of.items()}
 
 
 def _fallen(epochs: Sequence[JudgedEpoch], took: Sequence[Finding]) -> Iterator[SpeedupLimit]:

@@ -222,10 +222,10 @@ def _length_s(event: Group) -> float:
 def _occurrence(event: Group) -> Occurrence:
     start, end = _span(event)
     gpus = tuple(sorted(each.gpu for each in event if each.gpu is not None))
-    return Occurrence(start, end, gpus, sum(map(_lost_s, event)))
+    return Occurrence(start, end, gpus, sum(map(lost_s, event)))
 
 
-def _lost_s(finding: Finding) -> float:
+def lost_s(finding: Finding) -> float:
     """Return the seconds of work that a finding took of its GPU: as its rule knows, else at the level before it."""
     if finding.lost_gpu_s is not None:
         return finding.lost_gpu_s
@@ -311,7 +311,9 @@ def _summary(longest: Finding, gpus: Sequence[int], occurrences: Sequence[Occurr
     took = length(sum(one.duration_s for one in occurrences))
     each_s = median(one.duration_s for one in occurrences)
     each = f"{each_s:.1f} s" if each_s < TENTHS_S else about_length(each_s)
-    often = "" if RULES[longest.rule].at_epoch_ends else every_so_often(period_s([each.start_t_s for each in occurrences]))
+    often = (
+        "" if RULES[longest.rule].at_epoch_ends else every_so_often(period_s([each.start_t_s for each in occurrences]))
+    )
     times, recurs = f"{len(occurrences):,} times{often}{often and ','}", len(occurrences) > 1
     if longest.level_pct is None or longest.low_pct is None:
         return f"{longest.summary}; {times.removesuffix(',')}, {took} in all" if recurs else longest.summary

@@ -14,6 +14,6 @@ TOUCHED_S = 1.0  # an epoch that shares less with a finding counts as undisturbe
 
 MEASURED_SHARE = 0.8  # of an epoch or window: where less was sampled its utilisation and energy are not known
 
-# What comes by the clock (a cron job, an air conditioner): so many turns in a row, each as long as the others but for so
-# much. What comes sooner than that may keep to epochs.
+# What comes by the clock (a cron job, an air conditioner): so many turns in a row, each as long as the others
+# but for so much. What comes sooner than that may keep to epochs.
 RHYTHM_TURNS, RHYTHM_SLACK, RHYTHM_LEAST_S = 3, 0.05, 600.0

@@ -142,7 +142,8 @@ def _knee_c(rows: ClockRows, down: Bools, full: Bools) -> float | None:
 def _said_of(rows: ClockRows, down: Bools, full: Bools, *, is_heat: bool) -> str | None:
     """Return what lowered a clock, by what the driver says while it is down; None where it says as much at full clock.
 
-    Where nobody said anything, it is heat if the GPU was hot, and cool at full clock, or if temperature alone `is_heat`.
+    Where nobody said anything, it is heat if the GPU was hot, and cool at full clock, or if temperature alone says so
+    (`is_heat`).
     """
     unsaid = ~rows.reported & (rows.hot | (down & is_heat))
     for cause, says in ((THERMAL, rows.says[THERMAL] | unsaid), (POWER_CAP, rows.says[POWER_CAP])):

@@ -128,9 +128,7 @@ def long_spans(
     return tuple(sorted(spans, key=lambda span: span[0] - span[1]))
 
 
-def stretches(
-    rows: ClockRows, throttled: Bools, join_s: float = th.THROTTLED_JOIN_S
-) -> tuple[Indices, Indices]:
+def stretches(rows: ClockRows, throttled: Bools, join_s: float = th.THROTTLED_JOIN_S) -> tuple[Indices, Indices]:
     """Return the first of each run of marked rows and the row after its last.
 
     Runs are joined across less than `join_s` of other work, but across no gap in the rows and no rest.

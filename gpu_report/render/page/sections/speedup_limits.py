@@ -1,8 +1,6 @@
 """Possible speed-up: an epoch now and with one cause removed, what a fix is expected to reach, and the limit."""
 
-from collections.abc import Sequence
-
-from gpu_report.model import Analysis, EpochSummary, longest_now
+from gpu_report.model import Analysis, longest_now
 from gpu_report.render.formatting import duration, with_amounts_unbroken
 from gpu_report.render.page.views.tables import TextTable
 from gpu_report.render.speedup_rows import SpeedupRow, not_listed, shown_rows
@@ -17,7 +15,7 @@ def limits(analysis: Analysis) -> TextTable:
     rows = shown_rows(analysis)
     if all(row.has_no_fix for row in rows):
         return TextTable(COLUMNS, NUMERIC, ())
-    saved = [_saves(row, analysis.epochs) for row in rows]
+    saved = [_saves(row) for row in rows]
     if not any(saved):  # in a run without a whole epoch
         return TextTable(COLUMNS[:-1], NUMERIC[:-1], tuple(map(_row, rows)))
     return TextTable(COLUMNS, NUMERIC, tuple((*_row(row), each) for row, each in zip(rows, saved, strict=True)))
@@ -36,18 +34,12 @@ def _row(row: SpeedupRow) -> tuple[str, ...]:
     return row.name, now, _expected(row), f"{limit} ({row.limit.basis})"
 
 
-def _saves(row: SpeedupRow, epochs: Sequence[EpochSummary]) -> str:
-    """Return what a fix would have saved in all: in the epochs that a mean is of, else in all that were recorded.
-
-    Empty where nobody can act on it, and of several YOLO runs, of which a limit is of one.
-    """
-    counted = [epoch for epoch in epochs if not (row.limit.is_mean and epoch.is_special)]
-    counted = [epoch for epoch in counted if epoch.epoch >= (row.limit.since or 0)]
-    if row.has_no_fix or len({epoch.run for epoch in counted}) != 1:
+def _saves(row: SpeedupRow) -> str:
+    """Return what a fix would have saved in all of the recording; empty where nobody can act on it, or knows."""
+    seconds = row.limit.saves_in_run_s
+    if row.has_no_fix or seconds is None:
         return ""
-    least_s = row.limit_s if row.expected_s is None else row.expected_s
-    words = "up to" if row.expected_s is None else "about"
-    return with_amounts_unbroken(f"{words} {about_length((row.now_s - least_s) * len(counted))}")
+    return with_amounts_unbroken(f"{'up to' if row.expected_s is None else 'about'} {about_length(seconds)}")
 
 
 def _expected(row: SpeedupRow) -> str:

@@ -161,3 +161,56 @@ def test_a_clock_that_falls_at_the_same_power_is_at_a_limit_that_was_not_logged(
     run = trained(clock=0.88 * FULL_MHZ, reasons=None, watts=watts)
     unknown = dataclasses.replace(run, gpus=tuple(dataclasses.replace(gpu, power_limit_w=None) for gpu in run.gpus))
     assert bool(found(unknown)) == is_found
+
+
+def in_spells(celsius, watts, minutes=12, every=60, hours=4):
+    """Return hours of training by a log without reasons: each hour the clock is lower for some minutes."""
+    t_s = np.arange(3600 * hours)
+    down = (t_s % (60 * every) >= 1800) & (t_s % (60 * every) < 1800 + 60 * minutes)
+    quantities = {
+        "sm_clock_mhz": np.where(down, 1050.0, 1380.0),
+        "clock_event_reasons": np.full(len(t_s), np.nan),
+        "power_w": np.where(down, watts[1], watts[0]),
+        "temperature_c": np.where(down, celsius[1], celsius[0]),
+    }
+    return make_run([99.0] * len(t_s), quantities=quantities, facts={"power_limit_w": 300.0})
+
+
+def test_a_clock_that_falls_only_when_hot_though_less_power_is_drawn_is_slowed_by_heat_each_hour():
+    (finding,) = found(in_spells(celsius=(64.0, 83.0), watts=(230.0, 140.0)))
+    assert finding.rule == "thermal"
+    assert [round(one.duration_s / 60) for one in finding.each] == [12] * 4
+    assert finding.summary == "Heat slowed GPU 0 to 1,050 MHz instead of 1,380 for 48 min, 4 times, every hour"
+    assert sum(one.lost_gpu_s for one in finding.each) == pytest.approx(finding.lost_gpu_s)
+
+
+@pytest.mark.parametrize(
+    ("celsius", "watts"),
+    [((83.0, 64.0), (230.0, 140.0)), ((83.0, 83.0), (230.0, 140.0)), ((45.0, 64.0), (230.0, 140.0))],
+)
+def test_a_lower_clock_that_a_gpu_has_at_no_higher_temperature_is_set(celsius, watts):
+    (finding,) = found(in_spells(celsius, watts))
+    assert finding.rule == "lower-clock"
+
+
+def test_a_validation_does_not_end_a_fall_of_the_clock():
+    """Each 5 min the GPU is validating at its full clock for 20 s."""
+    run = in_spells(celsius=(64.0, 83.0), watts=(230.0, 140.0), minutes=26)
+    rows = [(number, 300.0 * number) for number in range(1, 49)]
+    t_s = run.samples["t_s"].to_numpy()
+    validating = (t_s % 300 >= 280) & (t_s > 300)
+    clock = np.where(validating, 1380.0, run.samples["sm_clock_mhz"])
+    util = np.where(validating, 60.0, 99.0)
+    phases = tuple(
+        phase
+        for number in range(1, 49)
+        for phase in (
+            Phase("train", number, 300.0 * (number - 1), 300.0 * number - 20, "inside"),
+            Phase("validation", number, 300.0 * number - 20, 300.0 * number, "inside"),
+        )
+    )
+    epochs = tuple(InsideEpoch(n, 1, 300.0 * (n - 1), 300.0 * n - 20, 3200, 100, 0.0, 0.0, 0.0) for n, _ in rows)
+    inside = InsideRun(1, 0, 41, "train", {"batch": 32}, phases, epochs, "finished")
+    samples = run.samples.assign(sm_clock_mhz=clock, gpu_util_pct=util)
+    (finding,) = found(dataclasses.replace(run, samples=samples, inside=(inside,)))
+    assert [one.duration_s / 60 for one in finding.each] == [pytest.approx(26, abs=1)] * 4

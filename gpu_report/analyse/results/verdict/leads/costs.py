@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeseries.intervals import union
-from gpu_report.model import Finding
+from gpu_report.model import Finding, SpeedupLimit
 
 
 def cost_on_the_clock_s(context: Context, findings: Sequence[Finding]) -> float | None:
@@ -18,6 +18,12 @@ def cost_on_the_clock_s(context: Context, findings: Sequence[Finding]) -> float 
     for one in (one for finding in findings for one in finding.each if one.lost_gpu_s is not None):
         known.setdefault(id(context.training_at(one.start_t_s, one.gpu)), []).append(one)
     return sum(_of_one_training(context, each) for each in known.values()) if known else None
+
+
+def cost_in_run_s(context: Context, findings: Sequence[Finding], limit: SpeedupLimit | None) -> float | None:
+    """Return what findings of one cause cost in the run (s): what the limit of it says, else that on the clock."""
+    known_s = limit.costs_in_run_s if limit is not None else None
+    return cost_on_the_clock_s(context, findings) if known_s is None else known_s
 
 
 def _of_one_training(context: Context, findings: Sequence[Finding]) -> float:

@@ -9,7 +9,7 @@ from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.drops import merged_drops
-from gpu_report.analyse.results.verdict.leads.costs import cost_on_the_clock_s
+from gpu_report.analyse.results.verdict.leads.costs import cost_in_run_s
 from gpu_report.analyse.results.verdict.leads.lead import LOOK, Lead, seconds_trained
 from gpu_report.analyse.results.verdict.places import worst_place
 from gpu_report.analyse.signals.code.stack_notes import WORKERS
@@ -38,7 +38,8 @@ def drop_leads(
         # what holds back all of a training is told of its steps; the ends of its epochs are no part of these
         mine = [one for one in found if RULES[one.rule].at_epoch_ends] if cause in lasting else found
         if mine and cause not in waited_for:
-            yield _drop_lead(context, cause, mine, limits, epochs)
+            is_whole = len([1 for each, _ in every if each == cause]) == 1
+            yield _drop_lead(context, cause, mine, limits, epochs, is_whole=is_whole)
 
 
 def _by_cause(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
@@ -52,17 +53,32 @@ def _by_cause(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
     return [(cause, mine) for (cause, *_), mine in every.items() if any(one.severity != "info" for one in mine)]
 
 
-def _drop_lead(
-    context: Context, cause: str, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int
+def _drop_lead(  # noqa: PLR0913 - what it is about, and what is known of that
+    context: Context,
+    cause: str,
+    findings: Sequence[Finding],
+    limits: Sequence[SpeedupLimit],
+    epochs: int,
+    *,
+    is_whole: bool,
 ) -> Lead:
     at_ends = any(RULES[one.rule].at_epoch_ends for one in findings)
     same = (each for each in limits if each.cause == cause)
     limit = max(same, key=lambda each: each.at_epoch_ends == at_ends, default=None)
-    took = f"{_last(context, findings)}{about_length(_took_s(findings))}"
-    cost_s, faster = cost_on_the_clock_s(context, findings), faster_without(limit, epoch_now_s(limits))
+    whole = limit if is_whole and limit is not None and _is_all_of(limit, at_ends=at_ends) else None
+    known_s = None if whole is None else whole.costs_in_run_s
+    took_s = _took_s(findings) if known_s is None else known_s
+    took = f"{_last(context, findings)}{about_length(took_s)}"
+    cost_s, faster = cost_in_run_s(context, findings, whole), faster_without(limit, epoch_now_s(limits))
     saves_s = _saves_s(context, findings, cost_s, None if limit is None else limit.saves_at_most_s * max(epochs, 1))
-    sentence, then = _look(_TimeTaken(cause, findings, took, cost_s, faster))
+    sentence, then = _look(_TimeTaken(cause, findings, took, cost_s, faster, known_s))
+    saves_s = saves_s if known_s is None else known_s
     return Lead(sentence, saves_s * (UNSURE if cause == UNEXPLAINED else 1.0), then)
+
+
+def _is_all_of(limit: SpeedupLimit, *, at_ends: bool) -> bool:
+    """Tell whether a limit is of all that took time at moments, within epochs or at their ends."""
+    return limit.is_mean and limit.at_epoch_ends == at_ends and limit.in_epochs is None
 
 
 def _saves_s(context: Context, findings: Sequence[Finding], cost_s: float | None, at_most_s: float | None) -> float:
@@ -114,7 +130,8 @@ class _TimeTaken:
     """What one cause took at moments: its findings, and for how long, in words.
 
     `cost_s` is what they cost on the clock, None where that is not known, `faster` how much faster epochs would be
-    without a line of the user's, empty where that is not known.
+    without a line of the user's, empty where that is not known. `known_s` is the cost that a limit has, of which `took`
+    is then; None without one.
     """
 
     cause: str
@@ -122,6 +139,7 @@ class _TimeTaken:
     took: str
     cost_s: float | None
     faster: str
+    known_s: float | None = None
 
     @cached_property
     def worst(self) -> Finding:
@@ -207,8 +225,11 @@ def _effect(taken: _TimeTaken) -> str:
 
 
 def _lost(taken: _TimeTaken) -> str:
-    """Return how long the GPU waited in all: as long as drops lasted, of a slowdown its share of that."""
-    return taken.took if taken.rule.drop else about_length(_took_s(taken.findings) * _lost_share(taken.findings))
+    """Return how long the GPU waited in all: as its limit says, as long as drops lasted, of a slowdown its share."""
+    if taken.rule.drop:
+        return taken.took
+    lost_s = _took_s(taken.findings) * _lost_share(taken.findings) if taken.known_s is None else taken.known_s
+    return about_length(lost_s)
 
 
 def _times(worst: Finding, findings: Sequence[Finding]) -> str:

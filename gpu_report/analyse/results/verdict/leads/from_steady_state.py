@@ -7,7 +7,7 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.results.verdict.leads.costs import cost_on_the_clock_s
+from gpu_report.analyse.results.verdict.leads.costs import cost_in_run_s
 from gpu_report.analyse.results.verdict.leads.from_settings import is_setting
 from gpu_report.analyse.results.verdict.leads.larger_batch import no_larger_batch
 from gpu_report.analyse.results.verdict.leads.lead import (
@@ -32,6 +32,7 @@ from gpu_report.catalogue import (
     SEEN_IDLE_KEY,
     SLOW_COST_KEY,
     STEADY_KEY,
+    UNEXPLAINED,
     USER_CODE_IDLE_KEY,
     USER_CODE_KEY,
 )
@@ -132,12 +133,16 @@ def _while_busy(finding: Finding, share_pct: float) -> str:
     return f", {idle_pct:.0f} % with the GPU idle" if is_busy else ""
 
 
-def growing(context: Context, findings: Sequence[Finding], epochs: int) -> Iterator[Lead]:
+def growing(
+    context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int
+) -> Iterator[Lead]:
     """Yield where to look for what makes epochs longer and longer: it saves what it takes by the end, in each."""
     for finding in findings:
         more_s = finding.number(GROWTH_KEY)
         if more_s is not None:
-            text = f"{finding.advice[0].short}: {_it_cost(context, finding)}{_grown(finding)}"
+            limit = _limit_of_slower(finding.cause_name, limits)
+            cost = about_length(cost_in_run_s(context, [finding], limit) or 0.0)
+            text = f"{finding.advice[0].short}: it cost about {cost} of training{_grown(finding)}"
             said = sentence_of(finding, LOOK, text, finding.advice[0])
             yield Lead(replace(said, replaces=_same_place(finding, findings)), more_s * epochs)
 
@@ -150,7 +155,7 @@ def _same_place(finding: Finding, findings: Sequence[Finding]) -> Advice | None:
     return next((advice for each in same for advice in each.advice), None)
 
 
-def slow_epochs(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
+def slow_epochs(context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit]) -> Iterator[Lead]:
     """Yield where to look for what slowed some epochs: where that is not known, if they cost enough to find it.
 
     Stretches of epochs with one cause, of which the same is advised, are one.
@@ -163,19 +168,26 @@ def slow_epochs(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]
         if costs and (is_known or finding.severity == "critical"):
             alike.setdefault((cause.name if cause else "", advice.short if advice else ""), []).append(finding)
     for (name, short), mine in alike.items():
-        cost_s = sum(finding.number(SLOW_COST_KEY) or 0.0 for finding in mine)
-        lead = sentence_of(mine[0], LOOK, _look_at(context, mine), _short_advice(mine[0]))
+        is_whole = sum(other == name for other, _ in alike) == 1
+        limit = _limit_of_slower(name, limits) if is_whole else None
+        cost_s = cost_in_run_s(context, mine, limit) or 0.0
+        lead = sentence_of(mine[0], LOOK, _look_at(mine, about_length(cost_s)), _short_advice(mine[0]))
         lead = replace(lead, findings=tuple(finding.id for finding in mine))
         yield Lead(lead, cost_s if name or short else UNSURE * cost_s)
+
+
+def _limit_of_slower(cause: str, limits: Sequence[SpeedupLimit]) -> SpeedupLimit | None:
+    """Return the limit of epochs that a cause, which may be unknown, made slower; None without one."""
+    return next((each for each in limits if each.in_epochs and each.cause == (cause or UNEXPLAINED)), None)
 
 
 def _short_advice(finding: Finding) -> Advice | None:
     return next((each for each in finding.advice if each.short), None)
 
 
-def _look_at(context: Context, findings: Sequence[Finding]) -> str:
+def _look_at(findings: Sequence[Finding], cost: str) -> str:
     """Return where to look for what slowed epochs: what their findings advise, else by their cause alone."""
-    cost, cause = about_length(cost_on_the_clock_s(context, findings) or 0.0), findings[0].cause
+    cause = findings[0].cause
     advice, paused = _short_advice(findings[0]), findings[0].number("stopped_processes")
     once = CAUSES[cause.name].once if cause is not None else ""
     if advice is not None or paused or not once or cause is None:
@@ -183,11 +195,6 @@ def _look_at(context: Context, findings: Sequence[Finding]) -> str:
         return f"{advice.short if advice is not None else other}: it cost about {cost} of training"
     probably = "" if cause.confidence >= LIKELY else "probably "
     return once.format(took=cost, cost=cost, probably=probably, gpu="the GPU")
-
-
-def _it_cost(context: Context, finding: Finding) -> str:
-    """Return what a finding that knows it cost, as the end of a sentence."""
-    return f"it cost about {about_length(cost_on_the_clock_s(context, [finding]) or 0.0)} of training"
 
 
 def _grown(finding: Finding) -> str:

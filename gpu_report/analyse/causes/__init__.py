@@ -57,6 +57,7 @@ from gpu_report.analyse.causes.host import (
 )
 from gpu_report.analyse.causes.kernel_log import kernel_log_fault
 from gpu_report.analyse.causes.main_process import (
+    idles_in_long_steps,
     launch_bound,
     lock_kept_busy,
     main_process_bound,
@@ -114,6 +115,7 @@ CAUSES: tuple[Scorer, ...] = (
     slowed_by_mode,
     copies_to_cpu,
     main_process_bound,
+    idles_in_long_steps,
     launch_bound,
     partly_in_call,
     other_process,

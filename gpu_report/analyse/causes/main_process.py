@@ -30,15 +30,17 @@ from gpu_report.analyse.signals.thresholds import (
     OWN_SHARE,
     STOOD_SHARE,
 )
-from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY
+from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY, IDLE_IN_STEPS_KEY
 from gpu_report.model import Advice, Cause, Evidence, Setting
-from gpu_report.wording import place_words
+from gpu_report.wording import place_words, step_words
 
 # What helps where nothing that is recorded says which operations are so many.
 PROFILE = Advice(
     "Find the slow operations of a step: `gpu-report record --profile -- COMMAND`",
     short="Find the slow operations of a step: `gpu-report record --profile -- COMMAND`",
 )
+# ... and which line of the user's it is, of which no stacks were noted; the cause itself says where to look.
+PROFILE_STEPS = Advice(PROFILE.text)
 LET_IT_WAIT = Advice(
     "Let that thread compute less often, or in another process (`multiprocessing`). One that polls can wait for its "
     "work (`queue.get()`, `Event.wait()`)"
@@ -170,6 +172,30 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     )
 
 
+def idles_in_long_steps(signals: IntervalSignals) -> Candidate | None:
+    """Find a GPU that idles in each step though data is ready, and its work is so long that launching is done by then.
+
+    What is left is other code of the main process between two batches. Where stacks were noted, they say so themselves.
+    """
+    util, step_s = signals.gpu_within("gpu_util_pct"), signals.step_s
+    if util is None or step_s is None or not (signals.is_lasting and signals.is_alone) or signals.idle_location:
+        return None
+    idle_s = (1 - util / 100) * step_s
+    if (
+        idle_s < th.IDLE_IN_STEPS_SHARE * step_s
+        or step_s - idle_s < th.LONG_WORK_S
+        or not never_waits_for_data(signals)
+    ):
+        return None
+    text = f"the GPU was idle for {step_words(idle_s)} of each step of {step_words(step_s)}, with its data ready"
+    numbers = evidence(
+        Evidence("idle in each step", idle_s, "s", key=IDLE_IN_STEPS_KEY),
+        ("a training step took", step_s, "s"),
+        _main_cpu(signals),
+    )
+    return Candidate("main-process", LIKELY, f"{text}: other code ran between the steps", numbers, (PROFILE_STEPS,))
+
+
 def _may_launch(signals: IntervalSignals) -> bool:
     """Tell whether a full main process can have been launching: in the loader, or in a user's function, it is not."""
     idle_location = signals.idle_location
@@ -218,6 +244,8 @@ def launch_bound(signals: IntervalSignals) -> Candidate | None:
     """
     util, sm = signals.gpu_within("gpu_util_pct"), signals.gpu_within("sm_active_pct")
     if util is None or (signals.within("main_cpu_pct") or 0.0) > th.LAUNCHES_CPU_PCT or launches_too_much(signals):
+        return None
+    if idles_in_long_steps(signals) is not None:
         return None
     small = sm is not None and sm < th.LAUNCH_SM_SHARE * util
     streams = util >= th.LAUNCH_UTIL_PCT and (small or never_waits_for_data(signals)) and main_fills_one_core(signals)

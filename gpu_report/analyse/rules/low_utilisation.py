@@ -16,7 +16,7 @@ from gpu_report.analyse.causes import Explanation, explain, explain_waiting
 from gpu_report.analyse.causes.data_loading import WAITED_KEY, workers_stuck
 from gpu_report.analyse.causes.faster_epochs import FasterEpochs, faster_epochs
 from gpu_report.analyse.causes.late_first_batches import with_late_first_batches
-from gpu_report.analyse.causes.main_process import OF_A_CALL, launch_bound, of_growth
+from gpu_report.analyse.causes.main_process import OF_A_CALL, idles_in_long_steps, launch_bound, of_growth
 from gpu_report.analyse.causes.slower_storage import advice_on_remote, advice_on_storage, until_cached
 from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
@@ -79,7 +79,7 @@ def _low(context: Context, training: Training) -> Iterator[_Low]:
         own = signals.data_wait_share  # of an only epoch, once warmed up; ranks wait each for their own loader
         waited = own if of_epochs is None or (training.ranks > 1 and own is not None) else of_epochs
         waits = waited is not None and waited >= th.DATA_WAIT_SHARE
-        waits = waits or _waits_in_state_d(signals, mean_pct)
+        waits = waits or _waits_in_state_d(signals, mean_pct) or _idles_in_steps(signals)
         if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT) or _has_small_kernels(context, training, signals):
             yield _Low(signals, mean_pct, waited)
 
@@ -111,6 +111,11 @@ def _waits_in_state_d(signals: IntervalSignals, mean_pct: float | None) -> bool:
         return False
     first = replace(signals, end_t_s=signals.start_t_s + FIRST_SHARE * (signals.end_t_s - signals.start_t_s))
     return workers_stuck(signals) is not None and workers_stuck(first) is not None
+
+
+def _idles_in_steps(signals: IntervalSignals) -> bool:
+    """Tell whether a GPU that is busy enough idles in each step for a reason that can be changed."""
+    return idles_in_long_steps(signals) is not None and explain(signals).cause.name == "main-process"
 
 
 def _has_small_kernels(context: Context, training: Training, signals: IntervalSignals) -> bool:

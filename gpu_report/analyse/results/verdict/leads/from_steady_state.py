@@ -28,6 +28,7 @@ from gpu_report.catalogue import (
     GROWN_TO_KEY,
     GROWS_ON_KEY,
     GROWTH_KEY,
+    IDLE_IN_STEPS_KEY,
     LAUNCH_BOUND,
     SEEN_IDLE_KEY,
     SLOW_COST_KEY,
@@ -69,10 +70,13 @@ def steady_leads(
         text = stood or CAUSES[cause.name].always
         if text and (looks or do or cause.name != LAUNCH_BOUND or not no_larger_batch(context, finding, findings)):
             # what a line of one's own took, it can give back; of nearly all, before what hides it, such as more workers
-            sure = UNSURE if own is None else 1.0 if own.share >= th.NEARLY_ALL_SHARE else own.share
+            in_steps = finding.number(IDLE_IN_STEPS_KEY) is not None  # nothing but that code is left to be why
+            sure = (
+                1.0 if in_steps else UNSURE if own is None else 1.0 if own.share >= th.NEARLY_ALL_SHARE else own.share
+            )
             least_s = th.WORTH_LEADING_SHARE * seconds_trained(context)
             # what names neither an argument nor a line comes after what does
-            is_vague = cause.name in {LAUNCH_BOUND, *OF_A_CALL} and own is None and not do
+            is_vague = cause.name in {LAUNCH_BOUND, *OF_A_CALL} and own is None and not do and not in_steps
             saves_s = least_s if is_vague else max(sure * at_most_s, least_s)
             grown = _grown(finding) if looks else ""
             saves_s = OUTGROWS_S if grown and finding.number(GROWS_ON_KEY) else saves_s

@@ -88,8 +88,8 @@ DATA_CAME_SHARE = 0.05  # of training waited for data: so little, and the loader
 LAUNCH_SM_SHARE = 0.5
 # Back to back, even kernels of microseconds keep a GPU busy for this share of the time: 27 % with batches of 4 (H200).
 LAUNCH_UTIL_PCT = 15.0
-# A GPU that has work for so long in each step has all of it launched meanwhile: launches of a YOLO model take 0.1 s with
-# a fast CPU (FAST_LAUNCHES_S). What it idles then has another reason: up to a tenth in healthy ones, with one GPU.
+# A GPU that has work for so long in each step has all of it launched meanwhile: those of a YOLO model take 0.1 s with a
+# fast CPU (FAST_LAUNCHES_S). What it idles then has another reason: up to a tenth in healthy ones, with one GPU.
 LONG_WORK_S, IDLE_IN_STEPS_SHARE = 0.2, 0.2
 # Of the PCIe link's bandwidth, from the GPU to CPU memory: 250 trainings on one GPU sent back up to 0.4 %, one that
 # keeps activations in CPU memory (`save_on_cpu`) 25 % (H100, H200).

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import PurePosixPath
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
@@ -14,6 +15,7 @@ from gpu_report.model import Advice, Finding
 CUT_SHORT = "run-ended"
 TASKS = frozenset({"detect", "segment", "classify", "pose", "obb"})
 TAKEN = frozenset({"batch", "imgsz"})  # of a resumed training ultralytics takes these anew, to need less memory
+NAMES_FOLDER = 3  # parts of a path to weights that names their training's folder: train/weights/last.pt
 CALLED = "YOLO("  # how the command of a script begins
 # What stands between backticks in our sentences, and is pasted into a shell, must not end there or begin a new line.
 _NOT_TYPED = re.compile(r"[`\x00-\x1f\x7f]")
@@ -38,6 +40,11 @@ def _with_resume_command(context: Context, finding: Finding, *, leaked: bool) ->
         return finding
     if _in_final_evaluation(training):
         return replace(finding, advice=(*finding.advice, *_of_final_evaluation(context, training)))
+    later = went_on(context, training)
+    if later is not None:
+        numbers = [context.trainings.index(each) + 1 for each in (training, later)]
+        of = f" (training {numbers[0]} of {len(context.trainings)})"
+        return replace(finding, summary=f"{finding.summary}{of}; training {numbers[1]} went on from its weights")
     epoch = _saved_epoch(context, training, finding.end_t_s)
     command = _command(context, training, finding.advice)
     if epoch is None or not command:
@@ -47,6 +54,28 @@ def _with_resume_command(context: Context, finding: Finding, *, leaked: bool) ->
     )
     text = f"Resume after epoch {epoch}, the last with saved weights: {where}`{command}`"
     return replace(finding, advice=(*finding.advice, Advice(text, resume=command, resume_after=epoch)))
+
+
+def went_on(context: Context, training: Training) -> Training | None:
+    """Return the later training of the recording that went on from a training's weights; None without one.
+
+    It trained on in the same folder, or took a file of its weights as the model.
+    """
+    folder = _folder(context, training)
+    later = [each for each in context.trainings if each.span[0] >= training.span[1]]
+    return next((each for each in later if _took_weights(context, each, folder)), None) if folder else None
+
+
+def _took_weights(context: Context, later: Training, folder: str) -> bool:
+    """Tell whether a training's model lies among the weights in a folder, or it wrote into that folder, too.
+
+    A path that does not begin at the root counts where it names the folder itself.
+    """
+    model = later.args.get("model")
+    named = PurePosixPath(model) if isinstance(model, str) else PurePosixPath()
+    weights = PurePosixPath(folder, "weights", named.name)
+    same = named.parts == weights.parts[-len(named.parts) :] and len(named.parts) >= NAMES_FOLDER
+    return same or _folder(context, later) == folder
 
 
 def _in_final_evaluation(training: Training) -> bool:

@@ -177,3 +177,27 @@ def test_without_saved_weights_nobody_says_that_they_can_be_evaluated():
     run = cut_short(told(last="final evaluation"), args={"save": False})
     (finding,) = [each for each in analyse(run).findings if each.rule == "run-ended"]
     assert not any("best.pt" in advice.text for advice in finding.advice)
+
+
+def followed(model, path="/home/user/runs/a2"):
+    """Return the training that was cut short, and after it one with that model, which finished in its own folder."""
+    first = cut_short(replace(told(ended="exception"), error="KeyboardInterrupt"), events=())
+    later = Phase("train", 1, 130.0, 170.0, "inside")
+    second = InsideRun(2, 0, 42, "train", {"epochs": 1}, (later,), (), "finished")
+    yolo = YoloRun(2, path, {"epochs": 1, "model": model}, "recorded", None)
+    return replace(first, inside=(*first.inside, second), yolo_runs=(*first.yolo_runs, yolo), duration_s=180.0)
+
+
+@pytest.mark.parametrize("model", [f"{FOLDER}/weights/last.pt", "runs/a/weights/best.pt"])
+def test_weights_that_a_later_training_took_are_not_to_be_resumed(model):
+    assert resuming(followed("yolo26n.pt")) == go_on(2)
+    assert resuming(followed(model)) == []
+    stopped = next(finding for finding in analyse(followed(model)).findings if finding.rule == "run-ended")
+    assert (
+        stopped.summary == "Stopped by Ctrl-C in epoch 3 of 30 (training 1 of 2); training 2 went on from its weights"
+    )
+
+
+def test_a_training_that_went_on_in_its_folder_is_not_to_be_resumed():
+    assert resuming(followed("last.pt")) == go_on(2)  # nobody knows of which training
+    assert resuming(followed("last.pt", path=FOLDER)) == []

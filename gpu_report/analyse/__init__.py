@@ -7,7 +7,7 @@ from functools import partial
 
 from gpu_report.analyse.advice import advise
 from gpu_report.analyse.advice.epoch_now import epoch_now
-from gpu_report.analyse.advice.judged_epochs import training_of_limits
+from gpu_report.analyse.advice.judged_epochs import still_of_use, training_of_limits
 from gpu_report.analyse.advice.projection import project
 from gpu_report.analyse.advice.resume_or_restart import keep_faster_option
 from gpu_report.analyse.advice.speedup_limits import find_speedup_limits
@@ -26,6 +26,7 @@ from gpu_report.analyse.results.time_ledger import build_ledger
 from gpu_report.analyse.results.training_outcome import training_outcome
 from gpu_report.analyse.results.verdict.hypotheses import hypotheses
 from gpu_report.analyse.results.verdict.sentences import verdict
+from gpu_report.analyse.results.verdict.which_training import which_training
 from gpu_report.analyse.rules import find_all
 from gpu_report.analyse.rules.drops.slowdowns import beside_slow_loading
 from gpu_report.analyse.signals.gpu.utilisation_drops import find_low_intervals
@@ -116,11 +117,12 @@ def _judged(context: Context) -> _Judged:
     found = sorted((finding for group in groups for finding in group), key=_badness)
     low, ending = _low_intervals(context), training_outcome(context, found)
     ledger, epochs = build_ledger(context, found, low), summarise_epochs(context, found)
-    advised, limits = advise(context, epochs, found, find_speedup_limits(context, epochs, found))
-    limits = with_savings(context, limits, epochs, found)
-    projection = project(context, training_of_limits(context, epochs), limits, ending, advised)
+    current = still_of_use(context, epochs, found)
+    advised, limits = advise(context, current, found, find_speedup_limits(context, current, found))
+    limits = with_savings(context, limits, current, found)
+    projection = project(context, training_of_limits(context, current), limits, ending, advised)
     findings = keep_faster_option(context, advised, ending, projection)
-    now = epoch_now(epochs, limits)
+    now = epoch_now(current, limits)
     words = partial(verdict, context, ledger=ledger, limits=limits, ending=ending, projection=projection, now=now)
     reported, said = _reported(context, groups, findings, words)
     return _Judged(
@@ -147,6 +149,7 @@ def _reported(
     together = groups_of(groups, findings)
     ids = ids_of(together)
     reported = [with_locations(context, joined(context, group)) for group in together]
+    reported = [replace(each, which_training=which_training(context, [each])) for each in reported]
     said = _renamed(words(_located(findings, reported, ids)), ids)
     return tuple(sorted(reported, key=partial(_place, said))), said
 

@@ -207,6 +207,12 @@ class Context:
         training = self.training_at(t_s, gpu)
         return None if training is None else self.signals.of_training(gpu, training)
 
+    def which_training(self, training: Training | None) -> str:
+        """Return which of several trainings one is, as training 1 of 2; empty where it is the only one, or none."""
+        trainings = self.trainings
+        number = next((n for n, each in enumerate(trainings, 1) if each is training), None)
+        return f"training {number} of {len(trainings)}" if number is not None and len(trainings) > 1 else ""
+
     def epoch_at(self, t_s: float) -> EpochRow | None:
         """Return the epoch that a moment lies in, None outside all of them.
 

@@ -159,6 +159,7 @@ class Finding(TimeSpan):
     that may be several things `waited_for` names the one. `every_epochs` says that it comes at the end of each so
     many-th epoch, as what somebody has planned does; None where it does not. `of_gpus` is the summary of several GPUs
     of which it is true at once, with GPUS in the place of their names; empty where each has a finding of its own.
+    `which_training` names the one that it is of, as training 1 of 2; empty where there is one, or it is of several.
     """
 
     id: str
@@ -188,6 +189,7 @@ class Finding(TimeSpan):
     waited_for: str = ""
     of_gpus: str = ""
     every_epochs: int | None = None
+    which_training: str = ""
 
     @property
     def times(self) -> int:

@@ -8,6 +8,7 @@ OWN_CODE = frozenset(
 )
 # Kinds that belong to the lead: what happened, what prevents it, what it comes to. The rest is small print.
 NEAR = OWN_CODE | {"lost", "ended", "work", "starved", "projection", "speed-up", "cost", "fault"}
+NEAR |= {"past"}  # what held earlier trainings back
 NEAR |= {"why", "speed", "part", "no call"}  # of calls: what is slow, how fast they were, which part took longest
 
 

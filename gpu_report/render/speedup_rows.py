@@ -36,7 +36,7 @@ class SpeedupRow:
         if limit.in_epochs is None:
             return what
         of_epochs = SLOWER_EPOCHS if limit.cause == UNEXPLAINED else what
-        return f"{of_epochs}, {_in_epochs(*limit.in_epochs)}"
+        return f"{of_epochs}, {in_epochs(*limit.in_epochs)}"
 
     @property
     def why_not_expected(self) -> str:
@@ -47,7 +47,8 @@ class SpeedupRow:
         return (self.to_try or "no fix known") if self.has_no_fix else f"up to {most}"
 
 
-def _in_epochs(first: int, last: int | None) -> str:
+def in_epochs(first: int, last: int | None) -> str:
+    """Return in which epochs something was, in words; without a last one it goes on."""
     if last is None:
         return f"from epoch {first} on"
     return f"in epoch {first}" if first == last else f"in epochs {first} to {last}"

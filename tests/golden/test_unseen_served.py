@@ -25,7 +25,7 @@ BEGINS = {
     "reservoir": "Look at `run_lengths` (archive.py:11): without it 13 images/s become",
     "kelp": "Nothing to fix",
     "lantern": "Look at `brightness` (light.py:7): 10.0 s a validation become about 3.55 s",  # first: 6.8 s measured
-    "film": "Look at `next` (film.py:13): without it 34 images/s become at most about",
+    "film": "Look at `next` (film.py:13): without it 34 images/s become about",
     "coastline": "Nothing to fix: GPU 1 was busy 97 %",
     "aviary": "Set `save_crop=False`, and cut boxes out in other processes: at most 62 %",
     "crossing": "Gather the images of the threads in one call (lists of 8): from 112 images/s to about",

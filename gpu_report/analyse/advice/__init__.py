@@ -10,6 +10,7 @@ from gpu_report.analyse.advice.lasting_limits import lasting_causes
 from gpu_report.analyse.advice.next_limit import next_limit
 from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.advice.smaller_images import resize_images
+from gpu_report.analyse.causes.slower_storage import faster_disk
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
@@ -70,7 +71,10 @@ def advise(
         for cause in lasting
     }
     advised = [
-        replace(f, advice=(*f.advice, *added[f.cause.name])) if f in held_back and f.cause else f for f in findings
+        replace(f, advice=(*f.advice, *added[f.cause.name], *_faster_disk(context, training, f)))
+        if f in held_back and f.cause
+        else f
+        for f in findings
     ]
     advised = [_with_smaller_images(context, training, finding) for finding in advised]
     return advised, tuple(_with_estimate(limit, offered.get(limit.cause)) for limit in limits)
@@ -130,6 +134,12 @@ def _resize(context: Context, training: Training, cause: str, limit: SpeedupLimi
     signals = _signals(context, training)
     found = None if signals is None else resize_images(run_settings_of(context, training), cause, limit, signals)
     return () if found is None else (found,)
+
+
+def _faster_disk(context: Context, training: Training, finding: Finding) -> tuple[Advice, ...]:
+    """Return to put the images on a faster disk, where nothing else is known of storage that is waited for."""
+    is_storage = finding.cause_name == "input-storage" and not finding.advice
+    return faster_disk(_signals(context, training)) if is_storage else ()
 
 
 def _not_by_workers(context: Context, training: Training, cause: str) -> tuple[Advice, ...]:

@@ -7,7 +7,8 @@ from statistics import median
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import Training, longest_run
 from gpu_report.analyse.timeseries.intervals import Span, length_s
-from gpu_report.model import EpochSummary
+from gpu_report.catalogue import PAST_KEY
+from gpu_report.model import EpochSummary, Finding
 
 # Of which epochs a limit calls one the epoch now: the table of epochs has others beside them, the first above all.
 ALL, STEADY = "all epochs", "the steady-state epochs"
@@ -35,6 +36,15 @@ class JudgedEpoch:
     def spans(self) -> tuple[Span, ...]:
         """Return when it trained, or what it was worked out from did."""
         return self.seen or (self.span,)
+
+
+def still_of_use(
+    context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding]
+) -> Sequence[EpochSummary]:
+    """Return the epochs without those of earlier trainings whose cause is over: nothing is to be won of them."""
+    over = [each for each in findings if each.number(PAST_KEY) is not None]
+    past = {id(context.training_at(each.start_t_s, each.gpu)) for each in over}
+    return [each for each in epochs if id(context.training_at(each.start_t_s)) not in past] or epochs
 
 
 def training_of_limits(context: Context, epochs: Sequence[EpochSummary]) -> Training | None:

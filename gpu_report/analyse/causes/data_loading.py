@@ -17,7 +17,7 @@ from gpu_report.analyse.causes.candidate import (
 from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, STRONG, SUPPORTED, WEAK
 from gpu_report.analyse.causes.cpu_users import use_other_cores
 from gpu_report.analyse.causes.image_storage import image_storage
-from gpu_report.analyse.causes.slower_storage import advice_on_remote, stood_words
+from gpu_report.analyse.causes.slower_storage import advice_on_remote, read_words, stood_words
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.host.kernel_events import cache_dropped
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -99,8 +99,13 @@ def workers_stuck(signals: IntervalSignals) -> Candidate | None:
 
 
 def _where(signals: IntervalSignals) -> str:
-    storage = image_storage(signals)
-    return "storage" if storage is None else storage.words
+    """Return what the loader waited for; of a disk of this machine that it waits for all the time what that gives."""
+    storage, read = image_storage(signals), signals.within("trainer_read_mib_s")
+    if storage is None:
+        return "storage"
+    if not signals.is_lasting or not storage.device or read is None or read < th.READ_MIB_S:
+        return storage.words
+    return f"{storage.words}, which gave {read_words(read)}"
 
 
 def mapped_files(signals: IntervalSignals) -> Candidate | None:

@@ -17,6 +17,7 @@ from gpu_report.model import Advice
 from gpu_report.wording import amount, upper_first
 
 DISK_FAULTS = frozenset({"block", "nvme"})  # kinds of kernel messages that name a disk as it is mounted
+TENTHS_MIB_S = 9.95  # what is read is said to a tenth under this
 HOSTED = frozenset({"9p", "virtiofs"})  # folders that the host of a virtual machine lends it
 SLOWER_STORAGE = Advice(
     "Find what changed for the storage: another program that uses that disk, or memory that no longer holds the images",
@@ -41,6 +42,27 @@ def advice_on_remote(signals: IntervalSignals) -> tuple[Advice, ...]:
         return copy_images(signals)
     short = "Copy the images to a local disk, or find what slowed their network drive"
     return (Advice(f"{short} ({storage.type}): a backup, other machines or the network itself", short=short),)
+
+
+def faster_disk(signals: IntervalSignals | None) -> tuple[Advice, ...]:
+    """Return to put the images on a faster disk, and how fast, where a disk of this machine is waited for all the time.
+
+    Without waiting for data a training would read as much in less time.
+    """
+    storage = None if signals is None else image_storage(signals)
+    if signals is None or storage is None or not storage.device:
+        return ()
+    short = f"Put the images on a faster disk than {storage.words}"
+    read, waited = signals.within("trainer_read_mib_s"), signals.waited_share
+    if read is None or read < th.READ_MIB_S or not waited or waited >= 1:
+        return (Advice(short, short=short),)
+    gives, takes = read_words(read), read_words(read / (1 - waited))
+    return (Advice(f"{short}: it gives {gives}, and the GPU could take about {takes}", short=short),)
+
+
+def read_words(mib_s: float) -> str:
+    """Return how much is read a second, in two digits or more: 6.8 MiB/s, 83 MiB/s."""
+    return amount(mib_s if mib_s < TENTHS_MIB_S else round(mib_s), "MiB/s")
 
 
 def stood_words(signals: IntervalSignals) -> str:

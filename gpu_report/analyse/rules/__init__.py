@@ -32,6 +32,7 @@ from gpu_report.analyse.rules.leftover_processes import leftover_processes
 from gpu_report.analyse.rules.low_utilisation import starved_gpus
 from gpu_report.analyse.rules.nccl import missing_ranks, nccl_warnings
 from gpu_report.analyse.rules.other_processes import other_processes
+from gpu_report.analyse.rules.past_causes import with_what_is_past
 from gpu_report.analyse.rules.profiler import profiled_findings
 from gpu_report.analyse.rules.rank_waits import waiting_for_peer
 from gpu_report.analyse.rules.repeated_data import repeated_data
@@ -96,6 +97,7 @@ def find_all(context: Context) -> list[Finding]:
     """Return what all rules say about a run, its findings numbered by their kind (drop-3).
 
     A kernel line within another finding is none of its own, and what ended a training says how to resume it.
+    What held an earlier training back, and no longer does, is a note.
     """
     calls = is_inference(context)
     not_theirs = (OF_TRAININGS if calls or nothing_trained(context) else set()) | (NOT_OF_CALLS if calls else set())
@@ -109,4 +111,4 @@ def find_all(context: Context) -> list[Finding]:
         anchor = CATALOGUE[finding.rule].anchor
         counts[anchor] += 1
         found[at] = replace(finding, id=f"{anchor}-{counts[anchor]}")
-    return with_resume_command(context, attach_to_their_finding(found))
+    return with_what_is_past(context, with_resume_command(context, attach_to_their_finding(found)))

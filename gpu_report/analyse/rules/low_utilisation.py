@@ -165,7 +165,7 @@ def _finding(context: Context, training: Training, span: Span, low: _Low) -> Fin
         "starved",
         severity,
         span,
-        f"{_how_busy(context, busy, low, by_nature=by_nature)}: {cause.explanation}"
+        f"{_how_busy(context, training, busy, low, by_nature=by_nature)}: {cause.explanation}"
         f"{f'; {faster.words}' if faster else ''}",
         gpu=signals.gpu,
         evidence=(
@@ -218,8 +218,8 @@ def _of_its_call(context: Context, training: Training, signals: IntervalSignals,
     return of_growth(context.signals.call_growth(signals.gpu, idle_location.call, training)) if is_why else ()
 
 
-def _how_busy(context: Context, busy: Busy, low: _Low, *, by_nature: bool) -> str:
-    gpu = low.signals.gpu
+def _how_busy(context: Context, training: Training, busy: Busy, low: _Low, *, by_nature: bool) -> str:
+    gpu, which = low.signals.gpu, context.which_training(training)
     if busy is None:
         waited_pct = 100 * (low.waited or 0.0)
         return f"The training on {gpu_words(gpu)} waited for data {waited_pct:.0f} % of the time in steady state"
@@ -228,7 +228,8 @@ def _how_busy(context: Context, busy: Busy, low: _Low, *, by_nature: bool) -> st
     words = busy_words(mean_pct, by_nature=by_nature)
     sm_pct = low.signals.gpu_within("sm_active_pct")
     sms = f", its SMs {sm_pct:.0f} %" if mean_pct >= HEALTHY_PCT and sm_pct is not None and by_nature else ""
-    return f"{gpu_words(gpu)} was busy {words} of {of_what_time(context, seconds)}{steady}{sms}"
+    time = f"the time in {which}" if which else of_what_time(context, seconds)
+    return f"{gpu_words(gpu)} was busy {words} of {time}{steady}{sms}"
 
 
 def _severity(cause: Cause, mean_pct: float | None, training: Training) -> Severity:

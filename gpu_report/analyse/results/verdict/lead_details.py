@@ -14,6 +14,7 @@ from gpu_report.catalogue import (
     CAUSES,
     LAUNCH_BOUND,
     OTHER_NODE,
+    PAST_KEY,
     UNEXPLAINED,
     WAITING_FOR_PEER,
 )
@@ -33,6 +34,13 @@ def whose_training(context: Context, lead: Lead | None, findings: Sequence[Findi
     lasts = any(finding.rule == "starved" for finding in led)
     if not lasts and (which := which_training(context, led)):
         yield Sentence("where", f"This is about {which}.", tuple(finding.id for finding in led))
+
+
+def what_is_past(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield what held earlier trainings of the recording back, and no longer does."""
+    past = (finding for finding in findings if finding.number(PAST_KEY) is not None)
+    told = {finding.of_gpus: finding for finding in past}
+    yield from (Sentence("past", f"{finding.summary}.", (finding.id,)) for finding in told.values())
 
 
 def how_to_prevent(lead: Lead | None) -> Iterator[Sentence]:

@@ -23,6 +23,7 @@ from gpu_report.analyse.results.verdict.lead_details import (
     is_of_lead,
     projected,
     speedup_limit,
+    what_is_past,
     whose_training,
     with_limits,
 )
@@ -48,6 +49,7 @@ from gpu_report.analyse.results.verdict.what_happened import (
     setup_problem,
     throttled,
 )
+from gpu_report.analyse.results.verdict.which_training import current_training
 from gpu_report.analyse.results.verdict.work import (
     Beside,
     healthy_steady_pct,
@@ -62,6 +64,7 @@ from gpu_report.catalogue import (
     LAUNCH_BOUND,
     MEMORY_GROWS,
     OTHER_NODE,
+    PAST_KEY,
 )
 from gpu_report.model import (
     WELL_COVERED,
@@ -78,7 +81,10 @@ from gpu_report.model import (
 
 @dataclass(frozen=True)
 class _VerdictFacts:
-    """What the sentences are made of; `unseen` and `unsampled` are shares of all GPU time, 0 to 1."""
+    """What the sentences are made of; `unseen` and `unsampled` are shares of all GPU time, 0 to 1.
+
+    `every` has beside the `findings` those of what held earlier trainings back, and is over.
+    """
 
     context: Context
     findings: Sequence[Finding]
@@ -91,6 +97,7 @@ class _VerdictFacts:
     unsampled: float
     merged: Sequence[MergedDrop]
     now: EpochNow | None = None
+    every: Sequence[Finding] = ()
 
 
 @dataclass(frozen=True)
@@ -127,10 +134,12 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     now: EpochNow | None = None,
 ) -> Verdict:
     """Return what the run comes to: a bad end first, then what saves most, then what happened and what it cost."""
-    trained, unseen = busy_in_training(context), sum(row.share for row in ledger if row.name == "unmeasured")
+    every, findings = findings, [each for each in findings if each.number(PAST_KEY) is None]
+    current = current_training(context, every)
+    trained, unseen = busy_in_training(context, current), sum(row.share for row in ledger if row.name == "unmeasured")
     unsampled, merged = unsampled_share(context), merged_drops(findings)
     known = _VerdictFacts(
-        context, findings, ledger, limits, ending, projection, trained, unseen, unsampled, merged, now
+        context, findings, ledger, limits, ending, projection, trained, unseen, unsampled, merged, now, every
     )
     opening = _opening(known)
     if is_inference(context):
@@ -143,7 +152,8 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     if opening.lead is None and not opening.first and (left := unsaid(findings, sentences)):
         opening = replace(opening, found=left)
         sentences = _sentences(known, opening)
-    busy_pct = trained[0] if trained and is_judged(trained, findings) else None
+    busy = trained if current is None else busy_in_training(context)
+    busy_pct = busy[0] if busy and is_judged(busy, findings) else None
     return Verdict(sentences, busy_pct, healthy_steady_pct(context, findings) is not None, opening.order)
 
 
@@ -210,6 +220,7 @@ def _what_to_change(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentenc
     yield from with_limits(second, known.limits, findings)
     yield from projected(projection, lead, second)
     yield from opening.resume
+    yield from what_is_past(known.every)
     yield from interrupted(findings)
     yield from stopped_early(known.ending)
     yield from setup_problem(findings, [*begin, *second])
@@ -226,11 +237,12 @@ def _work(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentence]:
         others_said=lead is not None and lead.names_others_on_cpu,
         unknown_rest=not is_mostly_known(known.ledger),
         has_lead=lead is not None,
+        current=context.which_training(current_training(context, known.every)),
     )
     mine = () if opening.first else _without_lasting(findings, lead)
     yield from work_sentences(context, known.trained, known.unseen, mine, beside)
     if is_lead:
-        yield from rest_of_training(context, known.trained, findings, known.ledger)
+        yield from rest_of_training(context, known.trained, known.every, known.ledger)
 
 
 def _what_happened(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentence]:
@@ -258,7 +270,7 @@ def _what_it_cost(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentence]
     """Yield where time was lost, which GPUs did nothing, and the money."""
     context, findings, lead = known.context, known.findings, opening.lead
     if not opening.first:
-        yield from largest_loss(context, known.trained, findings, known.ledger, lead)
+        yield from largest_loss(context, known.trained, known.every, known.ledger, lead)
     yield from unused_gpus(context, findings, lead)
     yield from gpus_of_others(context)
     yield from cost_of_run(context, findings, known.ledger)

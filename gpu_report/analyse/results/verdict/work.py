@@ -61,7 +61,8 @@ class Beside:
 
     How busy they were leads where it `is_lead`. A training `is_marred` where something else went wrong. `others_said`
     says that who used the cores of a training on the CPU stands before it, `unknown_rest` that nobody knows what kept
-    the GPUs from working in a good part of training, `has_lead` that what to change stands before it.
+    the GPUs from working in a good part of training, `has_lead` that what to change stands before it. `current` is the
+    training that it is about, where what held earlier ones back is over; else empty.
     """
 
     is_lead: bool
@@ -69,6 +70,7 @@ class Beside:
     others_said: bool
     unknown_rest: bool
     has_lead: bool = False
+    current: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,9 @@ class _JudgedTraining:
 
     def _busy(self, *, by_nature: bool) -> str:
         who = f"{_who(self.context)} {_be(self.context)}"
-        return f"{who} busy {busy_words(self.util, by_nature=by_nature)} of {of_what_time(self.context, self.seconds)}"
+        current = self.beside.current
+        time = f"the time in {current}" if current else of_what_time(self.context, self.seconds)
+        return f"{who} busy {busy_words(self.util, by_nature=by_nature)} of {time}"
 
 
 def work_sentences(
@@ -156,7 +160,7 @@ class _Why:
     steady: str
 
 
-def _why(context: Context, util: float, findings: Sequence[Finding]) -> _Why:
+def _why(context: Context, util: float, findings: Sequence[Finding], current: str) -> _Why:
     (sure, cause), ids = _because(findings)
     if not cause:
         return _Why("", "", ids, "", "")
@@ -166,14 +170,14 @@ def _why(context: Context, util: float, findings: Sequence[Finding]) -> _Why:
     lasting = {each.cause.name for each in findings if each.rule == "starved" and each.cause}
     fell = any(RULES[f.rule].drop and not f.expected and f.cause and f.cause.name not in lasting for f in findings)
     steady = f"{when} it was {steady_pct:.0f} %" if steady_words(util, steady_pct, fell=fell) else ""
-    return _Why(sure, cause, ids, which, steady)
+    return _Why(sure, cause, ids, "" if which == current else which, steady)
 
 
 def _how_busy(training: _JudgedTraining) -> Iterator[Sentence]:
     """Yield how busy GPUs were, what else is to be said of it, and the cause: in one sentence where that is all."""
     context, findings, util, seconds = training.context, training.findings, training.util, training.seconds
     before = _before(training) if training.is_lead else ""
-    why, ends = _why(context, util, findings), _at_epoch_ends(context, findings, seconds)
+    why, ends = _why(context, util, findings, training.beside.current), _at_epoch_ends(context, findings, seconds)
     unseen = waits_unseen(context, (util, seconds))
     good = f" ({GOOD})" if training.is_lead and not unseen and HEALTHY_PCT <= util < th.DOUBTED_PCT else ""
     beside = ", not counting the ends of epochs" if ends else ""

@@ -15,7 +15,8 @@ HOW = "start it with `systemd-inhibit --what=sleep:idle:handle-lid-switch COMMAN
 def machine_slept(context: Context, training: Training) -> SetupIssue | None:
     """Find a machine that slept for much of a training. No clock of the recording went on meanwhile, nor did work."""
     start_s, end_s = training.span
-    slept = [seconds for at_s, seconds in context.run.slept if start_s <= at_s <= end_s]
+    within = [(at_s, seconds) for at_s, seconds in context.run.slept if start_s <= at_s <= end_s]
+    slept = [seconds for _, seconds in within]
     lasted_s = end_s - start_s + sum(slept)
     if sum(slept) < max(SLEPT_LEAST_S, th.SLEPT_SHARE * lasted_s):
         return None
@@ -28,4 +29,5 @@ def machine_slept(context: Context, training: Training) -> SetupIssue | None:
             Evidence("awake in this training", end_s - start_s, "s"),
         ),
         (Advice(f"{AWAKE}: {HOW}", short=AWAKE),),
+        span=(within[0][0], within[-1][0]),
     )

@@ -42,9 +42,9 @@ def _with_resume_command(context: Context, finding: Finding, *, leaked: bool) ->
         return replace(finding, advice=(*finding.advice, *_of_final_evaluation(context, training)))
     later = went_on(context, training)
     if later is not None:
-        numbers = [context.trainings.index(each) + 1 for each in (training, later)]
-        of = f" (training {numbers[0]} of {len(context.trainings)})"
-        return replace(finding, summary=f"{finding.summary}{of}; training {numbers[1]} went on from its weights")
+        number = context.trainings.index(later) + 1
+        summary = f"{finding.summary} ({context.which_training(training)}); training {number} went on from its weights"
+        return replace(finding, summary=summary)
     epoch = _saved_epoch(context, training, finding.end_t_s)
     command = _command(context, training, finding.advice)
     if epoch is None or not command:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpu_report.catalogue import RULES, SINCE_EPOCH_KEY, cause_look, cause_words, phase_words, repeats
 from gpu_report.gpu_words import gpu_number, gpu_words
-from gpu_report.model import Advice, Analysis, Cause, Finding, KernelEvent, NearbyKernelEvent
+from gpu_report.model import Advice, Analysis, Cause, EpochSummary, Finding, KernelEvent, NearbyKernelEvent
 from gpu_report.render.formatting import (
     SHOWN_SECONDS,
     duration,
@@ -25,7 +25,7 @@ from gpu_report.render.page.views.findings import AdviceView, FindingView, Kerne
 from gpu_report.render.page.views.tables import Fact
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.sentence_kinds import findings_in_lead
-from gpu_report.render.speedup_rows import speedup_rows
+from gpu_report.render.speedup_rows import in_epochs, speedup_rows
 from gpu_report.render.what_to_change import changes, further_steps
 from gpu_report.render.where_stood import lines_of
 from gpu_report.wording import MISSING, counted, upper_first
@@ -41,6 +41,7 @@ AT_MOST = frozenset(
 )  # a slower clock costs no more than its share: not all work needs it
 # Whose length is no news: of a start-up or a slower clock the summary says it, the others last as long as training.
 LENGTH_SAID = AT_MOST | {"slow-start", "starved", "user-code", "unused-gpu", "long-epoch-ends"}
+PART_OF_EPOCH = 0.1  # of an epoch's time: what took less of it was hardly in it
 NO_BREAK = "\u00a0"  # between a number and its unit
 TITLES_SHOWN = 3  # of the findings that one step is for
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
@@ -147,16 +148,30 @@ def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
         return f"{counted(len(finding.occurrences), 'time')}, {duration(finding.took_s)} in all"
     if not (rule.takes_time or rule.takes_epoch_time) or not finding.duration_s:
         return f"at {clock.moment(finding.start_t_s).elapsed}"
-    is_one = rule.takes_time and finding.epoch is not None
-    return f"{duration(finding.took_s)}" + (f" in epoch {finding.epoch}" if is_one else "")
+    return f"{duration(finding.took_s)}" + (_in_which_epochs(finding, analysis) if rule.takes_time else "")
+
+
+def _in_which_epochs(finding: Finding, analysis: Analysis) -> str:
+    """Return in which epochs of which training it was, where that is known: all that it took a good part of."""
+    if finding.epoch is None:
+        return ""
+    runs = {each.run for each in analysis.epochs if each.start_t_s <= finding.start_t_s < each.end_t_s}
+    mine = [each.epoch for each in analysis.epochs if each.run in runs and _takes_part(finding, each)]
+    epochs = in_epochs(min([finding.epoch, *mine]), max([finding.epoch, *mine]))
+    return f" {epochs}" + (f", {finding.which_training}" if finding.which_training else "")
+
+
+def _takes_part(finding: Finding, epoch: EpochSummary) -> bool:
+    shared_s = min(finding.end_t_s, epoch.end_t_s) - max(finding.start_t_s, epoch.start_t_s)
+    return shared_s >= PART_OF_EPOCH * (epoch.end_t_s - epoch.start_t_s)
 
 
 def _how_long(finding: Finding, analysis: Analysis) -> str:
     """Return since which epoch something has lasted, where that is known; else that it lasted."""
     since = finding.number(SINCE_EPOCH_KEY)
     if since is not None:
-        return f"since epoch {since:.0f}"
-    return "all through training" if analysis.is_training else "all the time"
+        return f"since epoch {since:.0f}" + (f" of {finding.which_training}" if finding.which_training else "")
+    return f"all through {finding.which_training or 'training'}" if analysis.is_training else "all the time"
 
 
 def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[AdviceView, ...]:

@@ -447,6 +447,8 @@ def test_a_machine_that_slept_for_most_of_a_training_leads(seconds, said):
     assert text.startswith("Keep the machine awake while it trains: ") == bool(said)
     assert text.count("slept") == bool(said)
     assert any("systemd-inhibit" in each.text for each in listed_changes(analysis)) == bool(said)
+    found = [each for each in analysis.findings if each.rule == "environment"]
+    assert [each.span for each in found] == [(60.0, 60.0)] * bool(said)  # not of the whole training
 
 
 def test_the_length_of_a_recording_is_that_of_the_clock_on_the_wall():

@@ -21,6 +21,7 @@ from gpu_report.analyse.results.verdict.leads.lead import (
 from gpu_report.analyse.results.verdict.places import function_of, worst_place
 from gpu_report.analyse.signals.code.stack_notes import THREAD, WORKERS
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
+from gpu_report.analyse.timeseries.intervals import length_s
 from gpu_report.catalogue import (
     CAUSES,
     GARBAGE_KEY,
@@ -38,7 +39,7 @@ from gpu_report.catalogue import (
     USER_CODE_KEY,
 )
 from gpu_report.model import UNSURE, Advice, CodeLocation, Finding, Projection, Sentence, SpeedupLimit
-from gpu_report.wording import about_length, place_words, step_words, upper_first
+from gpu_report.wording import about_length, lower_first, place_words, step_words, upper_first
 
 
 def steady_leads(
@@ -66,7 +67,7 @@ def steady_leads(
         looks = own is not None and not is_known and (own.is_most or not do)
         stood, then = _stood_in(cause.name, at, finding) if at else ("", "")
         if do and not looks:
-            stood, then = do, ""
+            stood, then = do, _or_else(finding, advice)
         text = stood or CAUSES[cause.name].always
         if text and (looks or do or cause.name != LAUNCH_BOUND or not no_larger_batch(context, finding, findings)):
             # what a line of one's own took, it can give back; of nearly all, before what hides it, such as more workers
@@ -84,12 +85,21 @@ def steady_leads(
             yield Lead(Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name, told, looks), saves_s, then)
 
 
+def _or_else(finding: Finding, first: Advice | None) -> str:
+    """Return what else helps against storage that is waited for all the time, as a sentence; else nothing."""
+    others = (each for each in finding.advice if each.short and each is not first and not is_setting(each))
+    other = next(others, None) if finding.cause_name == "input-storage" else None
+    return "" if other is None else f"Or {lower_first(other.text)}."
+
+
 def _waited_s(context: Context, finding: Finding) -> float:
     """Return for how long a GPU waited in training for what is felt as waiting for data, 0 for another cause."""
     util_pct = finding.number(STEADY_KEY)
     if util_pct is None or finding.cause is None or not CAUSES[finding.cause.name].is_input:
         return 0.0
-    return (1 - util_pct / 100) * seconds_trained(context)
+    training = context.training_at(finding.start_t_s, finding.gpu)
+    trained_s = 0.0 if training is None else length_s(training.train_spans)
+    return (1 - util_pct / 100) * (trained_s or seconds_trained(context))
 
 
 def _own_share(cause: str) -> float:

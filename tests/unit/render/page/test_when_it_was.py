@@ -1,0 +1,39 @@
+"""A card says in which epochs of which training a finding was: all epochs that it took a good part of."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpu_report import model
+from gpu_report.render.page.compose import compose
+
+FELL = model.Finding(
+    *("slowdown-1", "slowdown", "warning", 0, 0.0, 1.0, "It fell."),
+    cause=model.Cause("input-storage", 0.9, "the data loader waited for storage"),
+    evidence=(model.Evidence("idle", 50.0, "%"),),
+)
+
+
+def gist(analysis: model.Analysis, finding: model.Finding) -> str:
+    (card,) = compose(replace(analysis, findings=(finding,))).findings.cards
+    return card.gist.replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(("last", "until", "said"), [(2, 1.0, "in epoch 3"), (4, 0.5, "in epochs 3 to 5")])
+def test_what_lasts_over_several_epochs_names_the_last_one(
+    analysis: model.Analysis, last: int, until: float, said: str
+) -> None:
+    begin, end = analysis.epochs[2], analysis.epochs[last]
+    end_s = end.start_t_s + until * (end.end_t_s - end.start_t_s)
+    finding = replace(FELL, start_t_s=begin.start_t_s, end_t_s=end_s, epoch=3)
+    assert gist(analysis, finding).endswith(said)
+    just_begun = replace(finding, end_t_s=end.end_t_s + 0.05 * (end.end_t_s - end.start_t_s))
+    assert gist(analysis, just_begun).endswith(said)
+    of_two = replace(finding, which_training="training 1 of 2")
+    assert gist(analysis, of_two).endswith(f"{said}, training 1 of 2")
+
+
+def test_what_lasts_all_through_one_of_several_trainings_names_it(analysis: model.Analysis) -> None:
+    lasts = replace(FELL, rule="starved", end_t_s=1000.0)
+    assert gist(analysis, lasts).endswith("all through training")
+    assert gist(analysis, replace(lasts, which_training="training 2 of 2")).endswith("all through training 2 of 2")

@@ -134,6 +134,13 @@ def in_call(own: OwnCode, who: str, did: str) -> Cause:
     return Cause("main-process", LIKELY, f"{who} {did} in {own.function.function}()")
 
 
+def in_validations(place: str, cause: str) -> Advice:
+    """Return what to do about a function that validations need: what it gives cannot come later, nor from elsewhere."""
+    do = "Do what {} waits for in a background thread" if cause == "trainer-blocked" else "Do the work of {} {}"
+    short = do.format(place, "for all images at once (NumPy, torch)")
+    return Advice(f"{short}, or use it in fewer validations", short=short)
+
+
 def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     """Find one core full with the main process while workers idled: it cannot feed the GPU faster.
 

@@ -10,12 +10,14 @@ from itertools import groupby
 import numpy as np
 
 from gpu_report.analyse.causes import Explanation, explain
+from gpu_report.analyse.causes.main_process import in_validations
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import AT_THE_END
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.code.stack_habits import IdleLocation
+from gpu_report.analyse.signals.code.stack_notes import serves_validation
 from gpu_report.analyse.signals.host.process_waits import is_named
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Floats
@@ -34,7 +36,7 @@ class _StalledEnd:
     """What the end of one epoch (its number) waited for: from when to when, and for how many seconds of that.
 
     `by` names it, the same in all epochs. `call` is the function of the user's that YOLO called, `wait` the longest one
-    for a file, where it was one of these.
+    for a file, where it was one of these. `serves_validation` says that validations need what the function gives.
     """
 
     by: str
@@ -43,6 +45,7 @@ class _StalledEnd:
     seconds: float
     call: Frame | None = None
     wait: ProcessWait | None = None
+    serves_validation: bool = False
 
 
 def stalled_epoch_ends(context: Context) -> list[Finding]:
@@ -114,8 +117,9 @@ def _by_code(stacks: IdleStacks, number: int, end: Span) -> Iterator[_StalledEnd
         if float(idle_s[mine].sum()) >= (loads_s if call is None else th.HELD_AT_LEAST_S):
             by = LOADER if call is None else f"{call.function} {call.file}"
             starts, stops = np.maximum(stacks.start_s[rows[mine]], end[0]), np.minimum(stacks.end_s[rows[mine]], end[1])
+            stack = stacks.process.stacks.get(int(stacks.number[rows[mine][0]]), ())
             for span, seconds in _stretches(starts, stops, idle_s[mine]):
-                yield _StalledEnd(by, number, span, seconds, call)
+                yield _StalledEnd(by, number, span, seconds, call, serves_validation=serves_validation(stack))
 
 
 def _stretches(starts: Floats, stops: Floats, idle_s: Floats) -> Iterator[tuple[Span, float]]:
@@ -172,8 +176,11 @@ def _with_a_row(context: Context, span: Span) -> Span:
 def _advice(held: _StalledEnd, call: Frame | CodeLocation | None, cause: str) -> tuple[Advice, ...]:
     """Return how a callback of the user's holds up no epoch, and where to write to, of YOLO's own files.
 
-    A thread helps where the callback waits: one that computes keeps Python's lock (GIL).
+    A thread helps where the callback waits: one that computes keeps Python's lock (GIL). What is called in a validation
+    gives that its results.
     """
+    if call is not None and held.serves_validation and call.line:
+        return (in_validations(place_words(call), cause),)
     if call is not None:
         where = "a background thread or process" if cause == "trainer-blocked" else "another process, less often"
         what = place_words(call) if call.line else f"`{call.function.replace('`', chr(39))}`"

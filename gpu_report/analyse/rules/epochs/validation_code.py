@@ -1,8 +1,9 @@
 """Rule: functions of the user's own that take a share of the time of epochs, or of validations alone."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from gpu_report.analyse.causes.main_process import in_call
+from gpu_report.analyse.causes.main_process import in_call, in_validations
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -15,8 +16,6 @@ from gpu_report.gpu_words import gpu_words
 from gpu_report.model import OF_EPOCHS, Advice, Cause, Evidence, Finding
 from gpu_report.wording import amount, place_words, where_it_is
 
-FASTER = "Do the work of {} for all images at once (NumPy, torch), or use it in fewer validations"
-DO_NOT_WAIT = "Do what {} waits for in a background thread, or use it in fewer validations"
 # of a validation that somebody asked for
 FASTER_ALONE = "Do its work for all images at once (NumPy, torch), or once for each image, and keep the result"
 DO_NOT_WAIT_ALONE = "Do what it waits for in a background thread, or once for all images"
@@ -63,6 +62,7 @@ def _finding(context: Context, gpu: int | None, spans: Sequence[Span], own: OwnC
     alone = is_validation(context)
     of, cause = "validation" if alone else "the time of epochs", in_call(own, "validation", "computed")
     into = f"{where_it_is(own.at)}{_within(own)}" if alone else f"{where_it_is(own.at)}, in validation"
+    advice = in_validations(place_words(own.at), cause.name)
     return context.finding(
         "user-code",
         "warning",
@@ -77,7 +77,7 @@ def _finding(context: Context, gpu: int | None, spans: Sequence[Span], own: OwnC
             *evidence(("CPU of the main process there", own.cpu_pct, "% of a core")),
         ),
         cause=cause,
-        advice=(_alone(len(validations(context)), spans, own, cause, lost) if alone else _of_epochs(own, cause),),
+        advice=(_alone(len(validations(context)), spans, own, cause, lost) if alone else replace(advice, short=""),),
         where=(own.at,),
     )
 
@@ -86,11 +86,6 @@ def _within(own: OwnCode) -> str:
     """Return which function of YOLO's the user's stands in for, where the line is in another: `update_metrics`, say."""
     called = own.function.function
     return "" if called == own.at.function else f", called in {called}()"
-
-
-def _of_epochs(own: OwnCode, cause: Cause) -> Advice:
-    do = DO_NOT_WAIT if cause.name == "trainer-blocked" else FASTER
-    return Advice(do.format(place_words(own.at)))
 
 
 def _alone(count: int, spans: Sequence[Span], own: OwnCode, cause: Cause, lost: float) -> Advice:

@@ -52,7 +52,7 @@ WITHOUT_MODEL = frozenset({"preprocess_batch", "preprocess", "postprocess", "upd
 NO_STEP = re.compile(
     r"[\\/]ultralytics[\\/](?:utils[\\/]callbacks[\\/]|engine[\\/](?:validator|predictor|exporter)\.py$)"
 )
-
+VALIDATOR = re.compile(r"[\\/]ultralytics[\\/](?:engine[\\/]validator|models[\\/]\w+[\\/](?:\w+[\\/])?val)\.py$")
 
 MOST_FILES = 4096  # whose kind is kept: a process that imports everything has 2,000
 MOST_FRAMES = 8192  # likewise: the notes of a day have 3,000
@@ -66,7 +66,7 @@ def _of_files(pattern: re.Pattern[str]) -> Callable[[Frame], bool]:
 
 in_interpreter, in_known_package, in_yolo, in_torch = map(_of_files, (INTERPRETER, PACKAGE, YOLO, TORCH))
 in_integration, in_loader, in_step, in_no_step = map(_of_files, (INTEGRATIONS, LOADER, STEP, NO_STEP))
-in_progress_bar, in_scaler = map(_of_files, (PROGRESS_BAR, SCALER))
+in_progress_bar, in_scaler, in_validator = map(_of_files, (PROGRESS_BAR, SCALER, VALIDATOR))
 # is torch's between YOLO and an optimizer that it steps, or ours, which times what YOLO calls
 passes_on = _of_files(re.compile(f"{STEPS.pattern}|{RECORDER.pattern}"))
 
@@ -148,6 +148,13 @@ def called_by_yolo(stack: Stack) -> Frame | None:
     """
     at = _call_of_yolo(stack)
     return None if at is None else stack[at]._replace(line=0, called="")
+
+
+def serves_validation(stack: Stack) -> bool:
+    """Tell whether a validator called the user's function that `called_by_yolo` returns, and needs what it gives."""
+    at = _call_of_yolo(stack)
+    outer = () if at is None else stack[at + 1 :]
+    return any(map(in_validator, outer)) and all(frame.function != CALLBACKS for frame in outer)
 
 
 def _call_of_yolo(stack: Stack) -> int | None:

@@ -1,6 +1,6 @@
 """Findings in words: what happened, how bad it was, why, what the kernel said beside it, and what to change."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from gpu_report.catalogue import RULES, SINCE_EPOCH_KEY, cause_look, cause_words, phase_words, repeats
@@ -192,8 +192,10 @@ def first_advice(unexpected: tuple[Finding, ...], analysis: Analysis) -> tuple[A
     guesses = [
         AdviceView(f"Guess: {each.text}. To check: {each.decided_by}.", "", "", "") for each in analysis.hypotheses[1:]
     ]
-    own = [AdviceView(step, "", "", "") for step in _own_steps(analysis)]
-    return (*own, *views, *guesses, *largest, *_steps(unexpected, analysis))[:FIRST_ADVICE]
+    own = _of_own_code(analysis, advice)
+    rest = (view for view, each in zip(views, advice, strict=True) if each not in own)
+    mine = (AdviceView(each, "", "", "") if isinstance(each, str) else _advice(each, analysis) for each in own)
+    return (*mine, *rest, *guesses, *largest, *_steps(unexpected, analysis))[:FIRST_ADVICE]
 
 
 def _said_whole(analysis: Analysis) -> set[Advice]:
@@ -203,10 +205,23 @@ def _said_whole(analysis: Analysis) -> set[Advice]:
 
 def _own_steps(analysis: Analysis) -> list[str]:
     """Return what helps against the functions of the user's that the verdict names, each once."""
+    return [each for each in _of_own_code(analysis, ()) if isinstance(each, str)]
+
+
+def _of_own_code(analysis: Analysis, advice: Collection[Advice]) -> list[str | Advice]:
+    """Return what helps against the functions of the user's that the verdict names, each once, in its order.
+
+    It is a sentence, or of the `advice` what their findings have.
+    """
     named = (each.findings for each in analysis.verdict.sentences if each.names_own)
     led = {found for findings in (led_by(analysis), *named) for found in findings}
-    steps = (named_step(finding, analysis) for finding in analysis.findings if finding.id in led)
-    return [step for step in dict.fromkeys(steps) if step]
+    mine = [finding for finding in analysis.findings if finding.id in led]
+    steps = [[step] if (step := named_step(each, analysis)) else _given(each, advice) for each in mine]
+    return list(dict.fromkeys(step for each in steps for step in each))
+
+
+def _given(finding: Finding, advice: Collection[Advice]) -> list[str | Advice]:
+    return [each for each in finding.advice if each in advice and not each.reads_kernel_log]
 
 
 def advice_title(analysis: Analysis) -> str:

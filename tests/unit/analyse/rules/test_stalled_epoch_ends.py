@@ -11,7 +11,7 @@ from support.stacks import LOADER, LOGS, READS, SELECT, TRAINER, TRAINS, process
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.rules.drops.stalled_epoch_ends import _with_a_row
-from gpu_report.model import InsideEpoch, InsideRun, Phase, ProcessWait
+from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, ProcessWait
 from gpu_report.render.what_to_change import listed_changes
 
 STARTUP_S, TRAIN_S, EPOCHS = 20.0, 60.0, 6
@@ -158,3 +158,16 @@ def test_a_validation_that_waits_for_its_first_batch_alone_is_no_finding():
 
 def test_without_stacks_nobody_knows():
     assert held(dataclasses.replace(run_with(LOGS), stacks=())) == []
+
+
+VALIDATOR = Frame("/venv/lib/python3.11/site-packages/ultralytics/engine/validator.py", 228, "__call__")
+CALLS = Frame("/venv/lib/python3.11/site-packages/ultralytics/engine/validator.py", 380, "run_callbacks")
+POSTPROCESS = Frame("/home/me/validator.py", 20, "postprocess")
+
+
+@pytest.mark.parametrize(("called", "how"), [((), "for all images at once"), ((CALLS,), "in another process")])
+def test_what_a_validation_needs_cannot_be_done_in_another_process(called, how):
+    """A callback can be, for YOLO uses nothing that it gives."""
+    analysis = analyse(run_with((POSTPROCESS, *called, VALIDATOR, TRAINER), "validation", main_cpu_pct=100.0))
+    (finding,) = [f for f in analysis.findings if f.rule == "held-epoch-end"]
+    assert how in finding.advice[0].text

@@ -211,7 +211,9 @@ def _look(taken: _TimeTaken) -> tuple[Sentence, str]:
         text = taken.row.once.format(took=_lost(taken), probably=taken.sure, gpu=_gpus(taken.findings), cost=cost)
         then = _stood(taken.at, taken.row)
     ids = tuple(finding.id for finding in taken.findings)
-    return Sentence(LOOK, f"{text}.", ids, taken.cause, advice, taken.names_own), then
+    # to look at a line says not yet what to do there
+    said = Sentence(LOOK, f"{text}.", ids, taken.cause, advice, taken.names_own, how=not taken.names_own)
+    return said, then
 
 
 def _effect(taken: _TimeTaken) -> str:

@@ -8,6 +8,7 @@ SLOW_IMAGES_KEY = "waited_for_images_s"  # how long training waited for images o
 SLEPT_KEY = "slept_s"  # how long the machine slept in a training
 ENDS_EPOCHS_KEY = "epochs_compared"  # how many epochs tell what their ends take
 PAST_KEY = "past_in_training"  # the number of the training in which what held an earlier one back is over
+PAUSES_KEY = "growing_pauses"  # in how many epochs a pause before the validation grew
 SINCE_EPOCH_KEY = "since_epoch"  # the first epoch of those that are slower than the first ones
 SLOW_COST_KEY = "slow_cost_s"  # what slow epochs took longer in all
 HUNG_KEY = "hung_s"  # how long a training reported nothing before its end

@@ -27,7 +27,10 @@ NO_MEMORY = {"gpu-memory-taken", "gpu-memory-gone"}
 CAUSE_NOT_FOUND = {"fork-deadlock", *NO_MEMORY, *THREADS_COMPUTE}
 NAMED_SINCE = {"renew-loader": "input-start"}  # a cause that had no name of its own when the truth was written
 # A note: nothing is wrong. Only the first has saved weights from which it could be resumed instead.
-LONG_ENDS = {"tiny-epochs": "Restart with longer epochs", "val-files": "Make each epoch 10 times as long"}
+LONG_ENDS = {
+    "tiny-epochs": "Restart with longer epochs",
+    "val-files": "Validate less often, in epochs 10 times as long",
+}
 
 
 def names_in(archive):

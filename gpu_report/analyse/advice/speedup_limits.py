@@ -37,6 +37,7 @@ from gpu_report.analyse.advice.passing_limits import (
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, length_s, minus
+from gpu_report.catalogue import PAUSES_KEY
 from gpu_report.model import EpochSummary, Finding, SpeedupLimit
 
 EXPECTED = "estimate from the batches that it trained"
@@ -62,7 +63,7 @@ def find_speedup_limits(
     rest_s, mean_rest_s = rest_of_epoch_s(mine, median), rest_of_epoch_s(mine, fmean)
     typical = partial(replace, now_is=f"median of {STEADY if 0 < len(steady) < len(mine) else ALL}{left_out}")
     on_average = partial(replace, now_is=f"mean of {ALL}{left_out}", is_mean=True)
-    lasting = lasting_limit(context, training, steady or _without_idle(mine, took), findings)
+    lasting = lasting_limit(context, training, steady or _without_idle(mine, [*took, *_pauses(slower)]), findings)
     in_all = [] if steady else limits_in_all_epochs(context, training, mine, findings, took)
     found: list[SpeedupLimit] = [
         *(typical(limit, rest_s=rest_s, waits_s=wait_of_epoch_s(usual)) for limit in [lasting] if limit),
@@ -93,9 +94,14 @@ def _at_moments(
         yield from with_last_states(kind, mine, [*took, *slower], left_out)
 
 
+def _pauses(slower: Sequence[Finding]) -> list[Finding]:
+    """Return the pauses that make epochs slower, each by itself: GPUs are idle in them."""
+    return [each for finding in slower if finding.number(PAUSES_KEY) is not None for each in finding.each]
+
+
 def _without_idle(epochs: Sequence[JudgedEpoch], took: Sequence[Finding]) -> list[JudgedEpoch]:
     """Return disturbed epochs without the times in which their GPUs were idle for what disturbed them."""
-    idle = IntervalIndex([f for f in took if is_idle(f)], span_of)
+    idle = IntervalIndex([f for f in took if is_idle(f) or f.number(PAUSES_KEY) is not None], span_of)
     rests = [tuple(minus([epoch.span], [finding.span for finding in idle(*epoch.span)])) for epoch in epochs]
     return [
         replace(epoch, seen=rest, apart=1 - length_s(rest) / epoch.train_s)

@@ -10,7 +10,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import unused_intervals
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, parts, row_ranges, slices
-from gpu_report.catalogue import CAUSES, GAPS, RULES, UNEXPLAINED
+from gpu_report.catalogue import CAUSES, GAPS, PAUSES_KEY, RULES, UNEXPLAINED
 from gpu_report.model import Finding, Interval
 
 PHASE_ROWS = tuple(name for name, cause in CAUSES.items() if cause.phase)
@@ -35,7 +35,8 @@ def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], 
     for finding in findings:
         is_told = not (finding.expected and knows_epochs)
         is_felt = finding.gpu in {series.gpu, None}  # None: of whatever the program uses
-        if is_felt and RULES[finding.rule].takes_time and finding.cause and is_told:
+        takes_time = RULES[finding.rule].takes_time or finding.number(PAUSES_KEY) is not None
+        if is_felt and takes_time and finding.cause and is_told:
             rows.give(finding.cause.name, [each.span for each in finding.each])
     if series.gpu not in context.activity.used_gpus:
         rows.give("idle", [(-np.inf, np.inf)])

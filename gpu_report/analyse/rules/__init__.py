@@ -18,6 +18,7 @@ from gpu_report.analyse.rules.drops.slowdowns import slowdowns, without_parts
 from gpu_report.analyse.rules.drops.stalled_epoch_ends import stalled_epoch_ends
 from gpu_report.analyse.rules.drops.within_slowdowns import with_cause_of_slowdown
 from gpu_report.analyse.rules.epochs import compare_epochs
+from gpu_report.analyse.rules.epochs.growing_pauses import without_growing_pauses
 from gpu_report.analyse.rules.gpus.gpu_imbalance import uneven_gpus
 from gpu_report.analyse.rules.gpus.implausible_readings import readings_not_credible
 from gpu_report.analyse.rules.gpus.lost_gpus import lost_gpus
@@ -105,7 +106,7 @@ def find_all(context: Context) -> list[Finding]:
     found = [finding for rule in rules for finding in rule(context)]
     found += inference_findings(context)
     found += compare_epochs(context, found)
-    found = with_cause_of_slowdown(without_parts(found))
+    found = with_cause_of_slowdown(without_parts(without_growing_pauses(found)))
     counts: Counter[str] = Counter()
     for at, finding in enumerate(found):
         anchor = CATALOGUE[finding.rule].anchor

@@ -5,17 +5,19 @@ from collections.abc import Sequence, Set
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch, trained_epochs
 from gpu_report.analyse.rules.epochs.data_wait import data_wait_growing
+from gpu_report.analyse.rules.epochs.growing_pauses import growing_pauses
 from gpu_report.analyse.rules.epochs.long_epoch_ends import long_epoch_ends
 from gpu_report.analyse.rules.epochs.longer_ends import ends_slowing
 from gpu_report.analyse.rules.epochs.slow_epochs import epochs_slowing, slow_epochs, slow_first_epochs
 from gpu_report.analyse.rules.epochs.slow_parts import slow_parts
 from gpu_report.analyse.rules.epochs.slowing_steps import slowing_steps
 from gpu_report.analyse.rules.epochs.validation_code import validation_code
+from gpu_report.analyse.rules.thresholds import EXPLAINED_SHARE
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.catalogue import RULES
+from gpu_report.catalogue import GROWTH_KEY, PAUSES_KEY, RULES
 from gpu_report.model import Cause, Finding
 
-EPOCH_RULES = (slow_first_epochs, slow_epochs, epochs_slowing, ends_slowing, data_wait_growing)
+EPOCH_RULES = (growing_pauses, slow_first_epochs, slow_epochs, epochs_slowing, ends_slowing, data_wait_growing)
 
 
 def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:
@@ -33,12 +35,22 @@ def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:
 def _of_epochs(context: Context, epochs: Sequence[TrainedEpoch], found: Sequence[Finding]) -> list[Finding]:
     held_up = _held_up(context, found)
     told = [finding for rule in EPOCH_RULES for finding in rule(context, epochs, held_up)]
+    told = [finding for finding in told if not any(_is_growth_of(finding, pauses) for pauses in told)]
     told += slowing_steps(context, held_up, found, told)
     lasting = {finding.cause for finding in found if finding.rule == "starved"}
     parts = slow_parts(context, epochs, held_up, told)
     notes = [finding for finding in told if finding.severity == "info" and _is_of(finding, lasting)]
     told = [finding for finding in told if finding not in notes]
     return [*told, *(part for part in parts if not _is_of(part, lasting))]
+
+
+def _is_growth_of(finding: Finding, pauses: Finding) -> bool:
+    """Tell whether training got slower for pauses that grow, and are told: most of its growth is theirs."""
+    grew_s, theirs_s = finding.number(GROWTH_KEY), pauses.number(GROWTH_KEY)
+    if finding is pauses or grew_s is None or theirs_s is None or pauses.number(PAUSES_KEY) is None:
+        return False
+    apart = finding.end_t_s <= pauses.start_t_s or pauses.end_t_s <= finding.start_t_s
+    return not apart and theirs_s >= EXPLAINED_SHARE * grew_s
 
 
 def _is_of(part: Finding, lasting: Set[Cause | None]) -> bool:

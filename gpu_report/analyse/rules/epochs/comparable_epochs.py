@@ -20,6 +20,7 @@ class TrainedEpoch:
 
     `validation_s` and `checkpoint_s` are what came after it, 0 where there was none. `from_callbacks` says that all of
     it was reported, not worked out of readings. `validated` has the parts of the validation, None where not known.
+    `trained_t_s` is when its last batch was trained, None where nobody reported it: callbacks may run until its end.
     `batches` is how many it trained, `later_wait_s` what it waited for data after the first of them.
     `group` is what its epochs have in common that may be compared with each other: one process, one way to load images.
     `alike` is False for those that take longer by their nature: the first of a process, the one that closes the mosaic
@@ -38,6 +39,7 @@ class TrainedEpoch:
     validated: Validation | None = None
     batches: int | None = None
     later_wait_s: float | None = None
+    trained_t_s: float | None = None
 
 
 def length_of(parts: Sequence[Phase], name: str) -> float | None:
@@ -73,6 +75,7 @@ def trained_epochs(context: Context) -> list[TrainedEpoch]:
                 checkpoint_s=length_of(parts, "checkpoint") or 0.0,
                 from_callbacks=epoch_end.from_callbacks,
                 batches=reported.batches if reported else None,
+                trained_t_s=reported.end_t_s if reported else None,
                 later_wait_s=reported.data_wait_s - reported.first_wait_s if reported else None,
                 validated=next((phase.validated for phase in parts if phase.validated), None),
             )

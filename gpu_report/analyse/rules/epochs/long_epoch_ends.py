@@ -127,7 +127,8 @@ def _of_training(
         is_starved = any(context.training_at(f.start_t_s, f.gpu) is training for f in starved)
         validating = _of_validation(context, training, parts, of_steps=not is_starved)
         waits = _of_waits(context, training, parts)
-        advice = tuple(_of_sets(training, parts)) or (*_advice(training, parts), *validating, *waits)
+        smaller = tuple(_smaller_set(training, parts))
+        advice = tuple(_of_sets(training, parts)) or (*_advice(training, parts), *smaller, *validating, *waits)
         yield _finding(context, training, mine, parts, advice)
 
 
@@ -258,6 +259,9 @@ def _of_validations(context: Context, training: Training, epochs: Sequence[Train
     alone = lone_validator(context, training, validations)
     if alone is not None:
         return alone.words
+    large = _large_set(training, parts)
+    if large is not None:
+        return f"{large[0]:,.0f} images are validated for {large[1]:,.0f} that train"
     return parts.typical.largest_words if parts.typical else ""
 
 
@@ -315,6 +319,30 @@ def _of_sets(training: Training, parts: _EpochParts) -> Iterator[Advice]:
         yield Advice(f"{short}. They may be swapped; else validate on fewer", gain_at_most=gain, short=short)
 
 
+def _large_set(training: Training, parts: _EpochParts) -> tuple[float, float, float] | None:
+    """Return how many images validate, how many train, and how many would be enough, where they are far more.
+
+    None where they do not matter or may be swapped, and of a `fraction`, which is of training images alone.
+    """
+    train, validate = training.quantity("images"), training.quantity("val_images")
+    is_whole = training.args.get("fraction", 1.0) in {None, 1}
+    if not train or not validate or not is_whole or not parts.mostly_validates or _swapped(training, parts):
+        return None
+    enough = max(float(th.ENOUGH_VAL_IMAGES), th.ENOUGH_VAL_SHARE * train)
+    return (validate, train, enough) if validate >= th.LARGE_VAL_TIMES * enough else None
+
+
+def _smaller_set(training: Training, parts: _EpochParts) -> Iterator[Advice]:
+    """Yield to validate on fewer images, where a large set takes much of each epoch."""
+    large = _large_set(training, parts)
+    if large is not None:
+        validate, train, enough = large
+        short = f"Validate on fewer images ({validate:,.0f} now, {train:,.0f} train)"
+        why = f"{enough:,.0f} are mostly enough to tell which epoch is better. Evaluate on all after the training"
+        gain = parts.validation_s * (1 - enough / validate) / parts.epoch_s
+        yield Advice(f"{short}: {why}", gain_at_most=gain, short=short)
+
+
 def _advice(training: Training, parts: _EpochParts) -> Iterator[Advice]:
     """Yield how to make epochs longer, so that fewer end, where that leaves the training as it is otherwise.
 
@@ -328,11 +356,13 @@ def _advice(training: Training, parts: _EpochParts) -> Iterator[Advice]:
     typed = " ".join(f"{each.argument}={each.to_value}" for each in shorter)
     often = "twice" if times == 2 else f"{times} times"
     less = " and ".join(parts.named(["validates"], ["saves"]))
+    rarely = upper_first(" and ".join(parts.named(["validate"], ["save"])))
+    do = "Validate on fewer images, or" if _large_set(training, parts) else rarely
     yield Advice(
         f"List the training images {often} in `data.yaml` (`train: [images/train, images/train, ...]`) and set "
         f"`{typed}`. The training then takes about as many steps, and {less} less often",
         gain_estimate=gain,
-        short=f"Make each epoch {often} as long",
+        short=f"{do} less often, in epochs {often} as long",
         also=shorter,
         images_times=times,
     )

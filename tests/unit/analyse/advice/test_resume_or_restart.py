@@ -18,7 +18,9 @@ ENDED = Finding(
 )
 LONGER = Finding(
     *("long-epoch-ends-1", "long-epoch-ends", "info", 0, 131.0, 520.0, "ends take 62 %"),
-    advice=(Advice("List the images 4 times", gain_estimate=0.5, short="Make each epoch 4 times as long"),),
+    advice=(
+        Advice("List the images 4 times", gain_estimate=0.5, short="Validate less often, in epochs 4 times as long"),
+    ),
 )
 STARVED = Finding(
     *("starved-1", "starved", "warning", 0, 131.0, 520.0, "waits"),

@@ -44,11 +44,11 @@ def test_epochs_that_mostly_validate_and_save_are_to_be_longer():
     assert finding.summary == "Validation, saving and callbacks take 67 % of each epoch"
     (advice,) = finding.advice
     assert advice.gain_estimate == pytest.approx(2 / 3 * 0.9)
-    assert advice.short == "Make each epoch 10 times as long"
+    assert advice.short == "Validate and save less often, in epochs 10 times as long"
     assert "`epochs=10`" in advice.text
     assert (advice.settings, advice.images_times) == ((Setting("epochs", "100", "10"),), 10)
     first = analyse(run).verdict.sentences[0]
-    assert first.text.startswith("Make each epoch 10 times as long: about 2.5\u00d7 faster.")
+    assert first.text.startswith("Validate and save less often, in epochs 10 times as long: about 2.5\u00d7 faster.")
 
 
 @pytest.mark.parametrize(
@@ -66,19 +66,21 @@ def test_how_much_of_an_epoch_its_end_takes(parts, share, leads):
     assert [f"take {share} %" in finding.summary.replace("takes", "take") for finding in ends(run)] == [True] * bool(
         share
     )
-    assert ("Make each epoch" in analyse(run).verdict.sentences[0].text) == leads
+    assert ("less often, in epochs" in analyse(run).verdict.sentences[0].text) == leads
 
 
 def test_two_times_are_twice():
     (advice,) = ends(trained(1.0, 1.2, 0.8, args=ARGS | {"epochs": 12}))[0].advice
-    assert (advice.short, advice.images_times) == ("Make each epoch twice as long", 2)
+    assert (advice.short, advice.images_times) == ("Validate and save less often, in epochs twice as long", 2)
     assert advice.text.startswith("List the training images twice in `data.yaml`")
 
 
 def test_a_third_of_the_time_leads_where_that_is_minutes():
     text = analyse(trained(20.0, 12.0)).verdict.text  # 384 s, of which longer epochs win a third
-    assert text.startswith("Make each epoch 10 times as long: about 1.5\u00d7 faster. Validation takes 38 %")
-    assert "Make each epoch" not in analyse(trained(2.0, 1.2)).verdict.sentences[0].text  # 38 s
+    assert text.startswith(
+        "Validate less often, in epochs 10 times as long: about 1.5\u00d7 faster. Validation takes 38 %"
+    )
+    assert "less often, in epochs" not in analyse(trained(2.0, 1.2)).verdict.sentences[0].text  # 38 s
 
 
 def test_small_steps_that_are_but_a_note_say_nothing_of_the_ends_of_epochs():
@@ -562,7 +564,7 @@ def test_gpus_that_wait_while_one_validates_are_counted(work, said):
 
 def test_the_model_is_not_called_the_limit_where_longer_epochs_lead():
     words = analyse(on_gpus(VALIDATES, WAITS)).verdict.text
-    assert words.startswith("Make each epoch 10 times as long")
+    assert words.startswith("Validate less often, in epochs 10 times as long")
     assert "2 GPUs were busy 99 % of training time." in words
 
 
@@ -572,3 +574,18 @@ def test_the_model_is_not_called_the_limit_where_longer_epochs_lead():
 def test_a_patience_that_never_ends_a_training_is_left_out(asked, patience, to):
     (finding,) = ends(trained(1.0, 2.0, args={"epochs": asked, "patience": patience}))
     assert {each.argument: each.to_value for each in finding.advice[0].settings}.get("patience") == to
+
+
+@pytest.mark.parametrize(
+    ("images", "validate", "enough"),
+    [(24_000, 18_000, "6,000"), (4000, 12_000, None), (8000, 12_000, "5,000"), (24_000, 6000, None), (300, 400, None)],
+)
+def test_a_large_validation_set_is_named_and_how_many_images_are_enough(images, validate, enough):
+    """Sets that may be swapped are asked about; those of COCO's size, or a fourth of the training's, are usual."""
+    run = trained(100.0, 50.0, parts={"inference": 40.0}, settings={"images": images, "val_images": validate})
+    (finding,) = ends(run)
+    fewer = [each for each in finding.advice if each.short.startswith("Validate on fewer images (")]
+    assert [f": {enough} are mostly enough" in each.text for each in fewer] == [True] * bool(enough)
+    said = f"{validate:,} images are validated for {images:,} that train"
+    assert (said in finding.summary) == bool(enough)
+    assert analyse(run).verdict.text.startswith("Validate on fewer images, or less often, in epochs") == bool(enough)

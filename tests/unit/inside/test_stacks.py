@@ -325,6 +325,82 @@ def test_a_machine_that_is_always_late_lets_the_thread_rest_every_other_time(mon
     assert len(rests) == 3
 
 
+@pytest.fixture
+def turns(monkeypatch):
+    """Return the turns of this process, which the sampler and its lock use, as long as Python makes them."""
+    usual_s = sys.getswitchinterval()
+    yield threads.TURNS
+    threads.TURNS.restore()
+    sys.setswitchinterval(usual_s)
+
+
+@pytest.mark.parametrize(
+    ("late_s", "are_idle", "is_short"), [(0.003, True, True), (0.0, True, False), (0.003, False, False)]
+)
+def test_after_a_note_that_waited_for_the_lock_turns_are_short_as_the_next_is_due(
+    monkeypatch, turns, late_s, are_idle, is_short
+):
+    sampler, now_s, lengths = stacks.Sampler(0.05), [100.0], []
+    sampler._others.are_idle = are_idle
+
+    def sleep(seconds):
+        lengths.append((round(seconds, 4), sys.getswitchinterval()))
+        now_s[0] += seconds + late_s
+
+    monkeypatch.setattr(stacks, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: now_s[0]))
+    usual_s = sys.getswitchinterval()
+    sampler._sleep(100.05)
+    sampler._sleep(now_s[0] + 0.05)
+    early = [(0.043, usual_s), (pytest.approx(0.004), pytest.approx(threads.TURN_S))]
+    assert lengths == [(0.05, usual_s), *(early if is_short else [(0.05, usual_s)])]
+    turns.restore()
+    assert sys.getswitchinterval() == usual_s
+
+
+def test_turns_that_somebody_else_sets_stay_as_they_are(turns):
+    turns.shorten()
+    sys.setswitchinterval(0.02)
+    turns.restore()
+    assert sys.getswitchinterval() == pytest.approx(0.02)
+    sys.setswitchinterval(threads.TURN_S)
+    turns.shorten()
+    turns.restore()
+    assert sys.getswitchinterval() == pytest.approx(threads.TURN_S)
+
+
+def test_a_fork_has_the_usual_turns(monkeypatch, turns):
+    monkeypatch.setenv(stacks.OFF_VARIABLE, "0")
+    usual_s = sys.getswitchinterval()
+    turns.shorten()
+    stacks._in_child()
+    assert sys.getswitchinterval() == usual_s
+
+
+def test_while_turns_are_short_a_lock_is_held_as_long_as_with_the_usual_ones(monkeypatch, turns):
+    """A busy machine gives a thread no core every 0.1 ms."""
+    counted = iter([0, 20])
+    monkeypatch.setattr(threads.Lock, "_count", staticmethod(lambda: next(counted)))
+    turns.shorten()
+    assert threads.Lock().was_held(0.4)
+
+
+@pytest.mark.parametrize(("cpu_s", "are_idle"), [(0.05, True), (0.2, False)])
+def test_other_threads_are_idle_where_each_used_little_cpu(monkeypatch, cpu_s, are_idle):
+    ends, used_s = threading.Event(), iter([1.0, 1.0 + cpu_s])
+    other = threading.Thread(target=ends.wait)
+    other.start()
+    monkeypatch.setattr(threads, "_used_s", lambda clock: next(used_s))
+    frames = {each: frame for each, frame in sys._current_frames().items() if each == other.ident}
+    others = threads.OtherThreads(notes.Notes(0.05), threads.MainThread())
+    for at_s in (10.0, 11.0):
+        assert not others.are_idle  # not known
+        others.note(frames, at_s)
+        others.note_cpu(at_s)
+    assert others.are_idle == are_idle
+    ends.set()
+    other.join()
+
+
 def test_looks_at_the_cpu_are_told_with_the_block(read):
     block = notes.Notes(0.05)
     block.probed(9.0, ran=True)  # before anything was noted

@@ -1,8 +1,9 @@
 """A thread that notes several times a second in which line of Python this process stands.
 
-Where the GPU had nothing to do, that line is what it waited for. Nothing of the training is touched, and nobody waits
-for this thread. Blocks of notes go to the run folder's `stacks/<pid>.jsonl`. A main thread that has used no CPU since
-the note before stands where it stood: then a note costs no more than waking up.
+Where the GPU had nothing to do, that line is what it waited for. Nothing of the training is touched but Python's switch
+interval for a moment (see `Turns`), and nobody waits for this thread. Blocks of notes go to the run folder's
+`stacks/<pid>.jsonl`. A main thread that has used no CPU since the note before stands where it stood: then a note costs
+no more than waking up.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ class Sampler:
             self._sleep(due_s)
 
     def _sleep(self, due_s: float) -> None:
-        """Sleep until then; where notes had to wait for the lock wake before, and have it let go of soon from there on.
+        """Sleep until then. Where notes had to wait for the lock, wake before, and make turns short.
 
         Only where no other thread works in Python: it would be stopped more often, too.
         """

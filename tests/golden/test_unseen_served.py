@@ -94,6 +94,13 @@ def test_the_second_function_between_calls_is_to_be_looked_at_too(folder):
     assert [each for each in changes if each.startswith("Or ")] == []
 
 
+def test_what_each_call_copies_to_the_gpu_is_to_be_kept_there(folder):
+    """A gallery of 244 MiB."""
+    analysis = analyse(load_run(folder / "emporium"))
+    assert "`nearest` copies about 260 MiB to the GPU for each call." in analysis.verdict.text
+    assert listed_changes(analysis)[1].short.startswith("Keep on the GPU what `nearest` copies there")
+
+
 @pytest.mark.parametrize("name", sorted(LIMITS))
 def test_a_limit_is_above_what_was_measured(folder, name):
     assert becomes(analyse(load_run(folder / name))) >= LIMITS[name]

@@ -300,6 +300,7 @@ SYNCS_OF_YOLO = 35  # results that YOLO reads itself in each step (8.4.190: 12 i
 CALLS_LOST_SHARE = 0.2  # of a model's time: to win it makes 1.25 times as many images a second
 CALLS_LOST_S = 2.0  # ... in seconds of the recording: less is too short a look
 NUMBERS_SHARE = 0.5  # of the time of a function between calls: copies of numbers are what makes it slow
+TO_GPU_SHARE = 0.5  # likewise: copies of tensors to the GPU are
 DRAWN_SHARE = 0.25  # ... and of drawing by PIL: 0.46 of a function that plots and sends frames (H200)
 DECODED_TIMES = 2  # the model's side: of images so large decoders can leave out half of each side (OpenCV, JPEG)
 # Calls of a process or a GPU that go on at once, on average: from here on the parts of most contain waits for others.

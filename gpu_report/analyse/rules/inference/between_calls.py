@@ -1,6 +1,6 @@
 """Rules: what the caller does between two calls, while the GPU has nothing to do."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -10,6 +10,7 @@ from gpu_report.analyse.causes.confidence import CERTAIN, SUPPORTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
+from gpu_report.analyse.inference.copied import copied_mib, copies_tensor
 from gpu_report.analyse.inference.even_waits import even_wait_ms
 from gpu_report.analyse.inference.gap_growth import growth_of
 from gpu_report.analyse.inference.gap_kinds import draws_by_pil
@@ -83,35 +84,41 @@ def _between(context: Context, served: ServedModel, part: GapPart) -> Finding:
     cause, what = GAPS[part.kind]
     share, each_ms = part.seconds / active_s(served), MS * part.seconds / served.latency.calls
     asks = _asks(context, served, part)
-    line = "" if part.where is None else f"{_in(served, part)}{_near(part, where_it_is(part.where))}"
-    line += "".join(f", then {where_it_is(place)}" for place, _ in _others(served, part))
-    line += f", for {where_it_is(asks)}" if asks else ""
+    copies, copied = _copies_numbers(context, served, part), _copied_mib(context, served, part)
+    line = _lines(served, part, asks, copies=copies)
     summary = f"Before each call {what} takes {ms(each_ms)}, {percent(share)} {OF_CALLS}{line}"
     if part.waited_for:
         summary = f"Calls wait for {OF_OTHERS[part.kind]} in another thread, {percent(share)} {OF_CALLS}{line}"
-    queue, copies = _queue(context, served, part), _copies_numbers(context, served, part)
-    if copies:
-        summary += ", which copies numbers from the GPU one by one"
+    queue = _queue(context, served, part)
     return context.finding(
         "slow-between-calls",
         _severity(served, part),
         (served.start_s, served.end_s),
-        summary + _grown(served, part) + _queued(queue),
+        summary + _copied(part, copied) + _grown(served, part) + _queued(queue),
         gpu=served.calls.gpu,
         evidence=evidence(
             ("between two calls", each_ms, "ms"),
             ("a call (mean)", served.latency.mean_ms, "ms"),
             ("GPU utilisation meanwhile", percent_or_none(served.gpu_busy_share), "%"),
             ("threads that wait for one another (mean)", queue and queue.threads, ""),
+            ("sent to the GPU for each call (PCIe)", copied, "MiB"),
         ),
         cause=Cause(cause, SUPPORTED, f"by stack samples: {percent(share)} {OF_CALLS}"),
         where=tuple(each for each in (*_places(served, part), asks, queue and queue.where) if each is not None),
         advice=(
             *_unlocked(served, queue),
-            *_ways(served, part, copies=copies),
+            *_ways(served, part, (*([COPY_ONCE] if copies else []), *_kept(part, copied))),
             *_drawn(context, served, part),
         ),
     )
+
+
+def _lines(served: ServedModel, part: GapPart, asks: CodeLocation | None, *, copies: bool) -> str:
+    """Return the lines that a part went to, as the end of a phrase."""
+    line = "" if part.where is None else f"{_in(served, part)}{_near(part, where_it_is(part.where))}"
+    line += ", which copies numbers from the GPU one by one" if copies else ""
+    line += "".join(f", then {where_it_is(place)}" for place, _ in _others(served, part))
+    return line + (f", for {where_it_is(asks)}" if asks else "")
 
 
 def _in(served: ServedModel, part: GapPart) -> str:
@@ -139,6 +146,25 @@ def _severity(served: ServedModel, part: GapPart) -> Severity:
     """Return how bad a part is: a note, where a service that mostly waits gets its images by it."""
     brings_requests = is_rare(served) and part.kind != "own code"
     return "info" if brings_requests else severity(part.seconds / active_s(served), part.seconds)
+
+
+def _copied_mib(context: Context, served: ServedModel, part: GapPart) -> float | None:
+    """Return how many MiB each call sends to the GPU, where a function does so for most of its time."""
+    copies = _share(context, served, part, copies_tensor) >= th.TO_GPU_SHARE
+    return copied_mib(context, served) if copies else None
+
+
+def _kept(part: GapPart, copied: float | None) -> Iterator[Advice]:
+    """Yield to copy once what stays the same from call to call."""
+    if copied is not None:
+        text = f"Keep on the GPU what {_named(part)} copies there for each call, as far as it stays the same"
+        yield Advice(text, short=text)
+
+
+def _copied(part: GapPart, copied: float | None) -> str:
+    """Return what each call copies to the GPU, as the end of a sentence, empty where that is not much."""
+    about = "" if copied is None else f"{float(f'{copied:.2g}'):,.0f} MiB"
+    return f". {_named(part)} copies about {about} to the GPU for each call" if about else ""
 
 
 def _copies_numbers(context: Context, served: ServedModel, part: GapPart) -> bool:
@@ -201,10 +227,10 @@ def _unlocked(served: ServedModel, queue: Queue | None) -> Iterator[Advice]:
         yield _advice(served, text, max(active_s(served) - called_s, 0.0))
 
 
-def _ways(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[Advice]:
+def _ways(served: ServedModel, part: GapPart, cheaper: Iterable[Advice]) -> Iterator[Advice]:
     """Yield what to do about a part, with how many images a second it makes."""
     if part.kind == "own code":
-        yield from _looked_at(served, part, copies=copies)
+        yield from _looked_at(served, part, cheaper)
     elif part.kind == "decoding":
         yield from _smaller(served, part)
     elif part.kind == RECEIVING:
@@ -215,16 +241,15 @@ def _ways(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[Advic
         yield _advice(served, BESIDE[part.kind], part.seconds)
 
 
-def _looked_at(served: ServedModel, part: GapPart, *, copies: bool) -> Iterator[Advice]:
-    """Yield to look at functions, which may go or become cheaper; and to run one beside calls where that wins much.
+def _looked_at(served: ServedModel, part: GapPart, cheaper: Iterable[Advice]) -> Iterator[Advice]:
+    """Yield to look at functions, which may go or become `cheaper`; and to run one beside calls where that wins much.
 
     Threads run Python by turns: what another thread does takes as long as it did, and calls may wait for it.
     """
     place = "your code there" if part.where is None else _near(part, _place(part.where))
     spent = part.seconds if part.where is None else part.function_s
     yield _without(served, place, spent)
-    if copies:
-        yield COPY_ONCE
+    yield from cheaper
     for other, other_s in _others(served, part):
         yield _without(served, _place(other), other_s)
     hidden_s = min(spent, active_s(served) - spent)

@@ -123,6 +123,30 @@ def test_numbers_that_are_copied_from_the_gpu_one_by_one_are_to_be_copied_at_onc
     assert any("Copy results to the CPU once" in each.text for each in found.advice) == copies
 
 
+@pytest.mark.parametrize(
+    ("called", "mib_s", "is_named"),
+    [("to", 6000.0, True), ("matmul", 6000.0, False), ("to", 400.0, False), ("to", np.nan, False)],
+)
+def test_what_is_copied_to_the_gpu_for_each_call_is_named_where_it_is_far_more_than_images(called, mib_s, is_named):
+    """23 calls a second of an image of 640 x 640, which takes 5 MiB at most."""
+    calls = make_calls(600, gap_ms=30.0)
+    search = (Frame("/home/me/serve.py", 5, "search", called=called), MAIN)
+    run = noted(make_served(calls, util_pct=20.0), calls, search)
+    run = dataclasses.replace(run, samples=run.samples.assign(pcie_rx_mib_s=mib_s))
+    found = findings(run)["slow-between-calls"]
+    assert found.summary.endswith(". `search` copies about 260 MiB to the GPU for each call") == is_named
+    kept = "Keep on the GPU what `search` copies there for each call, as far as it stays the same"
+    assert [each.text for each in found.advice[1:2] if each.text == kept] == [kept] * is_named
+
+
+def test_what_several_models_copy_to_a_gpu_is_not_of_one():
+    calls, second = make_calls(600, gap_ms=30.0), make_calls(60, gap_ms=300.0, pid=8)
+    search = (Frame("/home/me/serve.py", 5, "search", called="to"), MAIN)
+    run = noted(make_served([calls, second], util_pct=20.0), calls, search)
+    run = dataclasses.replace(run, samples=run.samples.assign(pcie_rx_mib_s=6000.0))
+    assert "MiB" not in findings(run)["slow-between-calls"].summary
+
+
 def test_images_that_ultralytics_reads_are_named_by_its_line_and_by_the_users():
     calls = make_calls(600, gap_ms=30.0)
     site = "/venv/lib/python3.11/site-packages/ultralytics/"

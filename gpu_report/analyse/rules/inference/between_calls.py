@@ -38,8 +38,9 @@ from gpu_report.wording import counted, place_words, where_it_is
 
 LOADING = "model-loading"
 BECOMES = "{now} become {then} {limit}"
-# Notes say where a thread let go of the interpreter's lock next, and calls may take another time then: no limit.
-WITHOUT_IT = "without it {now} become about {then}"
+# Of one function's time, which notes estimate; calls may take another time then, up to a fifth: no limit.
+ABOUT = "{now} become about {then}"
+WITHOUT_IT = "without it " + ABOUT
 # What a caller does: its cause, and in words.
 GAPS = {
     "own code": ("own-code", "your code"),
@@ -248,20 +249,20 @@ def _looked_at(served: ServedModel, part: GapPart, cheaper: Iterable[Advice]) ->
     """
     place = "your code there" if part.where is None else _near(part, _place(part.where))
     spent = part.seconds if part.where is None else part.function_s
-    yield _without(served, place, spent)
+    yield _estimate(served, f"Look at {place}", spent, WITHOUT_IT)
     yield from cheaper
     for other, other_s in _others(served, part):
-        yield _without(served, _place(other), other_s)
+        yield _estimate(served, f"Look at {_place(other)}", other_s, WITHOUT_IT)
     hidden_s = min(spent, active_s(served) - spent)
     by_threads = part.where is not None and part.where.process == THREAD
     if not by_threads and not is_rare(served) and hidden_s >= th.PART_SHARE * active_s(served):
         text = f"Run {_named(part)} in another thread or process while the model works"
-        yield _advice(served, text, hidden_s, "{now} become {limit} about {then}")
+        yield _estimate(served, text, hidden_s, ABOUT)
 
 
-def _without(served: ServedModel, place: str, spent_s: float) -> Advice:
-    """Return to look at a place, and what calls come to without it alone: about that, since notes say its time."""
-    advice = _advice(served, f"Look at {place}", spent_s, WITHOUT_IT)
+def _estimate(served: ServedModel, what: str, saved_s: float, becomes: str) -> Advice:
+    """Return an advice with what calls come to without some seconds of one function, which is no limit."""
+    advice = _advice(served, what, saved_s, becomes)
     return replace(advice, gain_at_most=None, gain_estimate=advice.gain_at_most)
 
 

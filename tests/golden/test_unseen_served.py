@@ -97,7 +97,7 @@ def test_the_second_function_between_calls_is_to_be_looked_at_too(folder):
 def test_what_each_call_copies_to_the_gpu_is_to_be_kept_there(folder):
     """A gallery of 244 MiB."""
     analysis = analyse(load_run(folder / "emporium"))
-    assert "`nearest` copies about 260 MiB to the GPU for each call." in analysis.verdict.text
+    assert "nearest copies about 260 MiB to the GPU for each call." in analysis.verdict.text
     assert listed_changes(analysis)[1].short.startswith("Keep on the GPU what `nearest` copies there")
 
 

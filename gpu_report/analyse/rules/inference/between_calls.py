@@ -165,7 +165,7 @@ def _kept(part: GapPart, copied: float | None) -> Iterator[Advice]:
 def _copied(part: GapPart, copied: float | None) -> str:
     """Return what each call copies to the GPU, as the end of a sentence, empty where that is not much."""
     about = "" if copied is None else f"{float(f'{copied:.2g}'):,.0f} MiB"
-    return f". {_named(part)} copies about {about} to the GPU for each call" if about else ""
+    return f". {_named(part).replace('`', '')} copies about {about} to the GPU for each call" if about else ""
 
 
 def _copies_numbers(context: Context, served: ServedModel, part: GapPart) -> bool:

@@ -132,7 +132,7 @@ def test_what_is_copied_to_the_gpu_for_each_call_is_named_where_it_is_far_more_t
     run = noted(make_served(calls, util_pct=20.0), calls, search)
     run = dataclasses.replace(run, samples=run.samples.assign(pcie_rx_mib_s=mib_s))
     found = findings(run)["slow-between-calls"]
-    assert found.summary.endswith(". `search` copies about 260 MiB to the GPU for each call") == is_named
+    assert found.summary.endswith(". search copies about 260 MiB to the GPU for each call") == is_named
     kept = "Keep on the GPU what `search` copies there for each call, as far as it stays the same"
     assert [each.text for each in found.advice[1:2] if each.text == kept] == [kept] * is_named
 

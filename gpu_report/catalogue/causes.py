@@ -117,6 +117,7 @@ _CAUSES = (
         "Look at what the main process does between steps (callbacks, loggers): the GPU waits for it",
         has_line=True,
     ),
+    CauseRow("own-gpu-work", "Your code's work on the GPU", coloured=False, has_line=True),
     CauseRow(
         LAUNCH_BOUND,
         "Steps too small for the GPU (launch-bound)",

@@ -8,9 +8,6 @@ HARDLY_PCT = 5.0  # a GPU that reads as much once did something, if only a step 
 WORTH_LEADING_SHARE = 0.01  # of the training: what costs less is said later, and is nothing to fix first
 NEARLY_ALL_SHARE = 0.8  # of the waiting, in one function of the user's: it is the cause, and what hides it a remedy
 FASTER_FROM = 1.2  # times as fast: less is no headline
-# Of a function's time: with the GPU idle in less of it, that is said. Work that the GPU did meanwhile stays: of 25 % of
-# training time in one, 6 % with the GPU idle, 7 % were won without it (H200).
-SEEN_IDLE_SHARE = 0.5
 HALF = 0.5  # of all GPUs: where so many were not used, nothing else costs as much
 
 # Of a drop: so much of it reported as one wait between batches, and it is that wait. A trainer stopped within a batch

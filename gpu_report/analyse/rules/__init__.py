@@ -44,7 +44,7 @@ from gpu_report.analyse.rules.tensor_share import other_gpu_work
 from gpu_report.analyse.rules.training_end import bad_endings
 from gpu_report.analyse.rules.training_end.resume_command import with_resume_command
 from gpu_report.analyse.rules.trainings_at_once import trainings_at_once
-from gpu_report.analyse.rules.user_code import user_code
+from gpu_report.analyse.rules.user_code import user_code, without_vaguer
 from gpu_report.analyse.validations import nothing_trained
 from gpu_report.catalogue import RULES as CATALOGUE
 from gpu_report.model import Finding
@@ -106,7 +106,7 @@ def find_all(context: Context) -> list[Finding]:
     found = [finding for rule in rules for finding in rule(context)]
     found += inference_findings(context)
     found += compare_epochs(context, found)
-    found = with_cause_of_slowdown(without_parts(without_growing_pauses(found)))
+    found = with_cause_of_slowdown(without_vaguer(without_parts(without_growing_pauses(found))))
     counts: Counter[str] = Counter()
     for at, finding in enumerate(found):
         anchor = CATALOGUE[finding.rule].anchor

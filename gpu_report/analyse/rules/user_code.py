@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes import thresholds as causes_th
 from gpu_report.analyse.causes.candidate import is_in_unusual_place
-from gpu_report.analyse.causes.confidence import CERTAIN
+from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY
 from gpu_report.analyse.causes.garbage import against_garbage, is_own_call, took_words
 from gpu_report.analyse.causes.main_process import OF_A_CALL, in_call, launches_too_much, of_growth
 from gpu_report.analyse.causes.slow_modes import FOLLOWS, SLOW_MODES, switch_off
@@ -23,10 +23,11 @@ from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
 from gpu_report.catalogue import GARBAGE_KEY, SEEN_IDLE_KEY, USER_CODE_IDLE_KEY, USER_CODE_KEY
 from gpu_report.gpu_words import gpu_words
-from gpu_report.model import GPUS, HEALTHY_PCT, Cause, CodeLocation, Evidence, Finding, Frame
-from gpu_report.wording import brief_seconds, where_it_is
+from gpu_report.model import GPUS, HEALTHY_PCT, Advice, Cause, CodeLocation, Evidence, Finding, Frame
+from gpu_report.wording import brief_seconds, place_words, where_it_is
 
 CORE = "% of a core"
+FEWER_KERNELS = "Call {} in fewer steps or on fewer layers, or compute it in batched operations"
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,9 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     lost = Evidence("training time for which the GPU waits because of it", 100 * own.lost, "%", key=USER_CODE_IDLE_KEY)
     took = f"{100 * own.of_all:.0f} % of training time"
     waits = ("besides, it waited there for the GPU's work", 100 * own.waited or None, "%")
+    works = explained.cause.name == "main-process" and (signals.gpu_within("gpu_util_pct") or 0.0) >= HEALTHY_PCT
+    of_gpu = _of_its_kernels(training, own, code.at) if works else None
+    cause, advice = of_gpu or (explained.cause, explained.advice)
     core, mode = ("CPU of the main process there", code.cpu_pct, CORE), _mode_of(training, code.at)
     numbers = evidence(lost, *_seen_idle(training, own), waits, core)
     return context.finding(
@@ -145,10 +149,22 @@ def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
         epoch=None,
         phase=None,
         evidence=(taken, *numbers, *of_growth(growth)),
-        cause=explained.cause if mode is None else replace(explained.cause, explanation=SLOW_MODES[mode].what),
-        advice=explained.advice if mode is None else (switch_off(mode, training.setting_locations),),
+        cause=cause if mode is None else replace(explained.cause, explanation=SLOW_MODES[mode].what),
+        advice=advice if mode is None else (switch_off(mode, training.setting_locations),),
         where=(code.at,),
     )
+
+
+def _of_its_kernels(training: Training, own: _Own, at: CodeLocation) -> tuple[Cause, tuple[Advice, ...]] | None:
+    """Return that the GPU worked in most of a function's time, and what to do then; None where it waited for Python.
+
+    Of several ranks one that waits for another looks busy.
+    """
+    if training.ranks > 1 or own.seen_idle >= th.SEEN_IDLE_SHARE * own.of_all:
+        return None
+    busy_pct = 100 * (1 - own.seen_idle / own.of_all)
+    text = f"the GPU worked for {busy_pct:.0f} % of that time: on kernels launched there, or queued before"
+    return Cause("own-gpu-work", LIKELY, text), (Advice(FEWER_KERNELS.format(place_words(at))),)
 
 
 def _seen_idle(training: Training, own: _Own) -> tuple[Evidence, ...]:
@@ -156,6 +172,22 @@ def _seen_idle(training: Training, own: _Own) -> tuple[Evidence, ...]:
     if training.ranks > 1:
         return ()
     return (Evidence("training time in it with the GPU idle", 100 * own.seen_idle, "%", key=SEEN_IDLE_KEY),)
+
+
+def without_vaguer(found: Sequence[Finding]) -> list[Finding]:
+    """Return findings without GPUs that wait in part for a function, where another finding names it."""
+    own = [each for each in found if each.rule == "user-code" and each.phase is None]
+    return [each for each in found if not (_is_partly_of_code(each) and any(_names(it, each) for it in own))]
+
+
+def _is_partly_of_code(finding: Finding) -> bool:
+    cause = finding.cause
+    return finding.rule == "starved" and cause is not None and cause.confidence <= HINTED and cause.name in OF_A_CALL
+
+
+def _names(own: Finding, waits: Finding) -> bool:
+    """Tell whether a function was found in the training, and on the GPU, of what waits for one."""
+    return own.gpu == waits.gpu and own.start_t_s < waits.end_t_s and own.end_t_s > waits.start_t_s
 
 
 def _mode_of(training: Training, at: CodeLocation) -> str | None:

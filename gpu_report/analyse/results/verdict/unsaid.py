@@ -25,6 +25,6 @@ def _lead(finding: Finding) -> Lead:
     advice, at = next((each for each in finding.advice if each.short), None), worst_place(finding)
     own = at is not None and not at.is_yolo and advice is None
     do = advice.short if advice else f"Look at {place_words(at)}" if at and own else ""
-    how = advice is None or advice.text == advice.short
+    how = finding.rule != "user-code"  # to look at a line says not yet what to do there
     said = sentence_of(finding, LOOK, do or finding.summary, advice, names_own=own, how=how)
     return Lead(said, finding.costs_s, f"{finding.summary}." if do else "", says_how=bool(advice))

@@ -96,6 +96,16 @@ def test_what_is_left_beside_a_wait_is_launching_and_each_limit_follows_what_it_
     assert sum(each.kind == "speed-up" for each in analysis.verdict.sentences) == 1
 
 
+def test_a_loss_whose_kernels_keep_the_gpu_busy_is_no_wait_for_python():
+    """The GPU is busy for 58 % of the time, and idle for less than half of the loss."""
+    analysis = analyse(trained(0.56, util=62.0, stack=LOSS, computes=True))
+    (finding,) = [each for each in analysis.findings if each.rule == "user-code"]
+    assert finding.cause.name == "own-gpu-work"
+    assert "in fewer steps or on fewer layers" in finding.advice[0].text
+    assert not [each for each in analysis.findings if each.rule == "starved" and each.cause.name == "main-process"]
+    assert next_step(finding, analysis) == ""
+
+
 def test_what_epochs_would_be_without_it_has_a_row_beside_that_of_the_small_steps():
     analysis = analyse(trained(0.3))
     (row,) = [row for row in speedup_rows(analysis) if row.limit.function]

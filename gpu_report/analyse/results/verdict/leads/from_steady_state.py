@@ -19,6 +19,7 @@ from gpu_report.analyse.results.verdict.leads.lead import (
     sentence_of,
 )
 from gpu_report.analyse.results.verdict.places import function_of, worst_place
+from gpu_report.analyse.rules.thresholds import SEEN_IDLE_SHARE
 from gpu_report.analyse.signals.code.stack_notes import THREAD, WORKERS
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s
@@ -143,7 +144,7 @@ def user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
 def _while_busy(finding: Finding, share_pct: float) -> str:
     """Return for how little of a function's time the GPU was idle, where it worked for most of it; else empty."""
     idle_pct = finding.number(SEEN_IDLE_KEY)
-    is_busy = idle_pct is not None and idle_pct < th.SEEN_IDLE_SHARE * share_pct
+    is_busy = idle_pct is not None and idle_pct < SEEN_IDLE_SHARE * share_pct
     return f", {idle_pct:.0f} % with the GPU idle" if is_busy else ""
 
 

@@ -27,8 +27,10 @@ def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], 
     sees_waits = len(context.signals.loading(series.gpu).edges_s) > 0
     for name, span in starved_by(context, series.gpu, findings):
         in_waits = CAUSES[name].is_input and name != CPU_LIMIT  # too few cores slow the main process, too
-        if not (sees_waits and in_waits):  # else its moments are known, and others are gaps of steps
+        if not (sees_waits and in_waits):
             rows.give(name, [span])
+        else:  # its moments are known, and others are gaps of steps: nothing is unknown there
+            rows.rename(UNEXPLAINED, GAPS, span)
     for name, spans in context.cached(_phase_spans).items():
         rows.give(name, spans)
     knows_epochs = bool(context.epoch_ends.all)  # else only findings tell where validations probably were
@@ -90,6 +92,12 @@ class IdleRows:
             number = self.number(name)
             for part in slices(*row_ranges(self.series.t_s, spans)):
                 self.numbers[part] = number
+
+    def rename(self, name: str, to: str, span: Span) -> None:
+        """Give the readings in a span that one row has to another row."""
+        for part in slices(*row_ranges(self.series.t_s, [span])):
+            mine = self.numbers[part]
+            mine[mine == self.number(name)] = self.number(to)
 
     def give_where(self, name: str, mine: Bools) -> None:
         """Give some readings to a row."""

@@ -275,7 +275,7 @@ def nothing_found(analysis: Analysis) -> str:
         return f"Nothing to report. {upper_first(unchecked[0])}."
     return (
         f"No unexpected drop: GPU utilisation never fell by more than {options.drop_percent:g} % for "
-        f"{options.drop_seconds:g} s or longer{', except at the end of epochs' if analysis.is_training else ''}."
+        f"{options.drop_seconds:g} s or longer{', except at the end of epochs' if analysis.epochs else ''}."
     )
 
 

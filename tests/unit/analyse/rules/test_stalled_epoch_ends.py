@@ -56,7 +56,7 @@ def test_a_callback_at_the_end_of_every_epoch_is_one_finding_with_its_line(part,
     assert (finding.where[0].function, finding.where[0].line) == ("log_images", 41)
     assert "Look at `log_images` (callbacks.py:41): the GPU was idle" in analysis.verdict.text
     assert {row.name: round(row.gpu_seconds) for row in analysis.ledger}[cause] == 15 * EPOCHS
-    assert "(up to 1.2\u00d7 faster without)" in analysis.verdict.sentences[0].text
+    assert "(epochs up to 1.2\u00d7 faster without)" in analysis.verdict.sentences[0].text
     assert "Waiting at the ends of epochs took 20 % of the epochs' time" in analysis.verdict.text
     assert finding.share_of_training == pytest.approx(0.2, abs=0.005)  # of the same: no training step waited
     assert "% of training time, not counting the ends of epochs." in analysis.verdict.text

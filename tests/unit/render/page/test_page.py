@@ -14,6 +14,7 @@ from gpu_report.model import Advice, Analysis, KernelEvent, KernelLog, Sentence,
 from gpu_report.render import render_html
 from gpu_report.render.page.page import PageParts
 from gpu_report.render.page.script_data import chart_data, to_json
+from gpu_report.render.page.sections.findings import nothing_found
 from gpu_report.render.page.views.report import ReportView
 from gpu_report.template_files import PAGE_TEMPLATE, find_templates
 
@@ -138,6 +139,12 @@ def test_a_run_without_findings_says_so(builder: ModuleType) -> None:
     assert "No unexpected drop: GPU utilisation never fell by more than 50 %" in render_html(
         builder.build_quiet_analysis()
     )
+
+
+def test_a_program_without_epochs_has_no_end_of_them(builder: ModuleType, analysis: Analysis) -> None:
+    quiet = builder.build_quiet_analysis()
+    assert "except" not in nothing_found(replace(quiet, epochs=()))
+    assert "except at the end of epochs" in nothing_found(replace(quiet, epochs=analysis.epochs))
 
 
 def test_a_run_without_samples_gives_a_page(builder: ModuleType) -> None:

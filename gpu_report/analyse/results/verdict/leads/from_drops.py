@@ -251,7 +251,7 @@ def faster_without(limit: SpeedupLimit | None, now_s: float | None) -> str:
     if limit is None or now_s is None or not is_meant or limit.saves_at_most_s >= now_s:
         return ""
     ratio = shown_ratio(now_s, now_s - limit.saves_at_most_s)
-    return f" (up to {ratio:.1f}\u00d7 faster without)" if ratio >= th.FASTER_FROM else ""
+    return f" (epochs up to {ratio:.1f}\u00d7 faster without)" if ratio >= th.FASTER_FROM else ""
 
 
 def _stood(at: CodeLocation | None, row: CauseRow) -> str:

@@ -236,5 +236,7 @@ def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> tuple[str, str]
         return f"Look at {place}: this background thread kept Python busy {100 * at.share:.0f} % of training time", ""
     if at.is_yolo:
         return (always, f"{upper_first(who)} in {place} {share}.") if always else ("", "")
-    took = "with what it calls, it took" if at.with_calls else "it took"
-    return f"Look at {place}: {f'{who} in it' if at.process == WORKERS else took} {share}", ""
+    if at.process == WORKERS:
+        spent = f"data-loader workers spent {100 * at.share:.0f} % of their time in it"
+        return f"Look at {place}: while the GPU was idle, {spent}", ""
+    return f"Look at {place}: {'with what it calls, it took' if at.with_calls else 'it took'} {share}", ""

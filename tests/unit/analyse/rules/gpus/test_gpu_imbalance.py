@@ -124,7 +124,7 @@ def test_another_process_in_each_epoch_costs_what_it_took_of_the_gpu():
     analysis = analyse(with_neighbour(pair(first=70.0, second=90.0)))
     (limit,) = [limit for limit in analysis.speedup_limits if limit.cause == "other-process"]
     assert limit.epoch_s_at_best == pytest.approx(limit.epoch_s_now * (1 - 0.6), rel=0.05)
-    assert "(up to 2.5\u00d7 faster without)" in analysis.verdict.text
+    assert "(epochs up to 2.5\u00d7 faster without)" in analysis.verdict.text
     (finding,) = [finding for finding in analysis.findings if finding.rule == "other-process"]
     assert finding.summary.endswith(": it took 60 % of training time")
 

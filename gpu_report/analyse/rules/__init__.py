@@ -13,6 +13,7 @@ from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.rules.between_trainings import between_trainings
 from gpu_report.analyse.rules.between_validations import between_validations
 from gpu_report.analyse.rules.drops import drops
+from gpu_report.analyse.rules.drops.of_ranks import one_of_ranks
 from gpu_report.analyse.rules.drops.slow_epoch_ends import slow_epoch_ends
 from gpu_report.analyse.rules.drops.slowdowns import slowdowns, without_parts
 from gpu_report.analyse.rules.drops.stalled_epoch_ends import stalled_epoch_ends
@@ -105,6 +106,7 @@ def find_all(context: Context) -> list[Finding]:
     rules = [rule for rule in RULES if rule not in not_theirs]
     found = [finding for rule in rules for finding in rule(context)]
     found += inference_findings(context)
+    found = one_of_ranks(context, found)
     found += compare_epochs(context, found)
     found = with_cause_of_slowdown(without_vaguer(without_parts(without_growing_pauses(found))))
     counts: Counter[str] = Counter()

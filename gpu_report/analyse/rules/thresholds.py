@@ -353,3 +353,8 @@ SET_CLOCK_OF_WORK = 0.9  # of the readings at work, with no other reason beside 
 # Of another model's share of its power limit: steps as heavy take GPUs of one generation to like shares (0.8 to 1), and
 # one that spins half of the time draws 0.6 of what it would.
 UNLIKE_POWER_SHARE = 0.75
+
+# Gradients through the host's memory: copies of several ranks share it, and PCIe links to it; 3 to 6 GB/s are common
+# with NCCL, not measured here. A tenth of a step is worth a trial; more than the last of these nobody can promise.
+HOST_MIB_PER_S = 3000
+HOST_GRADIENTS_SHARE, HOST_GRADIENTS_MOST = 0.1, 0.45

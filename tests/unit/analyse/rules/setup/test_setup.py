@@ -21,6 +21,7 @@ from gpu_report.model import (
     JobPart,
     Mount,
     Phase,
+    Progress,
     Rank,
     RecordedEvent,
     SettingLocation,
@@ -756,6 +757,29 @@ def test_gradients_that_may_not_go_the_direct_way(off, gpus, severity):
     found = odds(dataclasses.replace(run, inside=inside, yolo_runs=(YoloRun(1, None, {}, "recorded", None),)))
     assert [finding.severity for finding in found] == ([severity] if severity else [])
     assert all("NCCL_P2P_DISABLE" in finding.advice[0].text for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("millions", "card", "severity"),
+    [
+        (62.1, "NVIDIA A100-PCIE-40GB", "warning"),
+        (2.6, "NVIDIA A100-PCIE-40GB", "info"),
+        (62.1, "GeForce RTX 4090", "info"),
+    ],
+)
+def test_gradients_that_take_much_of_a_step_through_the_hosts_memory_are_worth_a_trial(millions, card, severity):
+    """Four ranks send 1.5 times 62.1 million gradients of 4 bytes: 355 MiB in a step of 0.4 s."""
+    told = tuple(Progress(10.0 + 4 * n, 10 * n, 0.0) for n in range(1, 100))
+    settings = {**FITTING, "nccl_disabled": ["p2p"], "world_size": 4, "parameters": round(millions * 1e6)}
+    phases = Phase("startup", None, 0.0, 10.0, "inside"), Phase("train", 1, 10.0, 410.0, "inside")
+    epochs = (InsideEpoch(1, 1, 10.0, 410.0, 64_000, 1000, 0.0, 0.0, 0.0),)
+    inside = InsideRun(1, 0, 41, "train", settings, phases, epochs, "finished", progress=told)
+    run = make_run([readings((0, 10), (99, 400), (0, 10))] * 4, facts={"name": card})
+    run = dataclasses.replace(run, inside=(inside,), yolo_runs=(YoloRun(1, None, {}, "recorded", None),))
+    (finding,) = odds(run)
+    assert finding.severity == severity
+    assert finding.advice[0].gain_at_most == (None if severity == "info" else pytest.approx(355 / 3000 / 0.4, rel=0.01))
+    assert ("Compare one epoch without it" in finding.advice[0].text) is (severity == "warning")
 
 
 def test_an_argument_that_stands_beside_its_advice_is_not_in_the_sentence_too():

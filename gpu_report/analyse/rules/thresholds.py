@@ -42,8 +42,8 @@ PLAIN_ENDS_SHARE = 0.5  # ... and of which so much is said only: of less nobody 
 PLAIN_SAVING_SHARE = 0.1
 PLAIN_ENDS_LEAST = 3  # epochs, without the first, each of which is mostly its end: a lasting share, not one slow end
 SWAPPED_TIMES = 2.0  # as many images to validate as to train: of a split of 70 to 30 that is swapped 2.3 times as many
-# Images to validate that tell epochs apart: those of COCO, or as many of the training images as a usual split has. Twice
-# as many are a large set.
+# Images to validate that distinguish epochs: those of COCO, or as many of the training images as a usual split has.
+# Twice as many are a large set.
 ENOUGH_VAL_IMAGES, ENOUGH_VAL_SHARE, LARGE_VAL_TIMES = 5000, 0.25, 2.0
 ENDS_NAMED_S = 0.05  # each epoch: a validation or a checkpoint of less is not worth a word
 LONG_ENDS_LEAST = 5  # epochs that say so, without the first: a warm validation takes as long every time

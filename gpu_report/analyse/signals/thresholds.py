@@ -118,6 +118,7 @@ THROTTLED_COST_PCT = 5.0  # of the clock: what costs less is a note
 ALIKE_READINGS = 3  # of work alike: a single one, that stands for half a minute, may be of anything
 SAME_LOAD_SHARE = 0.95
 LOADED_LEAST_PCT = 10.0
+AROUND_S, AS_BUSY_SHARE = 150.0, 0.9  # five minutes around a reading: work that waits in between draws as much at times
 LOADED_COST_PCT = 25.0
 # A card that draws its limit in nearly all of its work, and never showed what it does below it, does what it can: small
 # cards (a T4 of 70 W) train so all the time.

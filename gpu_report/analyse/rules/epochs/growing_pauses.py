@@ -56,14 +56,14 @@ def _matters(siblings: Sequence[TrainedEpoch], paused: Sequence[TrainedEpoch]) -
 def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     spans, lost_s = [_span(each) for each in epochs], _lost_s(epochs)
     first_s, last_s = (end - start for start, end in (spans[0], spans[-1]))
-    from_to = f"from {about_length(first_s)} to {about_length(last_s)}"
+    went = f"A pause {WHERE} went from {about_length(first_s)} to {about_length(last_s)}"
     each_s = grown.by_the_end / max(epochs[-1].epoch - epochs[0].epoch, 1)
     explained = _explained(context, spans)
     return context.finding(
         "epochs-slowing",
         "warning",
         (spans[0][0], spans[-1][1]),
-        f"A pause {WHERE} went {from_to}, about {about_length(each_s)} longer each epoch: {about_length(lost_s)} in all",
+        f"{went}, about {about_length(each_s)} longer each epoch: {about_length(lost_s)} in all",
         evidence=(
             Evidence("pause before the validation, at first", first_s, "s", "pause before the validation"),
             Evidence("pause before the validation, at last", last_s, "s", "pause before the validation"),

@@ -338,7 +338,7 @@ def _smaller_set(training: Training, parts: _EpochParts) -> Iterator[Advice]:
     if large is not None:
         validate, train, enough = large
         short = f"Validate on fewer images ({validate:,.0f} now, {train:,.0f} train)"
-        why = f"{enough:,.0f} are mostly enough to tell which epoch is better. Evaluate on all after the training"
+        why = f"{enough:,.0f} are mostly enough to show which epoch is better. Evaluate on all after the training"
         gain = parts.validation_s * (1 - enough / validate) / parts.epoch_s
         yield Advice(f"{short}: {why}", gain_at_most=gain, short=short)
 

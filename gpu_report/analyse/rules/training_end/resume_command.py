@@ -43,7 +43,9 @@ def _with_resume_command(context: Context, finding: Finding, *, leaked: bool) ->
     later = went_on(context, training)
     if later is not None:
         number = context.trainings.index(later) + 1
-        summary = f"{finding.summary} ({context.which_training(training)}); training {number} went on from its weights"
+        summary = (
+            f"{finding.summary} ({context.which_training(training)}); training {number} continued from its weights"
+        )
         return replace(finding, summary=summary)
     epoch = _saved_epoch(context, training, finding.end_t_s)
     command = _command(context, training, finding.advice)

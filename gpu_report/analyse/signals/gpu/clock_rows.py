@@ -99,8 +99,25 @@ def is_alike(rows: ClockRows, steps: Bools, throttled: Bools, typical_mhz: float
         known = power[np.isfinite(power)]
         if not len(known):
             return False
-        full &= steps & (rows.power_w >= th.SAME_LOAD_SHARE * median_of(known))
+        drawn_w = median_of(known)
+        full &= steps & (rows.power_w >= th.SAME_LOAD_SHARE * drawn_w)
+        full &= (rows.power_w >= drawn_w / th.SAME_LOAD_SHARE) | _is_as_busy(rows, throttled)
     return rows.seconds(full) >= th.THROTTLED_AT_LEAST_S and int(full.sum()) >= th.ALIKE_READINGS
+
+
+def _is_as_busy(rows: ClockRows, throttled: Bools) -> Bools:
+    """Tell around which readings the GPU was about as busy as around those that were held down.
+
+    One that waits in between draws less power on average, and reaches a higher clock with the same limit.
+    """
+    seconds = np.where(np.isfinite(rows.util_pct), rows.weight_s, 0.0)
+    so_far_s = np.concatenate([[0.0], np.cumsum(seconds)])
+    busy_s = np.concatenate([[0.0], np.cumsum(seconds * np.nan_to_num(rows.util_pct) / 100)])
+    first, end = (np.searchsorted(rows.t_s, rows.t_s + by_s) for by_s in (-th.AROUND_S, th.AROUND_S))
+    read_s = so_far_s[end] - so_far_s[first]
+    share = (busy_s[end] - busy_s[first]) / np.where(read_s > 0, read_s, np.nan)
+    as_busy: Bools = share >= th.AS_BUSY_SHARE * float(np.nanmedian(share[throttled]))
+    return as_busy
 
 
 def long_spans(

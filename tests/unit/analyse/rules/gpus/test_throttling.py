@@ -430,3 +430,20 @@ def test_a_validation_that_draws_as_much_for_a_moment_is_no_work_alike():
     ]
     given = dataclasses.replace(given, inside=(InsideRun(1, 1, 41, "train", {}, tuple(phases), ()),))
     assert throttled(given) == []
+
+
+@pytest.mark.parametrize(("waits", "found"), [(True, False), (False, True)])
+def test_a_clock_that_a_gpu_reaches_while_it_waits_in_between_is_no_work_alike(waits, found):
+    """A T4 at its 70 W while it is busy; later it waits half of the time, and draws as much for moments."""
+    half = 600
+    later = ([100.0] * 10 + [20.0] * 10) * (half // 20) if waits else [100.0] * half
+    watts = ([69.0] * 10 + [52.0] * 10) * (half // 20) if waits else [69.0] * half
+    quantities = {
+        "clock_event_reasons": [float(CAP)] * half + [0.0] * half,
+        "sm_clock_mhz": [1443.0] * half + [1590.0] * half,
+        "power_w": [70.0] * half + watts,
+        "temperature_c": [60.0] * 2 * half,
+    }
+    made = make_run([100.0] * half + later, quantities=quantities)
+    gpus = tuple(dataclasses.replace(gpu, max_sm_clock_mhz=1590.0, power_limit_w=70.0) for gpu in made.gpus)
+    assert bool(throttled(dataclasses.replace(made, gpus=gpus))) == found

@@ -194,7 +194,7 @@ def test_weights_that_a_later_training_took_are_not_to_be_resumed(model):
     assert resuming(followed(model)) == []
     stopped = next(finding for finding in analyse(followed(model)).findings if finding.rule == "run-ended")
     assert (
-        stopped.summary == "Stopped by Ctrl-C in epoch 3 of 30 (training 1 of 2); training 2 went on from its weights"
+        stopped.summary == "Stopped by Ctrl-C in epoch 3 of 30 (training 1 of 2); training 2 continued from its weights"
     )
 
 

@@ -31,7 +31,7 @@ from gpu_report.analyse.timeseries.intervals import (
 )
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_SIBLINGS
-from gpu_report.catalogue import CAUSES, RULES, SLOW_IMAGES_KEY
+from gpu_report.catalogue import CAUSES, RULES, SLOW_IMAGES_KEY, UNEXPLAINED
 from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Cause, Finding, Options
 from gpu_report.wording import fall_words, length
@@ -47,6 +47,9 @@ LASTED_S, LASTED_PERCENT = 300.0, 20.0
 SLIGHT_PERCENT = 10.0  # ... where epochs took longer by it as well, and a cause began with it
 STORAGE = "input-storage"
 LASTING = frozenset({"starved", "slow-epoch", "data-wait-growing"})
+MAY_BE_DATA = frozenset(
+    {"main-process", "validation", UNEXPLAINED}
+)  # causes of a validation beside which data may lack
 ARRIVES_SLOWLY = frozenset({"input-latency", "input-stalled"})
 
 
@@ -85,7 +88,7 @@ def without_parts(found: Sequence[Finding]) -> list[Finding]:
     """Return what was found without falls for what holds back all of a training, or some of its epochs.
 
     Nor with the kind of disk that images lie on, where what holds it back names that. Nor with drops that are pieces of
-    a fall; one without a cause is told for its pieces alone.
+    a fall, or validations that are slow for what it waits for; one without a cause is told for its pieces alone.
     """
     lasting = [each for each in found if each.rule in LASTING]
     kept = [each for each in found if each.rule != "slowdown" or not any(_is_part(each, of) for of in lasting)]
@@ -97,7 +100,18 @@ def without_parts(found: Sequence[Finding]) -> list[Finding]:
         for f in kept
         if f.rule == "slowdown" and not pieces[id(f)] and not f.is_explained and f.duration_s < LASTED_S
     }
+    left_out |= {id(each) for each in kept if any(_is_validation_in(each, fall) for fall in kept)}
     return [each for each in kept if id(each) not in left_out]
+
+
+def _is_validation_in(validation: Finding, fall: Finding) -> bool:
+    """Tell whether a slow validation lies in a time in which training waited for data: its images came as slowly."""
+    if validation.rule != "slow-validation" or not RULES[fall.rule].fall or fall.expected:
+        return False
+    waited = fall.cause is not None and CAUSES[fall.cause.name].is_input
+    may_be = validation.cause is None or CAUSES[validation.cause.name].is_input or validation.cause.name in MAY_BE_DATA
+    inside_s = length_s(intersect([validation.span], [fall.span]))
+    return waited and may_be and fall.gpu == validation.gpu and inside_s > validation.duration_s / 2
 
 
 def _is_of_disk(finding: Finding) -> bool:

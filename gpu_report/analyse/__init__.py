@@ -8,7 +8,7 @@ from functools import partial
 from gpu_report.analyse.advice import advise
 from gpu_report.analyse.advice.epoch_now import epoch_now
 from gpu_report.analyse.advice.judged_epochs import still_of_use, training_of_limits
-from gpu_report.analyse.advice.projection import project
+from gpu_report.analyse.advice.projection import as_recorded, project
 from gpu_report.analyse.advice.resume_or_restart import keep_faster_option
 from gpu_report.analyse.advice.speedup_limits import find_speedup_limits
 from gpu_report.analyse.build_context import build_context
@@ -120,7 +120,8 @@ def _judged(context: Context) -> _Judged:
     current = still_of_use(context, epochs, found)
     advised, limits = advise(context, current, found, find_speedup_limits(context, current, found))
     limits = with_savings(context, limits, current, found)
-    projection = project(context, training_of_limits(context, current), limits, ending, advised)
+    projected = project(context, training_of_limits(context, current), limits, ending, advised)
+    projection = as_recorded(projected, current)
     findings = keep_faster_option(context, advised, ending, projection)
     now = epoch_now(current, limits)
     words = partial(verdict, context, ledger=ledger, limits=limits, ending=ending, projection=projection, now=now)

@@ -128,7 +128,8 @@ class Projection:
 
     `epochs` are those that were left when the training ended or the recording did (`left`), from where it can be
     resumed, else all that were asked for. Start-up and final evaluation are not in it. `price_per_s` is that of all
-    GPUs of the training, None without a price.
+    GPUs of the training, None without a price. `recorded_s` is what all epochs took, and what they would have taken
+    with the fix, where all were recorded and were not alike; else None.
     """
 
     fix: str
@@ -138,10 +139,13 @@ class Projection:
     epochs: int | None = None
     left: bool = False
     price_per_s: float | None = None
+    recorded_s: tuple[float, float] | None = None
 
     @property
     def seconds(self) -> tuple[float, float] | None:
         """Return what all the epochs take now, and with the fix; None where nobody knows how many there are."""
+        if self.recorded_s is not None:
+            return self.recorded_s
         return None if not self.epochs else (self.epochs * self.epoch_s_now, self.epochs * self.epoch_s_expected)
 
     @property

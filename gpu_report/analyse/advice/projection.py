@@ -1,10 +1,13 @@
 """What a fix comes to for a whole training: an epoch now and with it, times the epochs that are left, or all."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from gpu_report.analyse.advice import thresholds as th
+from gpu_report.analyse.advice.judged_epochs import of_the_longest
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.model import Ending, Finding, Projection, SpeedupLimit, epoch_now_s
+from gpu_report.model import Ending, EpochSummary, Finding, Projection, SpeedupLimit, epoch_now_s
 
 OVER = frozenset({"finished", "early stop"})  # no epoch is left of a training that ended so
 SECONDS_PER_HOUR = 3600
@@ -40,6 +43,22 @@ def project(
         left=left,
         price_per_s=None if price is None else gpus * price / SECONDS_PER_HOUR,
     )
+
+
+def as_recorded(projection: Projection | None, epochs: Sequence[EpochSummary]) -> Projection | None:
+    """Return a projection with what all epochs took, where all were recorded, and were not as a typical one.
+
+    An epoch that was shorter had less of what the fix saves, or nothing.
+    """
+    if projection is None or projection.left or not projection.epochs:
+        return projection
+    lengths_s = [epoch.end_t_s - epoch.start_t_s for epoch in of_the_longest(epochs)]
+    typical_s, expected_s = projection.epochs * projection.epoch_s_now, projection.epoch_s_expected
+    if len(lengths_s) != projection.epochs or abs(sum(lengths_s) - typical_s) <= th.ALIKE_EPOCHS_SHARE * typical_s:
+        return projection
+    most_s = projection.epoch_s_now - expected_s
+    saved_s = sum(min(max(length_s - expected_s, 0.0), most_s) for length_s in lengths_s)
+    return replace(projection, recorded_s=(sum(lengths_s), sum(lengths_s) - saved_s))
 
 
 def _resumed_after(findings: Sequence[Finding]) -> int | None:

@@ -47,9 +47,7 @@ LASTED_S, LASTED_PERCENT = 300.0, 20.0
 SLIGHT_PERCENT = 10.0  # ... where epochs took longer by it as well, and a cause began with it
 STORAGE = "input-storage"
 LASTING = frozenset({"starved", "slow-epoch", "data-wait-growing"})
-MAY_BE_DATA = frozenset(
-    {"main-process", "validation", UNEXPLAINED}
-)  # causes of a validation beside which data may lack
+MAY_BE_DATA = frozenset({"main-process", "validation", UNEXPLAINED})  # causes that a validation has when data lacks
 ARRIVES_SLOWLY = frozenset({"input-latency", "input-stalled"})
 
 

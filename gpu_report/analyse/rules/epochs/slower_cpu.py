@@ -35,7 +35,8 @@ def by_slower_cpu(
     fell = None if before is None or after is None else _fell_enough(before, after, loaded[1] / loaded[0])
     own = _rose(_own_work_s, context, usual, slow)
     if not fell and (fell is not None or own is None):
-        return found
+        known = fell is not None or _own_work_s(context, slow) is not None
+        return _more_per_image(found, loaded, usual, slow, or_slower="" if known else ", or a CPU that got slower")
     numbers = evidence(
         ("CPU time of the data-loader workers per epoch, before", loaded[0], "s"),
         ("CPU time of the data-loader workers per epoch, since then", loaded[1], "s"),
@@ -49,6 +50,35 @@ def by_slower_cpu(
     text = f"the CPU got slower (an image took {loaded[1] / loaded[0]:.1f} times the CPU time, and {proof})"
     cause = replace(found.cause, explanation=text, confidence=max(found.cause.confidence, STRONG if fell else 0.0))
     return replace(found, cause=cause, evidence=(*found.evidence, *numbers), advice=(_advice(heat=heats > heated),))
+
+
+def _more_per_image(
+    found: Explanation,
+    loaded: tuple[float, float],
+    usual: Sequence[TrainedEpoch],
+    slow: Sequence[TrainedEpoch],
+    *,
+    or_slower: str,
+) -> Explanation:
+    """Return that workers could not keep up since each image takes more CPU time: not some of them, for all epochs do.
+
+    Since which epoch, where slow ones follow the others at once.
+    """
+    if found.cause.name != "input-cpu":
+        return found
+    follows = slow[0].epoch == usual[-1].epoch + 1
+    since = f" since epoch {slow[0].epoch}" if follows else ""
+    more = f"{loaded[1] / loaded[0]:.1f}\u00d7"
+    short = f"Find why each image costs {more} the CPU{since}"
+    advice = Advice(
+        f"{short}: your own augmentation or its schedule, or images that are larger{or_slower}", short=short
+    )
+    numbers = evidence(
+        ("CPU time of the data-loader workers per epoch, before", loaded[0], "s"),
+        ("CPU time of the data-loader workers per epoch, since then", loaded[1], "s"),
+    )
+    cause = replace(found.cause, explanation=f"{found.cause.explanation}, for each image took {more} the CPU time")
+    return replace(found, cause=cause, evidence=(*found.evidence, *numbers), advice=(advice,))
 
 
 def _fell_enough(before_mhz: float, after_mhz: float, times: float) -> bool:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpu_report.analyse.advice.projection import project
+from gpu_report.analyse.advice.projection import as_recorded, project
 from gpu_report.model import Advice, Ending, Finding, Options, SpeedupLimit, epoch_now_s
 
 NOW = SpeedupLimit("input-cpu", 12.0, 2.0, "", epoch_s_estimate=3.0, fix="workers=8", rest_s=1.5)
@@ -70,3 +70,20 @@ def test_money_is_that_of_all_gpus():
     found = projected(NOW, ending=Ending("finished", 9.0, epoch=100, epochs=100), price=3.6)
     assert found.seconds == (1350.0, 450.0)
     assert found.money == pytest.approx((2.70, 0.90))
+
+
+def recorded(*lengths_s):
+    """Return the epochs of a training with these lengths."""
+    ends = [sum(lengths_s[: n + 1]) for n in range(len(lengths_s))]
+    spans = zip([0.0, *ends], ends, strict=False)
+    return [SimpleNamespace(run=1, train_s=b - a - 1, start_t_s=a, end_t_s=b) for a, b in spans]
+
+
+def test_of_a_recorded_training_with_faster_epochs_all_take_what_they_took():
+    """Half of them were as fast as the fix makes the others: it saves nothing there."""
+    whole = projected(NOW, ending=Ending("finished", 72.0, 8, 8))
+    assert whole.seconds == (8 * 13.5, 8 * 4.5)
+    assert as_recorded(whole, recorded(*[4.5] * 4, *[13.5] * 4)).seconds == (72.0, 36.0)
+    assert as_recorded(whole, recorded(*[13.0] * 8)).seconds == whole.seconds  # alike
+    assert as_recorded(whole, recorded(*[4.5] * 4, *[13.5] * 3)).seconds == whole.seconds  # not all were recorded
+    assert as_recorded(None, recorded(4.5)) is None

@@ -18,7 +18,7 @@ from gpu_report.analyse.results.verdict.leads.lead import (
     without_backticks,
 )
 from gpu_report.analyse.rules.thresholds import STEP_WARNS_SHARE
-from gpu_report.catalogue import CAUSES, ENLARGED_KEY, MEMORY_GROWS, RULES, SLEPT_KEY, SLOW_IMAGES_KEY
+from gpu_report.catalogue import CAUSES, ENLARGED_KEY, MEMORY_GROWS, RULES, SINCE_EPOCH_KEY, SLEPT_KEY, SLOW_IMAGES_KEY
 from gpu_report.gpu_words import gpu_number
 from gpu_report.model import LEAST_SPEED_UP, UNSURE, Advice, EpochNow, Finding, Projection, Sentence, SpeedupLimit
 from gpu_report.wording import epoch_length, lower_first, shown_ratio
@@ -103,7 +103,9 @@ def setting(context: Context, findings: Sequence[Finding], projection: Projectio
     faster = shown_ratio(projection.epoch_s_now, projection.epoch_s_expected)
     if faster < LEAST_SPEED_UP:
         return
-    text = f"Set `{projection.fix}`{now_words(advice)}: epochs drop from {epoch}, {faster:.1f}\u00d7 faster."
+    since = finding.number(SINCE_EPOCH_KEY)
+    which = "epochs drop" if since is None else f"epochs from {since:.0f} on drop"
+    text = f"Set `{projection.fix}`{now_words(advice)}: {which} from {epoch}, {faster:.1f}\u00d7 faster."
     epochs = affected_epochs(context, findings, projection.epoch_s_now)
     saved_s = (projection.epoch_s_now - projection.epoch_s_expected) * epochs
     yield Lead(Sentence(FIX, text, (finding.id,), projection.cause, advice), saved_s)

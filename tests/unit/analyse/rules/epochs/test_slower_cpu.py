@@ -77,3 +77,15 @@ def test_a_clock_that_fell_says_so_without_a_validation():
 )
 def test_it_is_none_where_something_else_may_have_done_it(given):
     assert all(SLOWER not in each.summary for each in findings(slowed(**given), "data-wait-growing"))
+
+
+@pytest.mark.parametrize(
+    ("nms_s", "or_slower"), [((0.8, 0.8), ""), (None, ", or a CPU that got slower")], ids=["as before", "unknown"]
+)
+def test_images_that_all_cost_more_cpu_since_an_epoch_are_not_some_that_take_longer(nms_s, or_slower):
+    finding = found(nms_s=nms_s)
+    assert finding.summary.endswith("could not keep up, for each image took 3.0\u00d7 the CPU time")
+    short = "Find why each image costs 3.0\u00d7 the CPU since epoch 11"
+    why = "your own augmentation or its schedule, or images that are larger"
+    assert [each.text for each in finding.advice] == [f"{short}: {why}{or_slower}"]
+    assert finding.advice[0].short == short

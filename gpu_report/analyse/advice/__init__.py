@@ -16,7 +16,7 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeline.trainings import Training
-from gpu_report.catalogue import LAUNCH_BOUND, RULES
+from gpu_report.catalogue import LAUNCH_BOUND, RULES, SINCE_EPOCH_KEY
 from gpu_report.model import Advice, EpochSummary, Finding, Setting, SpeedupLimit
 
 # rules, of what does not go on all the time
@@ -71,7 +71,7 @@ def advise(
         for cause in lasting
     }
     advised = [
-        replace(f, advice=(*f.advice, *added[f.cause.name], *_faster_disk(context, training, f)))
+        replace(f, advice=(*f.advice, *_fitting(f, added[f.cause.name]), *_faster_disk(context, training, f)))
         if f in held_back and f.cause
         else f
         for f in findings
@@ -134,6 +134,15 @@ def _resize(context: Context, training: Training, cause: str, limit: SpeedupLimi
     signals = _signals(context, training)
     found = None if signals is None else resize_images(run_settings_of(context, training), cause, limit, signals)
     return () if found is None else (found,)
+
+
+def _fitting(finding: Finding, advice: Sequence[Advice]) -> list[Advice]:
+    """Return the advice without that to resize images where a loader lacks CPU since some epoch: it had enough before.
+
+    The same images were loaded in time then.
+    """
+    kept_up = finding.cause_name == "input-cpu" and finding.number(SINCE_EPOCH_KEY) is not None
+    return [each for each in advice if not (kept_up and each.images_px is not None)]
 
 
 def _faster_disk(context: Context, training: Training, finding: Finding) -> tuple[Advice, ...]:

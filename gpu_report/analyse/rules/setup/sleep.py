@@ -22,7 +22,7 @@ def machine_slept(context: Context, training: Training) -> SetupIssue | None:
         return None
     return SetupIssue(
         "warning",
-        f"The machine slept for {length(sum(slept))} of the {length(lasted_s)}, and nothing ran",
+        f"The machine slept for {length(sum(slept))} of this training ({length(lasted_s)}), and nothing ran",
         (start_s,),
         (
             Evidence(f"asleep, {counted(len(slept), 'time')}", sum(slept), "s", key=SLEPT_KEY),

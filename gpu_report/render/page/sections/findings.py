@@ -139,7 +139,7 @@ def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
     """
     if RULES[finding.rule].of_calls:
         return ""
-    if finding.rule in {"starved", "user-code", "unused-gpu"}:
+    if finding.rule in {"starved", "user-code", "unused-gpu", "long-epoch-ends"}:
         return _how_long(finding, analysis)
     rule = RULES[finding.rule]
     if _is_costly(finding) and not rule.fall:
@@ -167,10 +167,12 @@ def _takes_part(finding: Finding, epoch: EpochSummary) -> bool:
 
 
 def _how_long(finding: Finding, analysis: Analysis) -> str:
-    """Return since which epoch something has lasted, where that is known; else that it lasted."""
-    since = finding.number(SINCE_EPOCH_KEY)
+    """Return since which epoch something has lasted, where that is known; else that it lasted, or comes each epoch."""
+    since, of = finding.number(SINCE_EPOCH_KEY), f" of {finding.which_training}" if finding.which_training else ""
     if since is not None:
-        return f"since epoch {since:.0f}" + (f" of {finding.which_training}" if finding.which_training else "")
+        return f"since epoch {since:.0f}{of}"
+    if finding.rule == "long-epoch-ends":
+        return f"each epoch{of}"
     return f"all through {finding.which_training or 'training'}" if analysis.is_training else "all the time"
 
 

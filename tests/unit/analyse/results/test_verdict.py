@@ -438,7 +438,9 @@ def slept(*seconds, at_s=60.0):
     return analyse(dataclasses.replace(trained(), events=events))
 
 
-@pytest.mark.parametrize(("seconds", "said"), [((1800.0, 1800.0), "the machine slept for 1 h of"), ((20.0, None), "")])
+@pytest.mark.parametrize(
+    ("seconds", "said"), [((1800.0, 1800.0), "the machine slept for 1 h of this training"), ((20.0, None), "")]
+)
 def test_a_machine_that_slept_for_most_of_a_training_leads(seconds, said):
     """What takes most of the time comes first, and what to do about it is what to change."""
     analysis = slept(*seconds)

@@ -37,3 +37,9 @@ def test_what_lasts_all_through_one_of_several_trainings_names_it(analysis: mode
     lasts = replace(FELL, rule="starved", end_t_s=1000.0)
     assert gist(analysis, lasts).endswith("all through training")
     assert gist(analysis, replace(lasts, which_training="training 2 of 2")).endswith("all through training 2 of 2")
+
+
+def test_what_ends_of_epochs_take_is_so_in_each_epoch(analysis: model.Analysis) -> None:
+    ends = replace(FELL, rule="long-epoch-ends", end_t_s=1000.0, summary="Validation takes 40 % of each training.")
+    assert gist(analysis, ends).endswith("each epoch")
+    assert gist(analysis, replace(ends, which_training="training 2 of 2")).endswith("each epoch of training 2 of 2")

@@ -9,19 +9,18 @@ from support.trained_epochs import VALIDATION_S, findings, start_of, trained
 from gpu_report.model import Validation
 
 BEFORE, SINCE = 10, 10
-LENGTHS = [22.0, *[20.0] * (BEFORE - 1), *[30.0] * SINCE]
-WAITS = [0.0] * BEFORE + [10.0] * SINCE
-THEN_S = start_of(BEFORE + 1, LENGTHS)
+THEN_S = start_of(BEFORE + 1, [22.0, *[20.0] * (BEFORE - 1), *[30.0] * SINCE])
 LOADS = {"workers_cpu_pct": (300.0, 590.0), "busiest_worker_cpu_pct": (55.0, 98.0), "workers": 6.0}
 CALM = {"main_cpu_pct": (60.0, 60.0), "cpu_pct": (36.0, 65.0), "cpu_steal_pct": 0.0, "io_pressure_pct": 0.0}
 NMS_S = 0.8, 1.7
 SLOWER = "the CPU got slower"
 
 
-def slowed(*, nms_s=NMS_S, **host):
-    """Return a training that waits for data since THEN_S; signals of the host are (before, since) or one value."""
-    run = trained(LENGTHS, WAITS)
-    since = run.host["t_s"].to_numpy() > THEN_S
+def slowed(*, nms_s=NMS_S, before=BEFORE, settings=None, **host):
+    """Return a training that waits for data after some epochs; signals of the host are (before, since) or one value."""
+    lengths = [22.0, *[20.0] * (before - 1), *[30.0] * (BEFORE + SINCE - before)]
+    run = trained(lengths, [0.0] * before + [10.0] * (BEFORE + SINCE - before))
+    since = run.host["t_s"].to_numpy() > start_of(before + 1, lengths)
     columns = {
         name: np.where(since, of[1], of[0]) if isinstance(of, tuple) else of
         for name, of in {**LOADS, **CALM, **host}.items()
@@ -31,7 +30,7 @@ def slowed(*, nms_s=NMS_S, **host):
         dataclasses.replace(phase, validated=_validated(phase, nms_s)) if phase.name == "validation" else phase
         for phase in inside.phases
     )
-    inside = dataclasses.replace(inside, phases=phases, settings={"workers": 6})
+    inside = dataclasses.replace(inside, phases=phases, settings={"workers": 6, **(settings or {})})
     return dataclasses.replace(run, host=run.host.assign(**columns), inside=(inside,))
 
 
@@ -89,3 +88,11 @@ def test_images_that_all_cost_more_cpu_since_an_epoch_are_not_some_that_take_lon
     why = "your own augmentation or its schedule, or images that are larger"
     assert [each.text for each in finding.advice] == [f"{short}: {why}{or_slower}"]
     assert finding.advice[0].short == short
+
+
+def test_images_that_came_in_time_before_are_not_to_be_resized():
+    large = {"imgsz": 640, "image_px": 4000, "scaled_down": [1.0, 4000, 0.0256]}
+    since_9 = slowed(before=8, nms_s=(0.8, 0.8), settings=large)
+    always = slowed(before=1, nms_s=(0.8, 0.8), settings=large)
+    offered = [[each.images_px for f in findings(run, "starved") for each in f.advice] for run in (since_9, always)]
+    assert offered == [[], [640]]

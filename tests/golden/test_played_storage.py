@@ -116,6 +116,27 @@ def test_workers_that_wait_for_no_file_are_not_taken_for_storage(tmp_path):
     assert "input-storage" not in {each.cause.name for each in read(run).findings if each.cause}
 
 
+DISK = {**ROOT, "point": "/data", "source": "/dev/nvme1n1", "device": "nvme1n1", "rotational": False}
+
+
+@pytest.mark.parametrize("px", [3840, 640])
+def test_a_disk_at_its_limit_all_the_time_is_named_with_what_it_gives(tmp_path, px):
+    """Smaller images are less to read from any disk: where they are far too large, that comes before a faster one."""
+
+    def reads(rows: pd.DataFrame, t_s: pd.Series) -> None:
+        blocked(4.9, pressure_pct=95.0)(rows, t_s)
+        rows["trainer_read_mib_s"] = rows["disk_read_mib_s"] = 80.0
+
+    folder = "/data/set/images/train"
+    run = written(tmp_path, replace(WAITS, inside=True), reads, [DISK, ROOT], folder)
+    _add(run, [line(20.0, "settings", data_folder=folder, image_px=px, scaled_down=[float(px > 640), px, 0.028])])
+    text = read(run).verdict.text
+    faster = "ut the images on a faster disk than /data (ext4 on nvme1n1)"
+    first, second = f"P{faster}. ", f"Resize the images once to 640 px (now 3,840). Or p{faster}: it gives 80 MiB/s, and"
+    assert text.startswith(second if px > 640 else first)
+    assert "waited for /data (ext4 on nvme1n1), which gave 80 MiB/s" in text
+
+
 def slower_since(disk: float, own: float, at_s: float) -> Change:
     """Return a host whose training reads 60 MiB/s, and from a moment on what is given, with its workers blocked."""
 

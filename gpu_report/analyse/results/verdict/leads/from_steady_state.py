@@ -68,7 +68,7 @@ def steady_leads(
         looks = own is not None and not is_known and (own.is_most or not do)
         stood, then = _stood_in(cause.name, at, finding) if at else ("", "")
         if do and not looks:
-            stood, then = do, _or_else(finding, advice)
+            stood, then = do, ""
         text = stood or CAUSES[cause.name].always
         if text and (looks or do or cause.name != LAUNCH_BOUND or not no_larger_batch(context, finding, findings)):
             # what a line of one's own took, it can give back; of nearly all, before what hides it, such as more workers
@@ -83,14 +83,16 @@ def steady_leads(
             grown = _grown(finding) if looks else ""
             saves_s = OUTGROWS_S if grown and finding.number(GROWS_ON_KEY) else saves_s
             told = advice if text == do else None
-            yield Lead(Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name, told, looks), saves_s, then)
+            other = _other_advice(finding, advice) if told is not None else None
+            then = f"Or {lower_first(other.text)}." if other is not None else then
+            lead = Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name, told, looks)
+            yield Lead(lead, saves_s, then, then_advice=other)
 
 
-def _or_else(finding: Finding, first: Advice | None) -> str:
-    """Return what else helps against storage that is waited for all the time, as a sentence; else nothing."""
+def _other_advice(finding: Finding, first: Advice | None) -> Advice | None:
+    """Return what else helps against storage that is waited for all the time, None without it."""
     others = (each for each in finding.advice if each.short and each is not first and not is_setting(each))
-    other = next(others, None) if finding.cause_name == "input-storage" else None
-    return "" if other is None else f"Or {lower_first(other.text)}."
+    return next(others, None) if finding.cause_name == "input-storage" else None
 
 
 def _waited_s(context: Context, finding: Finding) -> float:

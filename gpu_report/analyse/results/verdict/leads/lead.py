@@ -19,6 +19,7 @@ class Lead:
     """A sentence that may lead the verdict, and the seconds of the recorded training that it is about.
 
     `then` is in which line a process was meanwhile, or why, as a sentence that follows; empty where the lead says it.
+    Of what else helps it says `then_advice`.
     `says_how` says that it has said what to do, too, `names_others_on_cpu` that it is on who else used the CPU.
     """
 
@@ -27,11 +28,13 @@ class Lead:
     then: str = ""
     says_how: bool = False
     names_others_on_cpu: bool = False
+    then_advice: Advice | None = None
 
     @property
     def follows(self) -> tuple[Sentence, ...]:
         """Return the sentence that follows it, where it says what to do and not where or why."""
-        return (Sentence("where", self.then, self.sentence.findings, self.sentence.about),) if self.then else ()
+        said = self.sentence
+        return (Sentence("where", self.then, said.findings, said.about, self.then_advice),) if self.then else ()
 
 
 def seconds_trained(context: Context) -> float:

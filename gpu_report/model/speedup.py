@@ -129,7 +129,7 @@ class Projection:
     `epochs` are those that were left when the training ended or the recording did (`left`), from where it can be
     resumed, else all that were asked for. Start-up and final evaluation are not in it. `price_per_s` is that of all
     GPUs of the training, None without a price. `recorded_s` is what all epochs took, and what they would have taken
-    with the fix, where all were recorded and were not alike; else None.
+    with the fix, where all were recorded and some were far shorter; else None.
     """
 
     fix: str

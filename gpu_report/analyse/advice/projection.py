@@ -46,7 +46,7 @@ def project(
 
 
 def as_recorded(projection: Projection | None, epochs: Sequence[EpochSummary]) -> Projection | None:
-    """Return a projection with what all epochs took, where all were recorded, and were not as a typical one.
+    """Return a projection with what all epochs took, where all were recorded, and some were shorter than a typical one.
 
     An epoch that was shorter had less of what the fix saves, or nothing.
     """
@@ -54,7 +54,7 @@ def as_recorded(projection: Projection | None, epochs: Sequence[EpochSummary]) -
         return projection
     lengths_s = [epoch.end_t_s - epoch.start_t_s for epoch in of_the_longest(epochs)]
     typical_s, expected_s = projection.epochs * projection.epoch_s_now, projection.epoch_s_expected
-    if len(lengths_s) != projection.epochs or abs(sum(lengths_s) - typical_s) <= th.ALIKE_EPOCHS_SHARE * typical_s:
+    if len(lengths_s) != projection.epochs or sum(lengths_s) >= (1 - th.ALIKE_EPOCHS_SHARE) * typical_s:
         return projection
     most_s = projection.epoch_s_now - expected_s
     saved_s = sum(min(max(length_s - expected_s, 0.0), most_s) for length_s in lengths_s)

@@ -54,5 +54,5 @@ READING_WITH_CROPS = 0.25  # likewise, where crops of classification take the re
 WORTH_ANEW = 0.8  # of the time that resuming takes: a new start throws away what was trained, for less of a win
 WARM_UP_SHARE = 0.1  # of a first epoch: with more of it warming up, it says little of the ones that follow
 STEPS_LEAST = 5  # of a training whose epoch is worked out by their pace: fewer say nothing of how even that is
-# Of all epochs' time: where those that were recorded differ by more from as many typical ones, they were not alike.
+# Of all epochs' time: where those that were recorded took so much less than as many typical ones, they were not alike.
 ALIKE_EPOCHS_SHARE = 0.1

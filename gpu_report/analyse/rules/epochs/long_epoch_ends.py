@@ -337,10 +337,10 @@ def _smaller_set(training: Training, parts: _EpochParts) -> Iterator[Advice]:
     large = _large_set(training, parts)
     if large is not None:
         validate, train, enough = large
-        short = f"Validate on fewer images ({validate:,.0f} now, {train:,.0f} train)"
+        short, now = "Validate on fewer images", f"{validate:,.0f} now, {train:,.0f} train"
         why = f"{enough:,.0f} are mostly enough to show which epoch is better. Evaluate on all after the training"
         gain = parts.validation_s * (1 - enough / validate) / parts.epoch_s
-        yield Advice(f"{short}: {why}", gain_at_most=gain, short=short)
+        yield Advice(f"{short} ({now}): {why}", gain_at_most=gain, short=short)
 
 
 def _advice(training: Training, parts: _EpochParts) -> Iterator[Advice]:

@@ -70,6 +70,8 @@ def test_a_run_goes_on_and_falls_and_loses_its_recorder(growing, address, page):
     assert "Utilisation of GPUs 0 and 1 fell from 90 % to 2 %" in page.inner_text("#alarms")
     wait_until(page, "document.querySelectorAll('#chart .cartesianlayer .js-line').length === 2")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    left = "document.querySelector('{}').getBoundingClientRect().left"
+    assert page.evaluate(f"{left.format('#gpus th')} >= {left.format('.wide:has(#gpus)')}")  # no letter is cut off
     growing.rows(120, 80)
     wait_until(page, "document.getElementById('busy').textContent.startsWith('80')")
     page.click("[data-quantity=power_w]")

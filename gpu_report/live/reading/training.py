@@ -85,8 +85,10 @@ class YoloProcess:
             take(self.training, event)
 
     def _take_settings(self, training: LiveTraining, event: Mapping[str, Any]) -> None:
-        training.model = _text(event.get("model"))
-        training.epochs, training.batches = _whole(event.get("epochs")), _whole(event.get("batches"))
+        """Take in what a line says: the first has all of these, later ones add other settings."""
+        training.model = _text(event.get("model", training.model))
+        training.epochs = _whole(event.get("epochs", training.epochs))
+        training.batches = _whole(event.get("batches", training.batches))
 
     def _take_phase(self, training: LiveTraining, event: Mapping[str, Any]) -> None:
         name, at_s = _text(event.get("name")), event["wall_s"]

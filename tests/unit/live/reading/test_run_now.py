@@ -140,6 +140,16 @@ def test_the_training_is_followed_through_its_epochs(growing, looked_at):
     assert training["data_wait_s"] == 15.0
 
 
+def test_settings_that_come_later_take_none_of_the_first_away(growing, looked_at):
+    """As those of the first batch do."""
+    growing.inside("run", 0, task="train", rank=0)
+    growing.inside("settings", 1, model="yolo26n.yaml", epochs=10, batches=50)
+    growing.inside("settings", 2, batch_tensors=4, batch_tensors_mib=0.1)
+    growing.rows(0, 90, seconds=5)
+    training = said(*looked_at(growing, 6))["training"]
+    assert (training["model"], training["epochs"], training["batches"]) == ("yolo26n.yaml", 10, 50)
+
+
 def test_the_first_rank_of_the_newest_training_speaks(growing, looked_at):
     for rank, pid in ((0, 11), (1, 12)):
         growing.inside("run", 5, pid=pid, task="train", rank=rank)

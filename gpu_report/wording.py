@@ -308,7 +308,8 @@ def ending_words(ending: Ending, subject: str = "It") -> str:
     if ending.name in {"failed", "interrupted"}:
         return f"{ending.failure}{where}"
     if ending.name == "going on":
-        return f"{subject} still ran when the recording ended{where}"
+        still = "is still running" if ending.still_recorded else "still ran when the recording ended"
+        return f"{subject} {still}{where}"
     return f"It is unknown how it ended{where}"
 
 

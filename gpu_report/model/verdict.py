@@ -62,8 +62,8 @@ class Ending:
     `epoch` is the one it had come to, or with `whole_epochs` the last that came to its end; `epochs` are how many were
     to come. `failure` is the summary of the finding that it failed with, or was interrupted (Ctrl-C), which with
     `names_epoch` says in which epoch; `type` and `message` are those of the exception that ended it;
-    `patience` in epochs is what an early stop had waited for. `last_minute` is what its GPUs and the host's memory were
-    like in the minute before.
+    `patience` in epochs is what an early stop had waited for. `still_recorded` says that its recording goes on as well.
+    `last_minute` is what its GPUs and the host's memory were like in the minute before.
     """
 
     name: EndingName
@@ -75,6 +75,7 @@ class Ending:
     failure: str = ""
     names_epoch: bool = False
     patience: int | None = None
+    still_recorded: bool = False
     type: str | None = None
     message: str | None = None
 

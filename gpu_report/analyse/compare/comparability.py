@@ -28,7 +28,8 @@ def matched_epochs(trainings: Sequence[RunSample]) -> Chosen:
 def cut_short_obstacle(analysis: Analysis, which: str) -> list[Obstacle]:
     """Return that a run, the baseline or the compared one (`which`), was cut short; nothing where it was not."""
     short = cut_short(analysis)
-    return [Obstacle("cut short", f"{which} was cut short", lower_first(short))] if short else []
+    how = "is still being recorded" if analysis.ending and analysis.ending.still_recorded else "was cut short"
+    return [Obstacle("cut short", f"{which} {how}", lower_first(short))] if short else []
 
 
 def cut_short(analysis: Analysis) -> str:

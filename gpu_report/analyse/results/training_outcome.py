@@ -43,7 +43,9 @@ def _reported(context: Context, training: RankGroup, bad: Sequence[Finding]) -> 
         return replace(reached, name="early stop", patience=_patience(settings, training.epoch))
     if ended:
         return _with_exception(_failed(context, reached, ended[0]), training)
-    return reached if context.run.command_ends else replace(reached, name="going on")
+    if context.run.command_ends:
+        return reached
+    return replace(reached, name="going on", still_recorded=context.run.recording.goes_on)
 
 
 def _seen(context: Context, rows: Sequence[EpochRow], bad: Sequence[Finding]) -> Ending:

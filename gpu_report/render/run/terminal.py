@@ -380,7 +380,8 @@ def _ending(analysis: Analysis) -> list[str]:
     if ending is None:
         return []
     shows_last = bool(ending.last_minute) and ending.name not in AS_PLANNED
-    last = f" Just before: {numbers(ending.last_minute)}." if shows_last else ""
+    when = "In its last minute" if ending.still_recorded else "Just before"
+    last = f" {when}: {numbers(ending.last_minute)}." if shows_last else ""
     subject = training_words(analysis) if analysis.is_training else "The run"
     return [f"{sentence(ending_words(ending, subject))}{last}".replace(TIED, " ")]
 

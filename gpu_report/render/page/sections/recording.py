@@ -20,7 +20,7 @@ from gpu_report.render.page.views.report import KernelView, RecorderEvent, Recor
 from gpu_report.render.page.views.tables import Fact
 from gpu_report.render.recorder_events import WHAT, detail, gpu_name
 from gpu_report.render.run_clock import WallClock
-from gpu_report.wording import counted, ending_words
+from gpu_report.wording import counted, ending_words, upper_first
 
 HAPPENINGS_SHOWN = 200  # rows: a run with a gap at every minute must not bury the page; the rest is counted
 
@@ -94,6 +94,8 @@ def _ending(analysis: Analysis) -> tuple[Fact, ...]:
         return ()
     what = "the training" if analysis.is_training else "the run"
     when = sentence(f"{ending_words(ending)}, {elapsed(ending.t_s)} after the start")
+    if ending.still_recorded:
+        return Fact(upper_first(f"{what} so far"), when), Fact("In its last minute", numbers(ending.last_minute))
     return Fact(f"End of {what}", when), Fact("Just before its end", numbers(ending.last_minute))
 
 

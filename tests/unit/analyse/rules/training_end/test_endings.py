@@ -11,7 +11,7 @@ from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.compare import compare
-from gpu_report.analyse.compare.comparability import cut_short
+from gpu_report.analyse.compare.comparability import cut_short, cut_short_obstacle
 from gpu_report.analyse.compare.finding_changes import compare_findings
 from gpu_report.analyse.compare.gate_syntax import default_gates
 from gpu_report.analyse.results.verdict.end import in_hang
@@ -683,6 +683,17 @@ def test_a_training_that_goes_on_when_the_recording_ends_is_no_end():
     assert (ending.name, ending_words(ending)) == (
         "going on",
         "It still ran when the recording ended, in epoch 5 of 30",
+    )
+
+
+def test_a_training_that_is_still_being_recorded_has_not_seen_the_end_of_its_recording():
+    run = recorded(rank(), ended_by=None, goes_on=True)
+    analysis = analyse(run)
+    assert ending_words(analysis.ending) == "It is still running, in epoch 5 of 30"
+    (obstacle,) = cut_short_obstacle(analysis, "The run")
+    assert (obstacle.kind, obstacle.text) == (
+        "cut short",
+        "The run is still being recorded: it is still running, in epoch 5 of 30",
     )
 
 

@@ -160,6 +160,7 @@ class Finding(TimeSpan):
     many-th epoch, as what somebody has planned does; None where it does not. `of_gpus` is the summary of several GPUs
     of which it is true at once, with GPUS in the place of their names; empty where each has a finding of its own.
     `which_training` names the one that it is of, as training 1 of 2; empty where there is one, or it is of several.
+    `was_resumed` says of the end of a training that it went on later in the recording, as its summary says.
     """
 
     id: str
@@ -190,6 +191,7 @@ class Finding(TimeSpan):
     of_gpus: str = ""
     every_epochs: int | None = None
     which_training: str = ""
+    was_resumed: bool = False
 
     @property
     def times(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.catalogue import CAUSES, HUNG_KEY, RULES, WAITING_FOR_PEER
 from gpu_report.model import Advice, Ending, Finding, Sentence
 from gpu_report.wording import ending_words, lower_first, upper_first
@@ -17,7 +18,7 @@ def lost(findings: Sequence[Finding]) -> Iterator[Sentence]:
 
 def ended_badly(findings: Sequence[Finding], ending: Ending | None) -> Iterator[Sentence]:
     """Yield how a training ended that came to no good end, what prevents that, and how to resume it."""
-    ended = next((f for f in findings if RULES[f.rule].ending and f.severity != "info"), None)
+    ended = next((f for f in _last_ends(findings) if f.severity != "info"), None)
     if ended is None:
         return
     grew = [f for f in findings if ran_out_before(f, ended)]
@@ -41,10 +42,18 @@ def _keep_less(grew: Sequence[Finding], ended: Finding) -> Iterator[Sentence]:
 
 def interrupted(findings: Sequence[Finding]) -> Iterator[Sentence]:
     """Yield that somebody stopped a training by hand, who knows it, and how to resume it."""
-    stopped = next((f for f in findings if RULES[f.rule].ending and f.severity == "info"), None)
+    stopped = next((f for f in _last_ends(findings) if f.severity == "info"), None)
     if stopped is not None:
         yield Sentence("ended", f"{upper_first(stopped.summary)}.", (stopped.id,))
         yield from _resumed(stopped)
+
+
+def resumed(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield how a training had ended that was resumed since, and what keeps it from ending so again: the last time."""
+    ended = max((f for f in findings if f.was_resumed), key=lambda f: f.end_t_s, default=None)
+    if ended is not None:
+        yield Sentence("resumed", f"{upper_first(ended.summary)}.", (ended.id,))
+        yield from _prevented(ended.advice, ended.id)
 
 
 def in_hang(findings: Sequence[Finding]) -> frozenset[str]:
@@ -66,12 +75,19 @@ def ran_out_before(finding: Finding, ended: Finding) -> bool:
     return finding.ran_out and finding.start_t_s < ended.end_t_s
 
 
+def _last_ends(findings: Sequence[Finding]) -> list[Finding]:
+    """Return how trainings ended that were not resumed."""
+    return [f for f in findings if RULES[f.rule].ending and not f.was_resumed]
+
+
 def _where(ended: Finding, ending: Ending | None) -> str:
     """Return in which epoch a training ended, in brackets, where its summary does not say it."""
     if ending is None or ending.epoch is None or ended.names_epoch or ended.rule != "run-ended":
         return ""
     if ended.phase == "final evaluation":
         return " (in the final evaluation, after all of its epochs)"
+    if ending.t_s > ended.end_t_s + ENDED_TOGETHER_S:  # that is the ending of a later training
+        return "" if ended.epoch is None else f" (epoch {ended.epoch})"
     of = f" of {ending.epochs}" if ending.epochs else ""
     return f" ({'after ' if ending.whole_epochs else ''}epoch {ending.epoch}{of})"
 

@@ -9,7 +9,14 @@ from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.results.verdict.drops import MergedDrop, merged_drops
-from gpu_report.analyse.results.verdict.end import ended_badly, in_hang, interrupted, lost, stopped_early
+from gpu_report.analyse.results.verdict.end import (
+    ended_badly,
+    in_hang,
+    interrupted,
+    lost,
+    resumed,
+    stopped_early,
+)
 from gpu_report.analyse.results.verdict.gpu_health import gpu_health
 from gpu_report.analyse.results.verdict.inference import inference_sentences, leading
 from gpu_report.analyse.results.verdict.lead_details import (
@@ -222,6 +229,7 @@ def _what_to_change(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentenc
     yield from opening.resume
     yield from what_is_past(known.every)
     yield from interrupted(findings)
+    yield from resumed(findings)
     yield from stopped_early(known.ending)
     yield from setup_problem(findings, [*begin, *second])
 

@@ -697,6 +697,48 @@ def test_a_training_that_is_still_being_recorded_has_not_seen_the_end_of_its_rec
     )
 
 
+# --- a later training
+
+
+def two_trainings(**later):
+    """Return a run whose first training crashed in epoch 5, and whose second one finished in epoch 30."""
+    first = rank(ended="exception", error="ValueError", end=50.0, save_dir="/runs/train", resumed=False)
+    second = dataclasses.replace(
+        first,
+        pid=42,
+        settings={**first.settings, **later},
+        phases=(Phase("train", 5, 70.0, 80.0, "inside"), Phase("train", 30, 80.0, END, "inside")),
+        ended="finished",
+        error=None,
+    )
+    path = YoloRun(1, "/runs/train", {}, "none", None)
+    saved = dataclasses.replace(
+        first, phases=(*first.phases[:-1], Phase("checkpoint", 4, 22.0, 23.0, "inside"), *first.phases[-1:])
+    )
+    return dataclasses.replace(recorded(saved, second), yolo_runs=(path,))
+
+
+def test_a_crash_that_was_resumed_is_no_end_and_leads_nothing():
+    analysis = analyse(two_trainings(resumed=True))
+    (finding,) = [finding for finding in analysis.findings if RULES[finding.rule].ending]
+    assert (finding.severity, finding.was_resumed) == ("warning", True)
+    assert finding.summary == "The training crashed (ValueError), in epoch 5, and was resumed"
+    assert not any(advice.resume for advice in finding.advice)
+    assert analysis.ending.name == "finished"
+    kinds = [sentence.kind for sentence in analysis.verdict.sentences]
+    assert "resumed" in kinds[1:]
+    assert not {"ended", "resume"}.intersection(kinds)
+
+
+@pytest.mark.parametrize("later", [{"resumed": False}, {"resumed": True, "save_dir": "/runs/train-2"}])
+def test_a_crash_before_another_training_is_still_one_in_its_own_epoch(later):
+    analysis = analyse(two_trainings(**later))
+    (finding,) = [finding for finding in analysis.findings if RULES[finding.rule].ending]
+    assert (finding.severity, finding.was_resumed) == ("critical", False)
+    assert any(advice.resume for advice in finding.advice)
+    assert analysis.verdict.sentences[0].text == "The training crashed (ValueError) (epoch 5)."
+
+
 # --- the certificate
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from conftest import wait_for
 from support.run_folder_reader import RunFolder
 
+from gpu_report.record.lifecycle import background
+
 
 def alive(pid):
     """Tell whether a process runs; one that nobody has reaped yet (state Z) does not."""
@@ -32,6 +34,19 @@ def test_it_returns_at_once_prints_the_folder_records_on_and_is_stopped(run_cli,
     assert (stopped.returncode, Path(stopped.stdout.strip()).name) == (0, folder.name)
     assert recorded.info()["ended_by"] == "signal"
     wait_for(lambda: not alive(pid))
+
+
+def test_a_command_that_is_recorded_is_not_stopped(start_cli, run_cli, fake_nvml, tmp_path):
+    started = run_cli("record", "--background", env=fake_nvml.env())
+    training = start_cli("record", "--output", "gpu-runs/training", "--", "sleep", "60", env=fake_nvml.env())
+    folder = tmp_path / "gpu-runs" / "training"
+    wait_for(lambda: background.recorder_pid(folder) is not None and RunFolder(folder).events("command_started"))
+    refused = run_cli("stop", "gpu-runs/training")
+    assert refused.returncode == 4
+    assert f"    kill {training.process.pid}\n" in refused.stderr
+    assert run_cli("stop").stdout == started.stdout  # though the training's is newer
+    assert training.process.poll() is None
+    training.stop()
 
 
 def test_what_keeps_it_from_starting_is_said(run_cli):

@@ -16,10 +16,11 @@ from gpu_report.cli.help_text import examples
 def stop(run: Path | None) -> None:
     """Stop a recording that was started with --background.
 
-    RUN is its run folder. Default: the newest one under ./gpu-runs that is still being recorded.
+    RUN is its run folder. Default: the newest one under ./gpu-runs that is still being recorded. The recording of a
+    command is left alone: the command would be stopped, too.
     """
     from gpu_report.record.lifecycle import background
 
-    folder = run if run is not None else background.running(Path(run_folder.RUNS_DIR))
+    folder = run if run is not None else background.running(Path(run_folder.RUNS_DIR), to_stop=True)
     background.stop(folder)
     click.echo(folder)

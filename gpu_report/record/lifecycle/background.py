@@ -57,10 +57,17 @@ def start(options: RecordOptions, *, with_parent: int | None = None) -> Path:
 
 
 def stop(folder: Path) -> None:
-    """End the recorder of a run folder and wait until it has closed it; InputError when none is running."""
+    """End the recorder of a run folder and wait until it has closed it; InputError when none is running.
+
+    Nor is one ended that began a command, for it passes the signal on: nobody who stops a recording means the training.
+    """
     pid = recorder_pid(folder)
     if pid is None:
         raise InputError(f"no recorder is running in {folder}")
+    if _began_command(folder):
+        raise InputError(
+            f"{folder} is the recording of a command, which would be stopped, too. To stop both: `kill {pid}`"
+        )
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_LIMIT_S
@@ -72,12 +79,15 @@ def stop(folder: Path) -> None:
         time.sleep(POLL_S)
 
 
-def running(base: Path) -> Path:
-    """Return the newest run folder under `base` that a recorder is writing; InputError when there is none."""
+def running(base: Path, *, to_stop: bool = False) -> Path:
+    """Return the newest run folder under `base` that a recorder is writing; InputError when there is none.
+
+    With `to_stop` it is one that began no command, where there is such a one.
+    """
     live = [path for path in base.glob("*") if recorder_pid(path) is not None]
     if not live:
         raise InputError(f"no recorder is running under {base}/: name its run folder")
-    return max(live, key=lambda path: path.stat().st_mtime)
+    return max(live, key=lambda path: (not (to_stop and _began_command(path)), path.stat().st_mtime))
 
 
 def recorder_pid(folder: Path) -> int | None:
@@ -89,6 +99,11 @@ def recorder_pid(folder: Path) -> int | None:
     except InputError:
         return None  # not written yet
     return pid if isinstance(pid, int) else None
+
+
+def _began_command(folder: Path) -> bool:
+    """Tell whether what is recorded into a folder is a command that its recorder began."""
+    return bool(run_folder.read_json(folder / schema.RUN_JSON).get("command"))
 
 
 def _as_words(options: RecordOptions, with_parent: int | None) -> Sequence[str]:

@@ -131,17 +131,17 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     idle keep their seconds whole. Seconds without a sample go by the driver's own readings of utilisation; unmeasured
     are those without either. A GPU that reports no utilisation has what YOLO's callbacks reported: phases, and of
     training the wait for data. The time of GPUs on which only others worked is no part of it, nor that of one that is
-    cut into MIG devices, or that was idle beside a validation. A run without a GPU has none.
+    cut into MIG devices, or that was idle beside a validation. A run without a GPU of its own has none.
     """
-    if not context.run.gpus:
-        return ()
     not_ours, books = context.gpus_of_others | context.cut_gpus | _beside_validation(context), _Books()
+    listed = {gpu.index for gpu in context.run.gpus} - not_ours
+    if not listed:
+        return ()
     for series in (series for series in context.series if series.gpu not in not_ours):
         _book_gpu(context, series, findings, low, books)
-    listed = {gpu.index for gpu in context.run.gpus} - not_ours
     if lost_s := sum(_unread_s(context, each) for each in findings if each.rule == GPU_LOST and each.gpu in listed):
         books.add("gpu-fault", lost_s, 0.0, 0.0)
-    total_s = context.run.duration_s * max(len(listed), 1)
+    total_s = context.run.duration_s * len(listed)
     books.add_unmeasured(total_s)
     rows = books.rows(total_s, context.options.price_per_hour)
     return tuple(sorted(rows, key=lambda row: (row.name == "unmeasured", not row.expected, -row.gpu_seconds)))

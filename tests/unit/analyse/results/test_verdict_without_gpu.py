@@ -19,6 +19,7 @@ from gpu_report.model import (
     InsideRun,
     LongCollections,
     Phase,
+    YoloRun,
 )
 from gpu_report.render.page.page import render_html
 from gpu_report.render.run.terminal import render_text
@@ -50,6 +51,38 @@ def on_cpu(logs_share=0.25, main_pct=150.0, every_pct=40.0, epoch_s=EPOCH_S):
         stacks=(process(*[stay for stay in stays if stay[1] > stay[0]]),),
         recording=dataclasses.replace(run.recording, cores=4, cores_online=4),
     )
+
+
+def beside_a_gpu(util, args, main_pct=150.0):
+    """Return the same on a machine with a GPU, which was so busy (%)."""
+    run, gpu = on_cpu(main_pct=main_pct), make_run([util] * round(OVER_S))
+    yolo = YoloRun(1, None, args, "recorded", 0.0)
+    return dataclasses.replace(run, gpus=gpu.gpus, samples=gpu.samples, yolo_runs=(yolo,))
+
+
+def said_of(run):
+    return " ".join(each.text for each in analyse(run).verdict.sentences if each.kind == "work")
+
+
+@pytest.mark.parametrize(
+    ("main_pct", "used"), [(150.0, ": it used 1.5 of 4 cores"), (float("nan"), "")], ids=["measured", "not measured"]
+)
+def test_who_asked_for_the_cpu_beside_an_idle_gpu_is_reminded_of_it(main_pct, used):
+    said = said_of(beside_a_gpu(0.0, {"device": "cpu"}, main_pct))
+    assert said == f"The training ran on the CPU, as `device=cpu` asks{used}. No GPU worked during this recording."
+
+
+def test_who_did_not_ask_is_not_said_to_have():
+    assert said_of(beside_a_gpu(0.0, {"device": None})) == "No GPU worked during this recording."
+
+
+def test_the_time_of_a_gpu_that_was_others_is_measured_and_none_of_the_trainings():
+    analysis = analyse(beside_a_gpu(97.0, {"device": "cpu"}))
+    assert [gpu.of_others for gpu in analysis.gpus] == [True]
+    assert analysis.ledger == ()
+    assert "The training used no GPU during this recording." in said_of(beside_a_gpu(97.0, {"device": "cpu"}))
+    assert not [each for each in analysis.verdict.sentences if each.kind == "unmeasured"]
+    assert "Where the GPU time went" not in render_text(analysis)
 
 
 def test_the_function_that_took_time_and_the_cores_are_named():

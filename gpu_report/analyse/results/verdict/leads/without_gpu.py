@@ -1,10 +1,11 @@
-"""The verdict's words on a training of which no GPU's utilisation is known: on the CPU, or on a MIG device."""
+"""The verdict's words on a training on the CPU, or of which no GPU's utilisation is known, as on a MIG device."""
 
 from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.leads.lead import LOOK, Lead, seconds_trained
+from gpu_report.analyse.timeline.device_argument import CPU
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
 from gpu_report.model import Frame, Sentence
@@ -43,10 +44,13 @@ def on_cpu(context: Context, *, others_said: bool, cpu_said: bool) -> Iterator[S
     """
     recording, used = context.run.recording, _cores_used(context)
     cores = recording.usable_cores
+    asked = f", as `device={CPU}` asks" if context.run.gpus and _asked_for_cpu(context) else ""
+    if asked and used is None:
+        yield Sentence("work", f"The training ran on the CPU{asked}.")
     if used is None or not cores:
         return
     ours, others = used
-    ran = "The training" if cpu_said else "The training ran on the CPU: it"
+    ran = "The training" if cpu_said else f"The training ran on the CPU{asked}: it"
     yield Sentence("work", f"{ran} used {ours:.1f} of {cores:g} cores.")
     online = recording.cores_online or cores
     felt = others >= online - cores + th.OTHERS_CORES_SHARE * cores  # on more than those that the training may not use
@@ -58,13 +62,19 @@ def _cores_used(context: Context) -> tuple[float, float] | None:
     """Return how many cores a training on the CPU used, and how many other programs; None of any other training."""
     recording, spans = context.run.recording, _trained(context)
     cores = recording.usable_cores
-    if context.run.gpus or not cores or not no_utilisation(context):
+    is_on_cpu = _asked_for_cpu(context) if context.run.gpus else no_utilisation(context)
+    if not cores or not is_on_cpu:
         return None
     every, main, workers = (_mean(context, name, spans) for name in ("cpu_pct", "main_cpu_pct", "workers_cpu_pct"))
     if main is None:
         return None
     ours = (main + (workers or 0.0)) / 100
     return ours, 0.0 if every is None else every / 100 * (recording.cores_online or cores) - ours
+
+
+def _asked_for_cpu(context: Context) -> bool:
+    """Tell whether all trainings were on the CPU, and asked for it: of others the setup says why they were."""
+    return bool(_trained(context)) and all(each.device == each.args.get("device") == CPU for each in context.trainings)
 
 
 def _trained(context: Context) -> list[Span]:

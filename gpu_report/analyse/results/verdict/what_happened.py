@@ -57,7 +57,7 @@ def setup_problem(findings: Sequence[Finding], before: Sequence[Sentence] = ()) 
 
 def other_findings(findings: Sequence[Finding], merged: Sequence[MergedDrop]) -> Iterator[Sentence]:
     """Yield who else was on the GPUs, who waited for whom, slow epochs, growing memory: the longest of each."""
-    ended = [f for f in findings if RULES[f.rule].ending]
+    ended = [f for f in findings if RULES[f.rule].ending and not f.was_resumed]
     for rule in (rule.id for rule in RULES.values() if rule.mentioned_once):
         mine = [f for f in findings if f.rule == rule and not f.expected]
         mine = [f for f in mine if not ended or not ran_out_before(f, ended[0])]

@@ -15,6 +15,7 @@ from gpu_report.analyse.compare.comparability import cut_short, cut_short_obstac
 from gpu_report.analyse.compare.finding_changes import compare_findings
 from gpu_report.analyse.compare.gate_syntax import default_gates
 from gpu_report.analyse.results.verdict.end import in_hang
+from gpu_report.analyse.results.verdict.what_happened import other_findings
 from gpu_report.analyse.rules.training_end import bad_endings
 from gpu_report.analyse.rules.training_end.exit_signal import WHO_ASKED, WHO_KILLED
 from gpu_report.analyse.rules.training_end.hang import find_endless_wait
@@ -728,6 +729,13 @@ def test_a_crash_that_was_resumed_is_no_end_and_leads_nothing():
     kinds = [sentence.kind for sentence in analysis.verdict.sentences]
     assert "resumed" in kinds[1:]
     assert not {"ended", "resume"}.intersection(kinds)
+
+
+@pytest.mark.parametrize("was_resumed", [False, True])
+def test_memory_that_ran_out_is_said_with_the_end_or_alone_where_that_was_resumed(was_resumed):
+    grew = Finding("memory-1", "memory-growth", "warning", None, 10.0, 50.0, "Memory grew", ran_out=True)
+    ended = Finding("ended-1", "run-ended", "warning", None, 50.0, 50.0, "It ended", was_resumed=was_resumed)
+    assert [each.findings for each in other_findings([grew, ended], [])] == [("memory-1",)] * was_resumed
 
 
 @pytest.mark.parametrize("later", [{"resumed": False}, {"resumed": True, "save_dir": "/runs/train-2"}])

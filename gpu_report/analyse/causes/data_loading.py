@@ -165,6 +165,12 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
     return Candidate("input-cpu", SUPPORTED if are_full else LIKELY, text, numbers, _slow_images(signals))
 
 
+def workers_never_rest(signals: IntervalSignals) -> bool:
+    """Tell whether all workers use a core each all the time: those whose queue is full wait."""
+    total, there = signals.within("workers_cpu_pct"), loading_workers(signals)
+    return bool(there) and total is not None and total >= th.WORKER_FULL_PCT * there
+
+
 def _workers(signals: IntervalSignals, there: float) -> str:
     """Return how many workers loaded, those of all ranks, and how many that is for each where there are several."""
     number = max(round(there), 1)

@@ -1,6 +1,6 @@
 """Rule: a GPU that mostly waits throughout training, outside any drop: what holds it back all the time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,12 +13,13 @@ from gpu_report.analyse.busy_in_training import (
     steady_words,
 )
 from gpu_report.analyse.causes import Explanation, explain, explain_waiting
-from gpu_report.analyse.causes.data_loading import WAITED_KEY, workers_stuck
+from gpu_report.analyse.causes.data_loading import WAITED_KEY, workers_never_rest, workers_stuck
 from gpu_report.analyse.causes.faster_epochs import FasterEpochs, faster_epochs
+from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.late_first_batches import with_late_first_batches
 from gpu_report.analyse.causes.main_process import OF_A_CALL, idles_in_long_steps, launch_bound, of_growth
 from gpu_report.analyse.causes.slower_storage import advice_on_remote, advice_on_storage, until_cached
-from gpu_report.analyse.causes.thresholds import MAIN_BOUND_UTIL_PCT
+from gpu_report.analyse.causes.thresholds import CPU_PRESSURE_PCT, MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -36,6 +37,7 @@ from gpu_report.model import HEALTHY_PCT, STARVED_PCT, Advice, Cause, Evidence, 
 # What it is judged by; what is said first is over all training.
 ORDINARY = "utilisation in steady state (without first batches and slow epochs)"
 VALIDATED = "utilisation in training and validation"  # where readings cannot tell them apart
+CPU_SHORT = frozenset({"input-cpu", "cpu-limit"})
 FIRST_SHARE = 0.25  # of a training: what holds it back in all of it does so in that
 
 
@@ -79,7 +81,7 @@ def _low(context: Context, training: Training) -> Iterator[_Low]:
         own = signals.data_wait_share  # of an only epoch, once warmed up; ranks wait each for their own loader
         waited = own if of_epochs is None or (training.ranks > 1 and own is not None) else of_epochs
         waits = waited is not None and waited >= th.DATA_WAIT_SHARE
-        waits = waits or _waits_in_state_d(signals, mean_pct) or _idles_in_steps(signals)
+        waits = waits or _waits_unreported(signals, mean_pct) or _idles_in_steps(signals)
         if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT) or _has_small_kernels(context, training, signals):
             yield _Low(signals, mean_pct, waited)
 
@@ -97,20 +99,35 @@ def _stuck_throughout(context: Context, training: Training, series: GpuSeries) -
     host = whole.host.with_steady(spans).only_steady()
     whole = replace(whole, host=host, own=whole.own.with_steady(spans).only_steady(), is_lasting=True)
     mean_pct, _ = series.mean_util_in(spans)
-    if _waits_in_state_d(whole, mean_pct):
+    if _waits_unreported(whole, mean_pct, of=(_waits_in_state_d,)):
         yield _Low(whole, mean_pct, None)
 
 
-def _waits_in_state_d(signals: IntervalSignals, mean_pct: float | None) -> bool:
-    """Tell whether workers in state D say that a training waits for data all along, which nobody reported.
+def _waits_in_state_d(signals: IntervalSignals) -> bool:
+    """Tell whether workers wait in state D for what they read."""
+    return workers_stuck(signals) is not None
 
-    The GPU must idle for as much of the time as a reported wait must take. Where they wait since some moment,
+
+def _fills_cpu(signals: IntervalSignals) -> bool:
+    """Tell whether workers never rest, or cores are full and processes wait for them: no queue is ever full then."""
+    short = (signals.within("cpu_pressure_pct") or 0.0) >= CPU_PRESSURE_PCT and cores_short(signals)
+    return (short or workers_never_rest(signals)) and explain(signals).cause.name in CPU_SHORT
+
+
+def _waits_unreported(
+    signals: IntervalSignals,
+    mean_pct: float | None,
+    of: Sequence[Callable[[IntervalSignals], bool]] = (_waits_in_state_d, _fills_cpu),
+) -> bool:
+    """Tell whether a limit that was measured says that a training waits for data all along, which nobody reported.
+
+    The GPU must idle for as much of the time as a reported wait must take. Where the limit is there since some moment,
     utilisation fell then.
     """
     if mean_pct is None or mean_pct > 100 * (1 - th.DATA_WAIT_SHARE) or signals.waited_share is not None:
         return False
     first = replace(signals, end_t_s=signals.start_t_s + FIRST_SHARE * (signals.end_t_s - signals.start_t_s))
-    return workers_stuck(signals) is not None and workers_stuck(first) is not None
+    return any(is_limit(signals) and is_limit(first) for is_limit in of)
 
 
 def _idles_in_steps(signals: IntervalSignals) -> bool:

@@ -15,6 +15,8 @@ import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 
+GIVE_TRAIN_START = "import again with --train-start TIME"  # `render` has no such option
+
 GRID_S = 0.1  # resolution of the search; finer than any reading
 # The dip around a row: readings trail what they report by up to a sampling period, so it lies later than the row.
 DIP_S = (-0.6, 0.9)
@@ -62,7 +64,7 @@ def _judge(starts: Floats, contrast: Floats) -> TrainingStartFit:
         return TrainingStartFit(start, 0.5, note)
     note = (
         f"epochs were fitted to the samples, which show no clear dips: they may be off by {rival:.0f} s; "
-        "--train-start sets them right"
+        f"{GIVE_TRAIN_START}"
     )
     return TrainingStartFit(start, max(rival, 0.5), note)
 

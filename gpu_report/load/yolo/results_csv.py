@@ -22,7 +22,7 @@ from gpu_report import schema
 from gpu_report.load.limits import SHORT, Limits
 from gpu_report.load.run_clock import ABSURD_DISTANCE_S, RunClock
 from gpu_report.load.yolo.args_yaml import load_arguments
-from gpu_report.load.yolo.fit_training_start import fit_train_start
+from gpu_report.load.yolo.fit_training_start import GIVE_TRAIN_START, fit_train_start
 from gpu_report.load.yolo.logged_epochs import LoggedEpoch, logged_epochs, train_start, with_logged
 from gpu_report.load.yolo.logged_epochs import rows_of as rows_of_logged
 from gpu_report.load.yolo.run_folders import entries_by_run, events_by_run, places
@@ -284,20 +284,26 @@ def _place_after_the_fact(
         )
     if math.isfinite(by_option):
         notes.append("--train-start lies outside the recording and is not used")
-    if _lies_inside(by_file, last, end):
+    hint = [] if _lies_inside(by_file, last, end) else _zone_hint(by_file, last, end)
+    if not hint and _ends_inside(by_file, last, end):
         note = "; ".join(notes)
         return replace(run, anchor="file-time", note=note), _rows_from(number, len(parts), rows, by_file)
-    notes += _zone_hint(by_file, last, end)
+    notes += hint
     fit = fit_train_start([row.time_s for row in rows], samples)
     if fit is None:
-        notes.append("the epochs of yolo/results.csv do not fit into the recording: give --train-start")
+        notes.append(f"the epochs of yolo/results.csv do not fit into the recording: {GIVE_TRAIN_START}")
         return replace(run, note="; ".join(notes)), []
     run = replace(run, anchor="fitted", uncertainty_s=fit.uncertainty_s, note="; ".join([fit.note, *notes]))
     return run, _rows_from(number, len(parts), rows, fit.train_start_t_s)
 
 
 def _lies_inside(train_start_s: float, last_s: float, end_s: float) -> bool:
-    return train_start_s >= 0 and train_start_s + last_s <= end_s + FILE_TIME_SLACK_S
+    return train_start_s >= 0 and _ends_inside(train_start_s, last_s, end_s)
+
+
+def _ends_inside(train_start_s: float, last_s: float, end_s: float) -> bool:
+    """Tell whether the last row lies in the recording, which may have begun in the middle of the training."""
+    return 0 < train_start_s + last_s <= end_s + FILE_TIME_SLACK_S
 
 
 def _zone_hint(train_start_s: float, last_s: float, end_s: float) -> list[str]:

@@ -309,7 +309,8 @@ def _validated(analysis: Analysis) -> Fact:
 
 def _epochs(analysis: Analysis) -> Fact:
     if not analysis.epochs:
-        return Fact("Epochs completed", "0") if analysis.run.inside else Fact("Epochs", MISSING, "no YOLO run found")
+        why = "could not be placed in time" if analysis.run.yolo_runs else "no YOLO run found"
+        return Fact("Epochs completed", "0") if analysis.run.inside else Fact("Epochs", MISSING, why)
     count, *notes = epoch_counts(analysis.epochs, analysis.epoch_now, partial(duration, aligned=True))
     return Fact("Epochs completed", count, "; ".join(notes))
 

@@ -71,7 +71,13 @@ class TestPlacement:
         assert [r.row_t_s for r in rows] == pytest.approx([60 - 41.4 + 20.5, 60 - 41.4 + 31.0, 60])
         assert rows[0].start_t_s == pytest.approx(60 - 41.4)
 
-    @pytest.mark.parametrize("mtime", [START + 5000, START + 10, START - 86400])
+    def test_a_log_that_begins_in_mid_training_has_the_last_epochs(self, yolo):
+        info = {"yolo": [{"number": 1, "results_mtime_s": START + 25}]}
+        (run,), rows, problems = load_epochs(yolo, info, [], CLOCK, busy(30))
+        assert (run.anchor, problems) == ("file-time", ())
+        assert [r.row_t_s for r in rows] == pytest.approx([25 - 41.4 + 20.5, 25 - 41.4 + 31.0, 25])
+
+    @pytest.mark.parametrize("mtime", [START + 5000, START - 10, START - 86400])
     def test_a_file_time_outside_the_recording_is_not_believed(self, yolo, mtime):
         (run,), _, _ = load_epochs(yolo, {"yolo": [{"number": 1, "results_mtime_s": mtime}]}, [], CLOCK, busy())
         assert run.anchor == "fitted"

@@ -177,6 +177,12 @@ class Context:
         return length_s(union([phase.span for phase in self.phases if phase.name in OF_EPOCHS]))
 
     @cached_property
+    def in_ended_epochs_s(self) -> float:
+        """Return the seconds of epochs, without a last one of each training that was cut before its end."""
+        last = [mine[-1] for each in self.trainings if (mine := [p for p in self.phases if _is_of(p, each)])]
+        return self.in_epochs_s - sum(phase.duration_s for phase in last if phase.name == "train")
+
+    @cached_property
     def all_train_spans(self) -> list[Span]:
         """Return the spans of all train phases, in order."""
         return [phase.span for phase in self.phases if phase.name == "train"]
@@ -315,3 +321,7 @@ def _phases_of_epoch(phases: Sequence[Phase], ends: Sequence[float], epoch_end: 
             own.append(phase if phase.start_t_s >= start_s else replace(phase, start_t_s=start_s))
         at += 1
     return own
+
+
+def _is_of(phase: Phase, training: Training) -> bool:
+    return phase.name in OF_EPOCHS and training.span[0] <= phase.start_t_s < training.span[1]

@@ -296,3 +296,11 @@ def test_where_the_cause_of_a_training_is_known_no_idle_time_is_unknown(folder):
     analysis = analyse(load_run(folder / "glades"))
     assert "input-cpu" in {row.name for row in analysis.ledger}
     assert "unexplained" not in {row.name for row in analysis.ledger}
+
+
+def test_an_epoch_that_was_cut_is_none_that_its_end_takes_a_share_of(folder):
+    """The third of three was: what each of the others' ends took is 7 % of an epoch, as a limit says."""
+    analysis = analyse(load_run(folder / "pallets"))
+    assert "Waiting at the ends of epochs took 7 % of the epochs' time" in analysis.verdict.text
+    (limit,) = [each for each in analysis.speedup_limits if each.at_epoch_ends]
+    assert limit.saves_at_most_s / limit.epoch_s_now == pytest.approx(0.07, abs=0.01)

@@ -102,7 +102,7 @@ def _with_share(context: Context, finding: Finding) -> Finding:
     What holds up the ends of epochs takes none of the time in training steps: it is a share of the epochs with ends, on
     the GPUs that felt it, for all others of the training wait for these.
     """
-    at_ends = RULES[finding.rule].at_epoch_ends and context.in_epochs_s
+    at_ends = RULES[finding.rule].at_epoch_ends and context.in_ended_epochs_s
     trained_s = at_ends * max(len(finding.gpus), 1) if at_ends else context.cached(_trained_gpu_s)
     if finding.lost_gpu_s is None or not trained_s:
         return finding

@@ -370,7 +370,8 @@ def _mean_steady_pct(context: Context) -> float:
 def _at_epoch_ends(context: Context, findings: Sequence[Finding], trained_s: float) -> str:
     """Return for which share of the time of epochs something held up their ends, empty where nothing did."""
     took_s = length_s(union([each.span for f in findings if RULES[f.rule].at_epoch_ends for each in f.each]))
-    share_pct = 100 * took_s / max(context.in_epochs_s, trained_s + took_s) if took_s else 0.0
+    whole_s = max(context.in_ended_epochs_s or trained_s + took_s, took_s)
+    share_pct = 100 * took_s / whole_s if took_s else 0.0
     return f"Waiting at the ends of epochs took {share_pct:.0f} % of the epochs' time" if took_s else ""
 
 

@@ -83,7 +83,7 @@ class Advice:
     set with it, or instead of one; `images_times` is how often the training images are to be listed, `images_px` to
     which longer side they are to be resized. `reads_kernel_log` says that it is how to read the kernel log next time,
     `for_next` that it is for the next training: this one is resumed as it is, `of_slow_scan` that it is on the storage
-    that answered slowly as the images were listed.
+    that answered slowly as the images were listed, `is_next` that it is for when the rest of the advice was followed.
     """
 
     text: str
@@ -102,6 +102,7 @@ class Advice:
     reads_kernel_log: bool = False
     for_next: bool = False
     of_slow_scan: bool = False
+    is_next: bool = False
 
     @property
     def settings(self) -> tuple[Setting, ...]:

@@ -56,3 +56,7 @@ WARM_UP_SHARE = 0.1  # of a first epoch: with more of it warming up, it says lit
 STEPS_LEAST = 5  # of a training whose epoch is worked out by their pace: fewer say nothing of how even that is
 # Of all epochs' time: where those that were recorded took so much less than as many typical ones, they were not alike.
 ALIKE_EPOCHS_SHARE = 0.1
+
+# The loader that slower steps hid: so many epochs at the full clock tell, and so much of them waited for data is felt
+# again (as DATA_CAME_SHARE of causes).
+FREE_EPOCHS, WAITED_BEFORE_SHARE = 3, 0.05

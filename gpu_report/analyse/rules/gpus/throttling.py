@@ -95,8 +95,11 @@ def _on_lowered_limit(throttle: Throttle, gpu: Gpu) -> Advice:
     start_s = min(throttle.spans)[0]
     lowered = f"{_watts(throttle, gpu)}, {length(start_s)} into the recording"
     if LAPTOP in (gpu.name or ""):
-        short = "Plug the laptop in, or choose its performance profile"
-        return Advice(f"{short}: on battery, or to save power, it lowered the power limit {lowered}", short=short)
+        short = "Give the laptop its full power supply, or choose its performance profile"
+        return Advice(
+            f"{short}: on battery, on a weak charger, or to save power, it lowered the power limit {lowered}",
+            short=short,
+        )
     short = "Find what lowered the power limit"
     how = "`nvidia-smi -q -d POWER` shows the limit now; an administrator or a power manager of the machine sets it"
     return Advice(f"{short} {lowered}. {how}", short=short)

@@ -152,7 +152,12 @@ class _TimeTaken:
 
     @property
     def advice(self) -> Advice | None:
-        return next((each for each in self.worst.advice if each.short), None)
+        return next((each for each in self.worst.advice if each.short and not each.is_next), None)
+
+    @property
+    def next_step(self) -> str:
+        """Return what to do then, as a sentence; empty where nothing is known to be the next limit."""
+        return next((f"{each.short}." for each in self.worst.advice if each.is_next), "")
 
     @property
     def row(self) -> CauseRow:
@@ -213,7 +218,7 @@ def _look(taken: _TimeTaken) -> tuple[Sentence, str]:
     ids = tuple(finding.id for finding in taken.findings)
     # to look at a line says not yet what to do there
     said = Sentence(LOOK, f"{text}.", ids, taken.cause, advice, taken.names_own, how=not taken.names_own)
-    return said, then
+    return said, then or taken.next_step
 
 
 def _effect(taken: _TimeTaken) -> str:

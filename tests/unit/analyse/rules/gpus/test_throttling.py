@@ -101,7 +101,9 @@ def test_a_laptop_with_a_lowered_limit_is_to_be_plugged_in():
     given = run(power_w=column(600, 250))
     gpus = tuple(dataclasses.replace(gpu, name="NVIDIA GeForce RTX 4070 Laptop GPU") for gpu in given.gpus)
     analysis = analyse(dataclasses.replace(given, gpus=gpus))
-    assert analysis.verdict.text.startswith("Plug the laptop in, or choose its performance profile: ")
+    assert analysis.verdict.text.startswith(
+        "Give the laptop its full power supply, or choose its performance profile: "
+    )
 
 
 @pytest.mark.parametrize(

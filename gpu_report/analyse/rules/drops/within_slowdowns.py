@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpu_report.catalogue import CAUSES
-from gpu_report.model import Cause, Finding
+from gpu_report.model import Finding
 
 PARTS = frozenset({"slow-validation", "slow-checkpoint"})
 
@@ -24,7 +24,7 @@ def _of_its_time(part: Finding, slowed: Sequence[Finding]) -> Finding:
     if part.expected or part.cause is None or cause is None or part.cause.confidence >= cause.confidence:
         return part
     text = f"the training was slowed then as well: {cause.explanation}"
-    return replace(part, cause=Cause(cause.name, cause.confidence, text), advice=())
+    return replace(part, cause=replace(cause, explanation=text), advice=())
 
 
 def _lies_in(part: Finding, slowdown: Finding) -> bool:

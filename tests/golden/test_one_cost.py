@@ -17,7 +17,7 @@ ARCHIVES = sorted(
     for path in (REPOSITORY / "tests" / "data").glob(f"{pattern}.tar.xz")
 )
 COST = re.compile(
-    r"\b(?:cost|cost the training|waited|idle for|slowed for)(?: about| at most)? ((?:\d[\d.]* (?:s|min|h)\b ?)+)"
+    r"\b(?:cost|cost the training|took|waited|idle for|slowed for)(?: about| at most)? ((?:\d[\d.]* (?:s|min|h)\b ?)+)"
 )
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 ROUNDED, ROUNDED_S = 0.06, 0.6  # two digits, or whole seconds

@@ -210,7 +210,8 @@ def _look(taken: _TimeTaken) -> tuple[Sentence, str]:
     elif _was_paused(taken.worst):
         text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {taken.felt} for {taken.took}"
     elif taken.cause == UNEXPLAINED or not taken.row.once:
-        text = f"{_times(taken.worst, taken.findings)} took {taken.took}; the cause is unknown"
+        took = "took" if taken.known_s is None else "cost"  # what a fall costs is not as long as it lasts
+        text = f"{_times(taken.worst, taken.findings)} {took} {taken.took}; the cause is unknown"
     else:
         cost = about_length(taken.cost_s) if taken.cost_s else taken.took
         text = taken.row.once.format(took=_lost(taken), probably=taken.sure, gpu=_gpus(taken.findings), cost=cost)

@@ -19,12 +19,14 @@ def with_cause_of_slowdown(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _of_its_time(part: Finding, slowed: Sequence[Finding]) -> Finding:
-    around = (each for each in slowed if each.gpu == part.gpu and _lies_in(part, each))
-    cause = next((each.cause for each in around if each.cause), None)
-    if part.expected or part.cause is None or cause is None or part.cause.confidence >= cause.confidence:
+    around = next((each for each in slowed if each.gpu == part.gpu and _lies_in(part, each)), None)
+    cause = None if around is None else around.cause
+    if part.expected or part.cause is None or around is None or cause is None:
+        return part
+    if part.cause.confidence >= cause.confidence:
         return part
     text = f"the training was slowed then as well: {cause.explanation}"
-    return replace(part, cause=replace(cause, explanation=text), advice=())
+    return replace(part, cause=replace(cause, explanation=text), advice=around.advice)
 
 
 def _lies_in(part: Finding, slowdown: Finding) -> bool:

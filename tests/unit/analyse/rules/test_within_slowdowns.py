@@ -3,9 +3,12 @@
 import pytest
 
 from gpu_report.analyse.rules.drops.within_slowdowns import with_cause_of_slowdown
-from gpu_report.model import Cause, Finding
+from gpu_report.model import Advice, Cause, Finding
 
-SLOW = Finding("s", "slowdown", "critical", 0, 100.0, 900.0, "", cause=Cause("input-storage", 0.9, "the disk"))
+AGAINST = (Advice("Keep other programs off the disk"),)
+SLOW = Finding(
+    "s", "slowdown", "critical", 0, 100.0, 900.0, "", cause=Cause("input-storage", 0.9, "the disk"), advice=AGAINST
+)
 
 
 def validation(start_s, confidence=0.7, gpu=0):
@@ -17,6 +20,7 @@ def validation(start_s, confidence=0.7, gpu=0):
 def test_a_validation_in_a_slowdown_or_at_its_edge_has_its_cause(start_s):
     _, found = with_cause_of_slowdown([SLOW, validation(start_s)])
     assert (found.cause.name, found.cause.confidence) == ("input-storage", 0.9)
+    assert found.advice == AGAINST
     assert found.cause.explanation == "the training was slowed then as well: the disk"
 
 

@@ -134,7 +134,7 @@ def test_a_disk_at_its_limit_all_the_time_is_named_with_what_it_gives(tmp_path, 
     faster = "ut the images on a faster disk than /data (ext4 on nvme1n1)"
     first, second = (
         f"P{faster}. ",
-        f"Resize the images once to 640 px (now 3,840). Or p{faster}: it gives 80 MiB/s, and",
+        f"Resize the images once to 640 px (now 3,840). Or p{faster}. It gives 80 MiB/s, and",
     )
     assert text.startswith(second if px > 640 else first)
     assert "waited for /data (ext4 on nvme1n1), which gave 80 MiB/s" in text

@@ -57,7 +57,7 @@ def faster_disk(signals: IntervalSignals | None) -> tuple[Advice, ...]:
     if read is None or read < th.READ_MIB_S or not waited or waited >= 1:
         return (Advice(short, short=short),)
     gives, takes = read_words(read), read_words(read / (1 - waited))
-    return (Advice(f"{short}: it gives {gives}, and the GPU could take about {takes}", short=short),)
+    return (Advice(f"{short}. It gives {gives}, and the GPU could take about {takes}", short=short),)
 
 
 def read_words(mib_s: float) -> str:

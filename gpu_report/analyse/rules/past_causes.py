@@ -38,7 +38,7 @@ def _past(context: Context, finding: Finding, lasting: Sequence[Finding]) -> Fin
         return finding
     number = context.trainings.index(later) + 1
     since = Evidence("over in training", number, "", key=PAST_KEY)
-    text = f"In {context.which_training(training)} {_waited(finding, training)}; training {number} {changed}"
+    text = f"In {context.which_training(training)} {_waited(finding, training)}. Training {number} {changed}"
     return replace(
         finding,
         severity="info",
@@ -53,9 +53,9 @@ def _waited(finding: Finding, training: Training) -> str:
     """Return for how long a GPU waited in a training, as far as that is known, and why."""
     busy_pct, why = finding.number(STEADY_KEY), finding.cause.explanation if finding.cause else ""
     if busy_pct is None:
-        return f"{GPUS} waited, because {why}"
+        return f"{GPUS} waited: {why}"
     waited_s = (1 - busy_pct / 100) * length_s(training.train_spans)
-    return f"{GPUS} waited about {about_length(waited_s)}, because {why}"
+    return f"{GPUS} waited about {about_length(waited_s)}: {why}"
 
 
 def _last_after(context: Context, training: Training | None, gpu: int | None) -> Training | None:

@@ -17,8 +17,7 @@ from gpu_report.catalogue import GREW_COST_KEY, GROWTH_KEY, PAUSES_KEY, RULES
 from gpu_report.model import Advice, Evidence, Finding, recurring
 from gpu_report.wording import about_length
 
-WHERE = "at the end of each epoch's training"
-SHORT = f"Find what grows {WHERE}"
+SHORT = "Find what grows at the end of each epoch's training"
 WHY = "work over all earlier epochs, such as plots of them. Do it for the latest alone, or in another process"
 
 
@@ -56,14 +55,14 @@ def _matters(siblings: Sequence[TrainedEpoch], paused: Sequence[TrainedEpoch]) -
 def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:
     spans, lost_s = [_span(each) for each in epochs], _lost_s(epochs)
     first_s, last_s = (end - start for start, end in (spans[0], spans[-1]))
-    went = f"A pause {WHERE} went from {about_length(first_s)} to {about_length(last_s)}"
+    grew = f"A pause after each epoch's training grew from {about_length(first_s)} to {about_length(last_s)}"
     each_s = grown.by_the_end / max(epochs[-1].epoch - epochs[0].epoch, 1)
     explained = _explained(context, spans)
     return context.finding(
         "epochs-slowing",
         "warning",
         (spans[0][0], spans[-1][1]),
-        f"{went}, about {about_length(each_s)} longer each epoch: {about_length(lost_s)} in all",
+        f"{grew}, {about_length(lost_s)} in all. Each is about {about_length(each_s)} longer than the one before",
         evidence=(
             Evidence("pause before the validation, at first", first_s, "s", "pause before the validation"),
             Evidence("pause before the validation, at last", last_s, "s", "pause before the validation"),

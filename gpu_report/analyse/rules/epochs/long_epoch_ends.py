@@ -261,7 +261,7 @@ def _of_validations(context: Context, training: Training, epochs: Sequence[Train
         return alone.words
     large = _large_set(training, parts)
     if large is not None:
-        return f"{large[0]:,.0f} images are validated for {large[1]:,.0f} that train"
+        return f"{large[0]:,.0f} images validate, {large[1]:,.0f} train"
     return parts.typical.largest_words if parts.typical else ""
 
 

@@ -77,7 +77,7 @@ def _more_per_image(
         ("CPU time of the data-loader workers per epoch, before", loaded[0], "s"),
         ("CPU time of the data-loader workers per epoch, since then", loaded[1], "s"),
     )
-    cause = replace(found.cause, explanation=f"{found.cause.explanation}, for each image took {more} the CPU time")
+    cause = replace(found.cause, explanation=f"{found.cause.explanation} ({more} the CPU time per image)")
     return replace(found, cause=cause, evidence=(*found.evidence, *numbers), advice=(advice,))
 
 

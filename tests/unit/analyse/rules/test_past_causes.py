@@ -42,8 +42,8 @@ def past(run, *findings):
 
 def test_what_a_later_training_mended_is_over():
     assert past(run_of(TWO, TWELVE), starved(0)) == [
-        "In training 1 of 2 the GPU waited about 4 min, because 2 data-loader workers could not keep up; "
-        "training 2 has workers=12"
+        "In training 1 of 2 the GPU waited about 4 min: 2 data-loader workers could not keep up. "
+        "Training 2 has workers=12"
     ]
     assert past(run_of(TWO, TWO, TWELVE), starved(0), starved(1)) != []
 
@@ -73,7 +73,7 @@ def test_it_is_not_over_where_it_still_holds_or_nothing_changed(settings, findin
 )
 def test_images_that_come_from_elsewhere_mend_a_loader(before, after, said):
     (summary,) = past(run_of(before, after), starved(0))
-    assert summary.endswith(f"training 2 {said}")
+    assert summary.endswith(f". Training 2 {said}")
 
 
 def test_the_verdict_is_about_the_last_training_then(monkeypatch):

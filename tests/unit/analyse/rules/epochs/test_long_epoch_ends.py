@@ -586,6 +586,6 @@ def test_a_large_validation_set_is_named_and_how_many_images_are_enough(images, 
     (finding,) = ends(run)
     fewer = [each for each in finding.advice if each.short == "Validate on fewer images"]
     assert [f": {enough} are mostly enough" in each.text for each in fewer] == [True] * bool(enough)
-    said = f"{validate:,} images are validated for {images:,} that train"
+    said = f"{validate:,} images validate, {images:,} train"
     assert (said in finding.summary) == bool(enough)
     assert analyse(run).verdict.text.startswith("Validate on fewer images, or less often, in epochs") == bool(enough)

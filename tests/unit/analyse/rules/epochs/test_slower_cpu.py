@@ -83,7 +83,7 @@ def test_it_is_none_where_something_else_may_have_done_it(given):
 )
 def test_images_that_all_cost_more_cpu_since_an_epoch_are_not_some_that_take_longer(nms_s, or_slower):
     finding = found(nms_s=nms_s)
-    assert finding.summary.endswith("could not keep up, for each image took 3.0\u00d7 the CPU time")
+    assert finding.summary.endswith("could not keep up (3.0\u00d7 the CPU time per image)")
     short = "Find why each image costs 3.0\u00d7 the CPU since epoch 11"
     why = "your own augmentation or its schedule, or images that are larger"
     assert [each.text for each in finding.advice] == [f"{short}: {why}{or_slower}"]

@@ -18,7 +18,8 @@ STALLED_SHARE = 0.5
 # them, four one (sample_runs/n-starved, ab-workers-2, ab-workers-4), and so did batches of 4 and 8 (n-small-batch,
 # ab-batch-8).
 FEW_WORKERS, SMALL_BATCH = 4, 8
-GUESS_WORKERS, GUESS_BATCH, GUESS_CACHE = 0.4, 0.35, 0.2
+GUESS_WORKERS, GUESS_BATCH, GUESS_ROOM, GUESS_CACHE = 0.4, 0.35, 0.3, 0.2
+MUCH_LARGER = 4  # times the batch: twice would fit into most cards, and says nothing
 
 # What is one finding.
 SAME_EVENT_SHARE = 0.5  # of the longer: so much of it two GPUs must share

@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.advice.run_settings import RunSettings, run_settings_of
+from gpu_report.analyse.advice.thresholds import BATCH_MEMORY_SHARE
 from gpu_report.analyse.busy_in_training import busy_in_training
 from gpu_report.analyse.causes.candidate import never_waits_for_data
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.timeline.trainings import Training
+from gpu_report.analyse.results.verdict.work import waits_unseen
+from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.catalogue import UNEXPLAINED
 from gpu_report.model import HEALTHY_PCT, Finding, Hypothesis
 from gpu_report.wording import counted
@@ -18,13 +20,13 @@ OF_LOADER = frozenset({"workers", "cache"})  # arguments of what loads images
 def hypotheses(context: Context, findings: Sequence[Finding]) -> tuple[Hypothesis, ...]:
     """Return guesses for the first training that waits all the time for an unknown reason, the likeliest first.
 
-    So where readings are too far apart for more than the mean of that training.
+    So where readings are too far apart for more than the mean of that training, or nobody saw what it waited for.
 
     A guess is no finding: it says which one measurement would decide it.
     """
     waiting = [f for f in findings if f.rule == "starved" and f.severity != "info"]
     unknown = next((f for f in waiting if f.cause and f.cause.name == UNEXPLAINED), None)
-    training = _too_coarse(context) if unknown is None else context.training_at(unknown.start_t_s, unknown.gpu)
+    training = _unseen(context) if unknown is None else context.training_at(unknown.start_t_s, unknown.gpu)
     if training is None or (unknown is None and waiting):
         return ()
     guesses = _guesses(run_settings_of(context, training))
@@ -38,12 +40,13 @@ def _has_data(context: Context, training: Training) -> bool:
     return any(signals) and all(each is None or never_waits_for_data(each) for each in signals)
 
 
-def _too_coarse(context: Context) -> Training | None:
-    """Return the first training that hardly kept its GPUs busy, where readings were too far apart to judge it."""
-    if not context.too_coarse or not context.trainings:
+def _unseen(context: Context) -> Training | None:
+    """Return the first training that hardly kept its GPUs busy, where readings were too few to judge it any further."""
+    busy = busy_in_training(context, context.trainings[0]) if context.trainings else None
+    if busy is None:
         return None
-    busy = busy_in_training(context, context.trainings[0])
-    return context.trainings[0] if busy is not None and busy[0] < HEALTHY_PCT else None
+    is_low = context.too_coarse and busy[0] < HEALTHY_PCT
+    return context.trainings[0] if is_low or (waits_unseen(context, busy) and busy[0] < th.DOUBTED_PCT) else None
 
 
 def _guesses(settings: RunSettings) -> Iterator[Hypothesis]:
@@ -54,8 +57,31 @@ def _guesses(settings: RunSettings) -> Iterator[Hypothesis]:
     if batch is not None and 0 < batch <= th.SMALL_BATCH and settings.has("batch"):
         small = f"steps with a batch of {batch} may be too small for this GPU"
         yield Hypothesis(small, th.GUESS_BATCH, "train one epoch with twice the `batch`; faster means yes", "batch")
+    elif (much := _much_larger_batch(settings)) is not None:
+        used = (settings.gpu_peak_mib or 0.0) / (settings.gpu_total_mib or 1.0)
+        small = f"a batch of {batch} may be too small for this GPU, of whose memory it uses {100 * used:.0f} %"
+        yield Hypothesis(small, th.GUESS_ROOM, f"train one epoch with `batch={much}`; faster means yes", "batch")
     if not settings.cached and settings.has("cache"):
         reads = "reading images from disk in every epoch may be slow"
         yield Hypothesis(
             reads, th.GUESS_CACHE, "watch the workers' CPU in `top`; well under 100 % each means yes", "cache"
         )
+
+
+def _much_larger_batch(settings: RunSettings) -> int | None:
+    """Return a batch that is much larger and fits into GPU memory, None without one.
+
+    It is no larger than the images after which the optimizer steps (`nbs`): that leaves the training as it is.
+    """
+    batch, most, peak, total = (
+        settings.batch,
+        whole(settings.args.get("nbs")),
+        settings.gpu_peak_mib,
+        settings.gpu_total_mib,
+    )
+    if not batch or batch <= 0 or not most or not peak or not total or not settings.has("batch"):
+        return None
+    larger = batch
+    while 2 * larger <= most and 2 * larger / batch * peak <= BATCH_MEMORY_SHARE * total:
+        larger *= 2
+    return larger if larger >= th.MUCH_LARGER * batch else None

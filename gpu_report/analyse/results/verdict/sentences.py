@@ -63,6 +63,7 @@ from gpu_report.analyse.results.verdict.work import (
     is_judged,
     is_launch_bound,
     is_long,
+    waits_unseen,
     work_sentences,
 )
 from gpu_report.analyse.rules.training_end import COMMAND_ENDED
@@ -220,7 +221,7 @@ def _what_to_change(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentenc
     yield from how_to_learn_the_line(context, lead, findings)
     guesses = guessed(context, findings)
     yield from guesses
-    if lead is None and not guesses:
+    if lead is None and (not guesses or waits_unseen(context, known.trained)):
         yield from how_to_record_inside(context, known.trained, lead, findings)
     yield from projected(projection, lead, begin)
     second = list(also_worth_changing(opening.found, findings))

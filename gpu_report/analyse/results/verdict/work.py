@@ -34,7 +34,7 @@ from gpu_report.gpu_words import gpu_words
 from gpu_report.model import HEALTHY_PCT, Cause, Finding, Gpu, Sentence
 from gpu_report.wording import counted, is_short, length, lower_first, place_words, upper_first
 
-NOTHING, NO_FAULT = "Nothing to fix: ", "No fault found: "
+NOTHING, NO_FAULT, NO_FIX = "Nothing to fix: ", "No fault found: ", "No clear fix found: "
 LIMIT = "; the model itself is the limit"
 GOOD = f"{HEALTHY_PCT:.0f} % or more is good for YOLO"
 
@@ -222,10 +222,13 @@ def _before(training: _JudgedTraining) -> str:
     util, findings, beside = training.util, training.findings, training.beside
     if util >= HEALTHY_PCT and any(each.severity == "critical" for each in findings):
         return ""
+    unseen = waits_unseen(training.context, (util, training.seconds))
     if util < HEALTHY_PCT or _unknown(findings):  # of one GPU is enough, however busy the others are
-        return "No clear fix found: "
+        return NO_FIX
+    if unseen and util < th.DOUBTED_PCT:
+        return NO_FIX
     is_marred = beside.is_marred or _has_small_steps(findings)
-    is_doubted = beside.unknown_rest or waits_unseen(training.context, (util, training.seconds))
+    is_doubted = beside.unknown_rest or unseen
     return _when_busy(is_marred=is_marred, is_doubted=is_doubted)
 
 
@@ -317,6 +320,8 @@ def _no_fault(training: _JudgedTraining) -> Iterator[Sentence]:
     if not starved and _at_epoch_ends(context, findings, training.seconds):
         return
     steady_pct = healthy_steady_pct(context, findings)
+    if steady_pct is not None and waits_unseen(context, (training.util, training.seconds)):
+        return
     if steady_pct is not None:
         said = _when_busy(is_marred=beside.is_marred, is_doubted=beside.unknown_rest)
         yield Sentence("work", f"{said}{training.busy_by_nature}, {steady_pct:.0f} % in steady state.")

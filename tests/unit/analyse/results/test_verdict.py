@@ -210,7 +210,7 @@ def held_up(seconds):
 def test_what_a_gpu_waited_for_unseen_may_be_a_fault():
     said = analyse(held_up(15)).verdict.text
     assert said.startswith(
-        "No fault found: the GPU was busy 72 % of training time. It hardly worked for 15 min of it (25 %)."
+        "No clear fix found: the GPU was busy 72 % of training time. It hardly worked for 15 min of it (25 %)."
     )
     assert "record the next training" in said
     assert analyse(held_up(0)).verdict.text.startswith("Nothing to fix: ")

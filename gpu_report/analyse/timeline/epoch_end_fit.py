@@ -68,6 +68,7 @@ CLEARER = 1.5
 MEMORY_STEP_SHARE = 0.05
 # ... and is there this long after the validation began, at most: 2.2 to 2.9 s on three runs, 8.3 with a stalled loader.
 FIRST_BATCH_S = 6.0
+HOLE_READINGS = 2.0  # from a row to the nearest reading: one may be missed, and then there are none
 AROUND_ROW_S = 1.0  # on either side of a row lie validation and checkpoint
 
 
@@ -157,7 +158,8 @@ def fit_epoch_ends(
     others_worked = other_work(series, usable[gpu])
     after = checkpoints_beside(at, after, others_worked)
     before = validations_beside(rows, before, after, others_worked)
-    before, after = (np.where(lengths > 0, lengths, np.nan) for lengths in (before, after))
+    seen = _are_seen(at, series)
+    before, after = (np.where((lengths > 0) & seen, lengths, np.nan) for lengths in (before, after))
     for number, (row, first) in enumerate(zip(rows, firsts, strict=True)):
         if first and (begun := _first_validation(series, row)) is not None:
             before[number] = row.row_t_s - begun
@@ -165,6 +167,13 @@ def fit_epoch_ends(
     before = np.full(len(rows), np.nan) if is_all else _with_training(at - starts, before)
     pauses = (Pause(*pair) for pair in zip(before.tolist(), after.tolist(), strict=True))
     return EpochFit(tuple(pauses), fit.uncertainty_s, fit.too_coarse or is_all)
+
+
+def _are_seen(at: Floats, series: GpuSeries) -> Bools:
+    """Tell of each row whether there are readings around it: a hole in them tells nothing of what it takes."""
+    reach_s = max(AROUND_ROW_S, HOLE_READINGS * series.interval_s)
+    near = [series.between(t_s - reach_s, t_s + reach_s) for t_s in at.tolist()]
+    return np.array([len(series.t_s[part]) > 0 for part in near], dtype=bool)
 
 
 def _leave_no_training(epochs_s: Floats, validations: Floats) -> bool:

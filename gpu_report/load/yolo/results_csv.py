@@ -10,7 +10,7 @@ import itertools
 import math
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -211,25 +211,68 @@ def _path(said: Mapping[str, Any], seen: Events) -> str | None:
 
 
 def _recorded_rows(number: int, events: Events, clock: RunClock, file: ResultsFile) -> list[EpochRow]:
-    """Return the rows that a recorder stamped as they appeared.
+    """Return the rows that a recorder stamped as they appeared, and those of its file that came while none ran.
 
     The first one seen may be epoch 7 of a run that was going on already: where it began, the rows of its file say.
     """
     rows: list[EpochRow] = []
-    segment, previous = 1, -math.inf
-    for event in sorted(events, key=lambda e: clock.t(e["wall_s"], e.get("mono_s"))):
-        row_t, time_s = clock.t(event["wall_s"], event.get("mono_s")), _training_time(event.get("time_s"))
-        epoch = _number(event.get("epoch"))
-        if not _is_epoch(epoch):
-            continue
-        resumed = time_s <= previous
+    segment, before = 1, None
+    for stamp in sorted(_stamps(events, clock), key=lambda each: each.row_t_s):
+        resumed = before is not None and stamp.is_of_another_process(before)
         segment += resumed
-        known = rows[-1].row_t_s if rows and not resumed else _start(row_t, time_s, int(epoch), file)
-        metrics = event.get("metrics")
-        numbers = {k: _number(v) for k, v in metrics.items()} if isinstance(metrics, dict) else {}
-        rows.append(EpochRow(number, segment, int(epoch), row_t, known, numbers))
-        previous = time_s
+        if before is not None and not resumed:
+            rows += _unseen_rows(number, segment, file, before, stamp)
+        known = rows[-1].row_t_s if rows and not resumed else _start(stamp.row_t_s, stamp.time_s, stamp.epoch, file)
+        rows.append(EpochRow(number, segment, stamp.epoch, stamp.row_t_s, known, stamp.metrics))
+        before = stamp
     return rows
+
+
+@dataclass(frozen=True)
+class _Stamp:
+    """A row of results.csv as a recorder saw it: `time_s` is its own, by the wall clock, since its process began."""
+
+    epoch: int
+    time_s: float
+    row_t_s: float
+    wall_s: float
+    metrics: Mapping[str, float]
+
+    def is_of_another_process(self, before: "_Stamp") -> bool:
+        """Tell whether a resumed training wrote a row, for whose process `time` starts again.
+
+        It falls, too, where the wall clock is set back. Then its process began at the same wall time as before, while
+        that of a resume began later by what passed between the rows, or more.
+        """
+        if not self.time_s <= before.time_s:
+            return False
+        began_later_s = (self.wall_s - self.time_s) - (before.wall_s - before.time_s)
+        return began_later_s >= (self.row_t_s - before.row_t_s) / 2
+
+
+def _stamps(events: Events, clock: RunClock) -> Iterator[_Stamp]:
+    for event in events:
+        epoch, metrics = _number(event.get("epoch")), event.get("metrics")
+        if _is_epoch(epoch):
+            row_t_s, wall_s = clock.t(event["wall_s"], event.get("mono_s")), _number(event["wall_s"])
+            numbers = {k: _number(v) for k, v in metrics.items()} if isinstance(metrics, dict) else {}
+            yield _Stamp(int(epoch), _training_time(event.get("time_s")), row_t_s, wall_s, numbers)
+
+
+def _unseen_rows(number: int, segment: int, file: ResultsFile, before: _Stamp, stamp: _Stamp) -> Iterator[EpochRow]:
+    """Yield the rows between two that were stamped, which came while no recorder ran: by their distance to the next.
+
+    Where that does not lie between them (the wall clock was set meanwhile), by their distance to the one before.
+    """
+    start_s = before.row_t_s
+    for row in file.rows if stamp.epoch > before.epoch + 1 else ():
+        if not before.epoch < row.epoch < stamp.epoch:
+            continue
+        by_either = (each.row_t_s - each.time_s + row.time_s for each in (stamp, before))
+        row_t_s = next((t_s for t_s in by_either if start_s < t_s < stamp.row_t_s), None)
+        if row_t_s is not None:
+            yield EpochRow(number, segment, row.epoch, row_t_s, start_s, row.metrics)
+            start_s = row_t_s
 
 
 def _start(row_t: float, time_s: float, epoch: int, file: ResultsFile) -> float:

@@ -64,6 +64,26 @@ class TestPlacement:
         _, rows, _ = load_epochs(yolo, {}, events, CLOCK, busy())
         assert [(r.segment, r.start_t_s) for r in rows] == [(1, 10), (1, 20), (2, 52)]
 
+    def test_a_clock_that_was_set_back_is_no_resume(self, yolo):
+        """YOLO's `time` is by the wall clock: it falls with that, and the process began at the same wall time."""
+        before, after = epoch_event(1, 20.5, 20.5), epoch_event(2, 31, 31)
+        after |= {"wall_s": after["wall_s"] - 25, "time_s": 31 - 25}
+        _, rows, _ = load_epochs(yolo, {}, [before, after], CLOCK, busy())
+        assert [(r.segment, r.start_t_s, r.row_t_s) for r in rows] == [(1, 0, 20.5), (1, 20.5, 31)]
+
+    def test_epochs_that_ended_while_no_recorder_ran_are_those_of_the_file(self, yolo):
+        _, rows, _ = load_epochs(yolo, {}, [epoch_event(1, 20.5, 20.5), epoch_event(3, 41.4, 41.4)], CLOCK, busy())
+        assert [(r.epoch, r.start_t_s) for r in rows] == [(1, 0), (2, 20.5), (3, pytest.approx(31))]
+        assert rows[1].metrics["train/box_loss"] == 2.2
+
+    @pytest.mark.parametrize("set_s", [-500, 500])
+    def test_nor_does_a_clock_that_was_set_meanwhile_move_them(self, yolo, set_s):
+        (yolo / "results.csv").write_text(f"epoch,time\n1,1020\n2,1031\n3,{1041 + set_s}\n")
+        last = epoch_event(3, 41, 1041 + set_s)
+        last["wall_s"] += set_s
+        _, rows, _ = load_epochs(yolo, {}, [epoch_event(1, 20, 1020), last], CLOCK, busy())
+        assert [(r.segment, r.epoch, r.row_t_s) for r in rows] == [(1, 1, 20), (1, 2, 31), (1, 3, 41)]
+
     def test_the_files_time_places_the_rows(self, yolo):
         info = {"yolo": [{"number": 1, "path": "runs/train", "results_mtime_s": START + 60}]}
         (run,), rows, _ = load_epochs(yolo, info, [], CLOCK, busy())

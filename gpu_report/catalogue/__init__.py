@@ -33,6 +33,7 @@ from gpu_report.catalogue.evidence_keys import (
     SWAPPED_KEY,
     USER_CODE_IDLE_KEY,
     USER_CODE_KEY,
+    WORK_AT_ENDS_KEY,
 )
 from gpu_report.catalogue.rules import BESIDES_LAYERS, RULES, SEVERITIES, RuleRow
 from gpu_report.catalogue.shared_ids import (
@@ -88,6 +89,7 @@ __all__ = [
     "USER_CODE_IDLE_KEY",
     "USER_CODE_KEY",
     "WAITING_FOR_PEER",
+    "WORK_AT_ENDS_KEY",
     "CauseRow",
     "RuleRow",
     "cause_look",

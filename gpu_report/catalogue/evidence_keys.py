@@ -2,6 +2,7 @@
 
 ENDS_SHARE_KEY = "epoch_ends_pct"  # the share of an epoch that its end takes
 STEADY_KEY = "steady_util_pct"  # mean utilisation in the steady state
+WORK_AT_ENDS_KEY = "work_at_ends"  # for what share of the ends of epochs it is known what the main process did
 SWAPPED_KEY = "validated_images"  # so many images validate for each that trains, and may be swapped
 ENLARGED_KEY = "enlarged_pixels"  # how many times the pixels of the images on disk YOLO trains with
 SLOW_IMAGES_KEY = "waited_for_images_s"  # how long training waited for images on slow storage

@@ -38,6 +38,7 @@ SAVING_LONG_S = 10.0
 # ... of which those seen from outside count that take so long, and so many readings: their edges are off by 1 to 2 s
 CLEAR_END_S = 10.0
 CLEAR_END_READINGS = 5
+IDLE_AT_ENDS_PCT = 10.0  # utilisation of a row of the host in which a GPU had next to nothing to do
 PLAIN_ENDS_SHARE = 0.5  # ... and of which so much is said only: of less nobody knows what the GPU waited for
 PLAIN_SAVING_SHARE = 0.1
 PLAIN_ENDS_LEAST = 3  # epochs, without the first, each of which is mostly its end: a lasting share, not one slow end

@@ -18,10 +18,11 @@ from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
 from gpu_report.analyse.rules.epochs.lone_validator import lone_validator
 from gpu_report.analyse.rules.epochs.typical_validation import RECURRING, TypicalValidation, typical_validation
 from gpu_report.analyse.rules.epochs.validation_advice import ValidationAdvice, last_epoch_only
+from gpu_report.analyse.rules.epochs.work_at_ends import WorkAtEnds, cause_at_ends, saving_advice, work_at_ends
 from gpu_report.analyse.timeline.trainings import BYTES_PER_PIXEL, Training, whole
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
-from gpu_report.catalogue import ENDS_EPOCHS_KEY, ENDS_SHARE_KEY, RULES, SWAPPED_KEY
+from gpu_report.catalogue import ENDS_EPOCHS_KEY, ENDS_SHARE_KEY, RULES, SWAPPED_KEY, WORK_AT_ENDS_KEY
 from gpu_report.model import Advice, Cause, Evidence, Finding, Setting
 from gpu_report.wording import and_words, upper_first
 
@@ -33,7 +34,8 @@ class _EpochParts:
     """What an epoch takes (s, medians) in training, in its validation and in saving, and how many epochs say so.
 
     `typical` are the parts of the validations, None where they did not report them. `told_s` is what other findings say
-    of an epoch's end (median): it is not in the others.
+    of an epoch's end (median): it is not in the others. `saving` and `validating` are what the main process did
+    in both, None where nobody knows.
     """
 
     train_s: float
@@ -42,6 +44,8 @@ class _EpochParts:
     epochs: int
     typical: TypicalValidation | None
     told_s: float
+    validating: WorkAtEnds | None = None
+    saving: WorkAtEnds | None = None
 
     @property
     def end_s(self) -> float:
@@ -77,6 +81,16 @@ class _EpochParts:
         """Tell whether the end of an epoch, or saving alone, takes so much that it is plain from outside."""
         saving_s = max(th.SAVING_LONG_S, th.PLAIN_SAVING_SHARE * self.epoch_s)
         return self.share >= th.PLAIN_ENDS_SHARE or self.checkpoint_s >= saving_s
+
+    @property
+    def is_mostly_saving(self) -> bool:
+        """Tell whether saving and callbacks are what matters of the end of an epoch, and not validation."""
+        return self.saves_long or self.validation_s < self.checkpoint_s
+
+    @property
+    def work(self) -> WorkAtEnds | None:
+        """Return what the main process did in the part that matters, None where nobody knows."""
+        return self.saving if self.is_mostly_saving else self.validating
 
     @property
     def epoch_s(self) -> float:
@@ -115,7 +129,7 @@ def _of_training(
     mine = alike if len(alike) >= th.LONG_ENDS_LEAST or _agree(alike, known) else known
     if not mine:
         return
-    parts = _parts(training, mine, told)
+    parts = _parts(context, training, mine, told)
     if not all(each.from_callbacks for each in mine) and not parts.is_plain and not _is_steady(mine):
         return
     if mine is not alike and not parts.is_long_at_once:
@@ -190,7 +204,7 @@ def _whole_s(training: Training, epoch: TrainedEpoch) -> float:
     return epoch.train_s * (batches or 0.0) / (epoch.batches or 1) if cut else epoch.train_s
 
 
-def _parts(training: Training, epochs: Sequence[TrainedEpoch], told: IntervalCover) -> _EpochParts:
+def _parts(context: Context, training: Training, epochs: Sequence[TrainedEpoch], told: IntervalCover) -> _EpochParts:
     validations = [(each.span[1], each.span[1] + each.validation_s) for each in epochs]
     checkpoints = [(end, end + each.checkpoint_s) for (_, end), each in zip(validations, epochs, strict=True)]
     return _EpochParts(
@@ -200,6 +214,7 @@ def _parts(training: Training, epochs: Sequence[TrainedEpoch], told: IntervalCov
         len(epochs),
         typical_validation([each.validated for each in epochs if each.validated]),
         median(told.seconds_in((start, end)) for (start, _), (_, end) in zip(validations, checkpoints, strict=True)),
+        *(work_at_ends(context, training, part) for part in (validations, checkpoints)),
     )
 
 
@@ -217,7 +232,6 @@ def _finding(
     saving = ["saving"] if context.run.stacks else ["saving", "callbacks"]  # which only stacks tell apart
     named = saving if parts.saves_long else parts.named(["validation"], saving)
     largest = "" if parts.saves_long else _of_validations(context, training, epochs, parts)
-    name = "checkpoint" if parts.saves_long or parts.validation_s < parts.checkpoint_s else "validation"
     last = epochs[-1]
     return context.finding(
         "long-epoch-ends",
@@ -228,9 +242,17 @@ def _finding(
         epoch=None,
         phase=None,
         evidence=_numbers(training, parts),
-        cause=Cause(name, LIKELY, f"{and_words(named)} after every {parts.train_s:.1f} s of training"),
+        cause=_cause(parts, named),
         advice=tuple(replace(each, of_epoch=True) for each in advice),
     )
+
+
+def _cause(parts: _EpochParts, named: Sequence[str]) -> Cause:
+    saves = parts.is_mostly_saving
+    if saves and parts.saving:
+        return cause_at_ends(parts.saving)
+    why = f"{and_words(named)} after every {parts.train_s:.1f} s of training"
+    return Cause("checkpoint" if saves else "validation", LIKELY, why)
 
 
 def _summary(parts: _EpochParts, named: Sequence[str], largest: str) -> str:
@@ -249,8 +271,15 @@ def _numbers(training: Training, parts: _EpochParts) -> tuple[Evidence, ...]:
         *(parts.typical.evidence if parts.typical else ()),
         Evidence("validation and checkpoint, of the time of an epoch", 100 * parts.share, "%", key=ENDS_SHARE_KEY),
         Evidence("epochs compared", parts.epochs, key=ENDS_EPOCHS_KEY),
+        *_of_work(parts.work),
         *_of_images(training, parts),
     )
+
+
+def _of_work(work: WorkAtEnds | None) -> Iterator[Evidence]:
+    if work is not None:
+        yield Evidence("CPU of the main process there, with an idle GPU", work.main_cpu_pct, "% of a core")
+        yield Evidence("of the longest part of the end, so", 100 * work.share, "%", key=WORK_AT_ENDS_KEY)
 
 
 def _of_validations(context: Context, training: Training, epochs: Sequence[TrainedEpoch], parts: _EpochParts) -> str:
@@ -266,10 +295,8 @@ def _of_validations(context: Context, training: Training, epochs: Sequence[Train
 
 
 def _of_saving(parts: _EpochParts) -> Advice:
-    """Return to look at what takes long once weights are to be saved; nearly all of it can be won."""
-    short = "Find what takes long after each validation"
-    text = f"{short}: a slow disk (`project` says where weights go), or a callback that uploads or evaluates"
-    return Advice(text, gain_at_most=parts.checkpoint_s / parts.epoch_s, short=short)
+    """Return what to do about what takes long once weights are to be saved; nearly all of it can be won."""
+    return replace(saving_advice(parts.saving), gain_at_most=parts.checkpoint_s / parts.epoch_s)
 
 
 def _of_images(training: Training, parts: _EpochParts) -> Iterator[Evidence]:

@@ -7,9 +7,9 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.leads.lead import FIX, LOOK, Lead, now_words, sentence_of
 from gpu_report.analyse.rules.epochs.validation_advice import WRITE
 from gpu_report.analyse.rules.thresholds import LARGEST_PART
-from gpu_report.catalogue import ENDS_SHARE_KEY, SWAPPED_KEY
+from gpu_report.catalogue import ENDS_SHARE_KEY, SWAPPED_KEY, WORK_AT_ENDS_KEY
 from gpu_report.model import UNSURE, Advice, Finding
-from gpu_report.wording import lower_first
+from gpu_report.wording import lower_first, upper_first
 
 
 def long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
@@ -61,7 +61,10 @@ def _of_saving(finding: Finding) -> Lead:
     """Return to look at what takes long after validations."""
     first = finding.advice[0]
     text = f"{first.short}: {lower_first(finding.summary)}"
-    return Lead(sentence_of(finding, LOOK, text, first), UNSURE * (first.gain_at_most or 0.0) * finding.duration_s)
+    is_known = finding.cause is not None and finding.number(WORK_AT_ENDS_KEY) is not None
+    then = f"{upper_first(finding.cause.explanation)}." if finding.cause and is_known else ""
+    saves_s = UNSURE * (first.gain_at_most or 0.0) * finding.duration_s
+    return Lead(sentence_of(finding, LOOK, text, first), saves_s, then)
 
 
 def _switched_on(finding: Finding) -> Iterator[Lead]:

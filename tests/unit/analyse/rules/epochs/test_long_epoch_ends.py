@@ -2,12 +2,14 @@
 
 import dataclasses
 
+import numpy as np
 import pandas as pd
 import pytest
 from support.runs import make_run
 
+from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.model import InsideEpoch, InsideRun, Phase, RecordedEvent, Setting, Validation, YoloRun
+from gpu_report.model import InsideEpoch, InsideRun, Phase, ProcessWait, RecordedEvent, Setting, Validation, YoloRun
 
 ARGS = {"epochs": 100, "batch": 16}
 
@@ -589,3 +591,48 @@ def test_a_large_validation_set_is_named_and_how_many_images_are_enough(images, 
     said = f"{validate:,} images validate, {images:,} train"
     assert (said in finding.summary) == bool(enough)
     assert analyse(run).verdict.text.startswith("Validate on fewer images, or less often, in epochs") == bool(enough)
+
+
+def with_host(run, ends, **columns):
+    """Return a run with rows of the host; `ends` are (period, train): the GPU is idle in the end of each period."""
+    seconds = np.arange(round(run.duration_s) + 1)
+    period_s, train_s = ends
+    in_end = (seconds > 10) & ((seconds - 10 - 1) % period_s >= train_s)
+    host = pd.DataFrame({"t_s": seconds.astype(float), **{c.name: np.nan for c in schema.HOST_QUANTITIES}})
+    values = {name: np.where(in_end, there, elsewhere) for name, (there, elsewhere) in columns.items()}
+    t_s = run.samples["t_s"].to_numpy()
+    idle = (t_s >= 10) & ((t_s - 10) % period_s >= train_s)
+    samples = run.samples.assign(gpu_util_pct=np.where(idle | (t_s < 10), 0.0, 97.0))
+    return dataclasses.replace(run, host=host.assign(**values), samples=samples)
+
+
+def saved(**columns):
+    """Return a training that trains for 60 s and saves for 30 s, six times."""
+    return with_host(trained(60.0, 0.0, 30.0, count=6), (90, 60), **columns)
+
+
+@pytest.mark.parametrize(
+    ("columns", "cause", "begins"),
+    [
+        ({"main_cpu_pct": (2.0, 80.0), "io_pressure_pct": (0.0, 0.0)}, "trainer-blocked", "Run slow callbacks"),
+        ({"main_cpu_pct": (2.0, 80.0)}, "checkpoint", "Find what takes long"),  # a disk is not excluded
+        ({"main_cpu_pct": (2.0, 80.0), "io_pressure_pct": (90.0, 0.0)}, "checkpoint", "Save weights on a faster disk"),
+        ({"main_cpu_pct": (99.0, 80.0), "io_pressure_pct": (0.0, 0.0)}, "main-process", "Compute less after each val"),
+        ({"main_cpu_pct": (40.0, 80.0), "io_pressure_pct": (0.0, 0.0)}, "checkpoint", "Find what takes long"),
+        ({}, "checkpoint", "Find what takes long"),
+    ],
+    ids=["sleeps", "sleeps, disk unknown", "disk", "computes", "some of each", "nothing recorded"],
+)
+def test_what_takes_long_after_validations_follows_what_was_recorded_there(columns, cause, begins):
+    run = saved(**columns)
+    (finding,) = ends(run)
+    assert finding.cause.name == cause
+    assert finding.advice[0].short.startswith(begins)
+    assert analyse(run).verdict.text.startswith(begins)
+
+
+def test_a_main_process_that_the_kernel_saw_asleep_waits_for_no_disk():
+    starts = range(71, 550, 90)
+    waits = tuple(ProcessWait(at + 0.0, at + 28.0, 41, "main", "S", "poll_schedule_timeout") for at in starts)
+    (finding,) = ends(dataclasses.replace(saved(main_cpu_pct=(2.0, 80.0)), waits=waits))
+    assert finding.cause.name == "trainer-blocked"

@@ -17,14 +17,15 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
 from gpu_report.analyse.rules.epochs.lone_validator import lone_validator
 from gpu_report.analyse.rules.epochs.typical_validation import RECURRING, TypicalValidation, typical_validation
-from gpu_report.analyse.rules.epochs.validation_advice import ValidationAdvice, last_epoch_only
+from gpu_report.analyse.rules.epochs.validation_advice import WRITE, ValidationAdvice, last_epoch_only, without_files
 from gpu_report.analyse.rules.epochs.work_at_ends import WorkAtEnds, cause_at_ends, saving_advice, work_at_ends
+from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import BYTES_PER_PIXEL, Training, whole
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import ENDS_EPOCHS_KEY, ENDS_SHARE_KEY, RULES, SWAPPED_KEY, WORK_AT_ENDS_KEY
 from gpu_report.model import Advice, Cause, Evidence, Finding, Setting
-from gpu_report.wording import and_words, upper_first
+from gpu_report.wording import and_words, length, upper_first
 
 MIB = 2**20
 
@@ -81,6 +82,12 @@ class _EpochParts:
         """Tell whether the end of an epoch, or saving alone, takes so much that it is plain from outside."""
         saving_s = max(th.SAVING_LONG_S, th.PLAIN_SAVING_SHARE * self.epoch_s)
         return self.share >= th.PLAIN_ENDS_SHARE or self.checkpoint_s >= saving_s
+
+    @property
+    def computed_s(self) -> float:
+        """Return for how long of a validation the main process computes with an idle GPU, 0 where that is not known."""
+        work = self.validating
+        return work.share * self.validation_s if work is not None and work.work == "computed" else 0.0
 
     @property
     def is_mostly_saving(self) -> bool:
@@ -235,7 +242,7 @@ def _finding(
     last = epochs[-1]
     return context.finding(
         "long-epoch-ends",
-        "info" if _swapped(training, parts) is None and not parts.saves_long else "warning",
+        "warning" if _swapped(training, parts) or parts.saves_long or _writes_files(advice, parts) else "info",
         (epochs[0].span[0], last.span[1] + last.validation_s + last.checkpoint_s),
         _summary(parts, named, largest),
         gpu=min(training.gpus, default=None),
@@ -245,6 +252,11 @@ def _finding(
         cause=_cause(parts, named),
         advice=tuple(replace(each, of_epoch=True) for each in advice),
     )
+
+
+def _writes_files(advice: Sequence[Advice], parts: _EpochParts) -> bool:
+    """Tell whether to write predictions as files, off unless asked for, takes most of the ends of epochs."""
+    return any(each.argument in WRITE and (each.gain_at_most or 0.0) >= STOOD_SHARE * parts.share for each in advice)
 
 
 def _cause(parts: _EpochParts, named: Sequence[str]) -> Cause:
@@ -291,7 +303,16 @@ def _of_validations(context: Context, training: Training, epochs: Sequence[Train
     large = _large_set(training, parts)
     if large is not None:
         return f"{large[0]:,.0f} images validate, {large[1]:,.0f} train"
-    return parts.typical.largest_words if parts.typical else ""
+    return parts.typical.largest_words if parts.typical else _computing(parts)
+
+
+def _computing(parts: _EpochParts) -> str:
+    """Return for how long of a validation the main process computes with an idle GPU; empty where that is not known."""
+    if not parts.computed_s or not parts.mostly_validates:
+        return ""
+    return (
+        f"the main process computes for {length(parts.computed_s)} of {length(parts.validation_s)}, with the GPU idle"
+    )
 
 
 def _of_saving(parts: _EpochParts) -> Advice:
@@ -313,7 +334,8 @@ def _of_validation(context: Context, training: Training, parts: _EpochParts, *, 
     if not parts.mostly_validates:
         return []
     if parts.typical is None:
-        return list(last_epoch_only(training, parts.validation_s, parts.epoch_s))
+        files = without_files(training, parts.computed_s, parts.epoch_s) if parts.computed_s else ()
+        return [*files, *last_epoch_only(training, parts.validation_s, parts.epoch_s)]
     advice = ValidationAdvice(context, training, parts.typical, parts.epoch_s)
     return [*advice.on_validation(), *(advice.on_loading() if of_steps else ())]
 

@@ -212,6 +212,14 @@ class ValidationAdvice:
         return all(each.peak_share is not None and 2 * each.peak_share <= most for each in mine)
 
 
+def without_files(training: Training, computed_s: float, epoch_s: float) -> Iterator[Advice]:
+    """Offer to write no predictions as files, where a main process computed so long in a validation, the GPU idle."""
+    for name in (name for name in WRITE if training.args.get(name) is True):
+        text = f"Write no predictions as files while it trains: {amount(computed_s, 's')} of each validation the main "
+        text += f"process computes with the GPU idle. Do it once afterwards, with `yolo val {name}=True`"
+        yield Advice(text, name, "True", "False", gain_at_most=computed_s / epoch_s)
+
+
 def last_epoch_only(training: Training, validation_s: float, epoch_s: float) -> Iterator[Advice]:
     """Offer not to validate but at the end, which needs no part of a validation to be known: only how long it takes."""
     epochs = whole(training.args.get("epochs"))

@@ -5,6 +5,7 @@ Only of a training with one process here: of several the host's reading is that 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -16,11 +17,12 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
-from gpu_report.analyse.timeseries.gpu_series import GpuSeries
+from gpu_report.analyse.timeseries.gpu_series import HOLD_INTERVALS, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, as_array, length_s
 from gpu_report.median import median_of
 from gpu_report.model import Advice, Cause
 
+ROW_LATE_SHARE = 0.05  # of a row of the host: it is written a moment after the reading of the GPU
 Work = Literal["computed", "waited for storage", "slept"]
 
 
@@ -62,22 +64,24 @@ def _waited(context: Context, idle: Sequence[Span], main: float, share: float) -
 
 
 def _idle_rows(context: Context, training: Training, ends: Sequence[Span]) -> Iterator[Span]:
-    """Yield the rows of the host (from the one before) that lie in ends of epochs and in which no GPU of it worked."""
+    """Yield the rows of the host (each from the one before) that lie in ends of epochs and in which no GPU worked."""
     t_s = context.run.host["t_s"].to_numpy(dtype=float)
-    if len(t_s) < 2:
-        return
-    row_s = median_of(np.diff(t_s))
+    most_s = HOLD_INTERVALS * median_of(np.diff(t_s)) if len(t_s) > 1 else 0.0
     mine = [series for series in context.series if series.gpu in training.gpus]
     for start, end in ends:
-        rows = t_s[(t_s - row_s >= start - row_s / 100) & (t_s <= end)]
-        spans = [(at - row_s, at) for at in rows.tolist()]
+        inside = t_s[(t_s >= start) & (t_s <= end)].tolist()
+        spans = [row for row in pairwise(inside) if row[1] - row[0] <= most_s]
         works = [_works(series, spans) for series in mine] if spans else []
         yield from (span for at, span in enumerate(spans) if works and not any(each[at] for each in works))
 
 
 def _works(series: GpuSeries, spans: Sequence[Span]) -> Sequence[bool]:
-    """Tell of each row whether a GPU worked in it; one that was not read may have."""
-    means = series.mean_util_of_each(as_array(list(spans)))
+    """Tell of each row whether a GPU worked in it; one that was not read may have.
+
+    The reading that a row begins with is taken with the row before it, a moment sooner or later.
+    """
+    spans_s = as_array(list(spans))
+    means = series.mean_util_of_each(spans_s - ROW_LATE_SHARE * (spans_s[:, 1:] - spans_s[:, :1]))
     return [not pct < th.IDLE_AT_ENDS_PCT for pct in means.tolist()]
 
 

@@ -20,11 +20,15 @@ def long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         if finding.number(SWAPPED_KEY) is not None:
             yield _of_sets(finding, share)
             continue
+        on = [each for each in _switched_on(finding) if (each.gain_at_most or 0.0) >= th.HALF * share / 100]
+        if on:
+            yield _of_argument(finding, on[0])
+            continue
         if finding.severity != "info":
             yield _of_saving(finding)
             continue
         if share < 100 * th.HALF and not _wins_much(finding):  # then training takes most of it
-            yield from _switched_on(finding)
+            yield from (_of_argument(finding, each) for each in _switched_on(finding))
             continue
         if advice is None:
             yield from _costly_validation(finding)
@@ -67,11 +71,9 @@ def _of_saving(finding: Finding) -> Lead:
     return Lead(sentence_of(finding, LOOK, text, first), saves_s, then)
 
 
-def _switched_on(finding: Finding) -> Iterator[Lead]:
-    """Yield what somebody switched on that validations take long for: it is off unless asked for."""
-    for advice in finding.advice:
-        if advice.argument in WRITE:
-            yield _of_argument(finding, advice)
+def _switched_on(finding: Finding) -> list[Advice]:
+    """Return what to do about what somebody switched on that validations take long for: it is off unless asked for."""
+    return [advice for advice in finding.advice if advice.argument in WRITE]
 
 
 def _costly_validation(finding: Finding) -> Iterator[Lead]:

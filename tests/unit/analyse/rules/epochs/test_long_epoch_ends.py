@@ -636,3 +636,26 @@ def test_a_main_process_that_the_kernel_saw_asleep_waits_for_no_disk():
     waits = tuple(ProcessWait(at + 0.0, at + 28.0, 41, "main", "S", "poll_schedule_timeout") for at in starts)
     (finding,) = ends(dataclasses.replace(saved(main_cpu_pct=(2.0, 80.0)), waits=waits))
     assert finding.cause.name == "trainer-blocked"
+
+
+@pytest.mark.parametrize(
+    ("args", "main", "begins"),
+    [
+        (
+            {"save_json": True},
+            99.0,
+            "Set `save_json=False` (now True): validation takes 33 % of each epoch; the main",
+        ),
+        ({"save_txt": True}, 99.0, "Set `save_txt=False`"),
+        ({"save_json": True}, 20.0, None),
+        ({"save_json": False}, 99.0, None),
+    ],
+)
+def test_files_lead_where_the_main_process_computes_in_validations_seen_from_outside(args, main, begins):
+    run = trained(600.0, 300.0, count=6, args={**ARGS, **SEEN, "time": None, "epochs": 12, **args})
+    run = with_host(run, (900, 640), main_cpu_pct=(main, 80.0), io_pressure_pct=(0.0, 0.0))  # it validates for 40 s
+    (finding,) = ends(run)
+    assert analyse(run).verdict.text.startswith(begins or "Validate less often")
+    assert finding.severity == ("warning" if begins else "info")
+    gains = [each.gain_at_most for each in finding.advice if each.argument in {"save_json", "save_txt"}]
+    assert gains == [pytest.approx(260 / 900, abs=0.01)] * bool(begins)

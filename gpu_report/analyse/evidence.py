@@ -9,6 +9,7 @@ from gpu_report.model import Evidence, Reference
 _WORDS: Mapping[Reference, str] = {
     "typical": "typical",
     "under less load": "under less load",
+    "highest": "the highest of this card, not seen here",
     "limit": "its limit when the recording began",
     "capacity": "capacity",
     "allowance": "limit",

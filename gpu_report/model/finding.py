@@ -19,6 +19,7 @@ Reference = Literal[
     "first of next",
     "before of next",
     "under less load",
+    "highest",
     "limit",
     "capacity",
     "allowance",

@@ -64,13 +64,15 @@ def _at_lower_clocks(
     now_s = fmean(epoch.train_s for epoch in epochs)
     noted = {(finding.rule, finding.gpu) for finding in findings if finding.severity == "info"}
     mine = [each for each in context.throttles if training is None or each.gpu in training.gpus]
-    lost_s: dict[str, float] = {}
+    lost_s: dict[str, tuple[float, bool]] = {}
     for each in mine:
         if (each.cause, each.gpu) not in noted:
-            lost_s[each.cause] = max(lost_s.get(each.cause, 0.0), _clock_lost_s(context, each, epochs))
-    for cause, seconds in lost_s.items():
+            lost = _clock_lost_s(context, each, epochs), each.unseen
+            lost_s[each.cause] = max(lost_s.get(each.cause, (0.0, False)), lost)
+    for cause, (seconds, unseen) in lost_s.items():
         if 0 < seconds < now_s:
-            yield SpeedupLimit(cause, now_s, now_s - seconds, "at the clock of the rest of its training")
+            clock = "highest clock of the card" if unseen else "clock of the rest of its training"
+            yield SpeedupLimit(cause, now_s, now_s - seconds, f"at the {clock}")
 
 
 def _clock_lost_s(context: Context, throttle: Throttle, epochs: Sequence[JudgedEpoch]) -> float:

@@ -19,7 +19,7 @@ from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, mask_in_any, union
 from gpu_report.analyse.timeseries.rhythm import period_s
 from gpu_report.gpu_words import gpu_words
-from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Gpu, Occurrence, recurring
+from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Gpu, Occurrence, Reference, recurring
 from gpu_report.wording import every_so_often, length, lower_first
 
 COUNTER_TEXTS = {
@@ -157,7 +157,8 @@ def _summary(throttle: Throttle, gpus: str = "") -> str:
     clock = (1 - throttle.cost_pct / 100) * throttle.typical_mhz
     if throttle.cause == LOWER_CLOCK and not throttle.applied:
         return f"The SM clock of {which} fell {_fell(throttle)} for {for_s}"
-    slower = f"to {clock:,.0f} MHz instead of {throttle.typical_mhz:,.0f}"
+    most = "at most " if throttle.unseen else ""
+    slower = f"to {clock:,.0f} MHz instead of {most}{throttle.typical_mhz:,.0f}"
     return f"{_how(throttle, which)} {slower} for {for_s}"
 
 
@@ -185,6 +186,8 @@ def _explanation(throttle: Throttle) -> str:
         from_on = f"only at {throttle.knee_c:.0f} °C or more, while the GPU drew less power"
         return f"its clock fell by {throttle.cost_pct:.0f} %, {from_on}; the log has no reasons"
     typical = "typical" if throttle.alike else "what it reaches under less load"
+    if throttle.unseen:
+        typical = "the highest of this card, which was never reached here"
     return lower_first(f"{_how(throttle, 'the clock')} by {throttle.cost_pct:.0f} %, compared with {typical}")
 
 
@@ -198,7 +201,7 @@ def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[
         ("of the time in which the GPU worked, slowed", 100 * throttle.share, "%"),
         *counted,
         ("SM clock meanwhile (mean)", _mean(series, "sm_clock_mhz", throttle.throttled_s), "MHz"),
-        compared_with("typical" if throttle.alike else "under less load", throttle.typical_mhz, "MHz"),
+        compared_with(_reference(throttle), throttle.typical_mhz, "MHz"),
         ("clock lost", throttle.cost_pct, "%"),
         ("time of work lost, at most", throttle.lost_s, "s"),
         ("power meanwhile (mean)", _mean(series, "power_w", throttle.throttled_s), "W"),
@@ -206,6 +209,10 @@ def _evidence(context: Context, throttle: Throttle, series: GpuSeries) -> tuple[
         ("temperature at most", _highest(series, "temperature_c", throttled), "°C"),
         ("memory temperature at most", _highest(series, "memory_temperature_c", throttled), "°C"),
     )
+
+
+def _reference(throttle: Throttle) -> Reference:
+    return "highest" if throttle.unseen else "typical" if throttle.alike else "under less load"
 
 
 def _mean(series: GpuSeries, name: str, weights: Floats) -> float | None:

@@ -46,12 +46,18 @@ def _throttles(
         replace(
             each,
             by_design=_by_design(each, gpu, float(each.throttled_s[steps].sum()) / work_s if work_s else 0.0),
+            unseen=_is_unseen(rows, typical_mhz),
             own_limit=gpu.power_limit_default_w is not None and _by_own_limit(each, gpu),
         )
         for each in found
         if each is not None
     )
     return _with_fall(held, fell)
+
+
+def _is_unseen(rows: ClockRows, typical_mhz: float) -> bool:
+    """Tell whether a GPU never ran near a clock, not even while it did little."""
+    return not (rows.clock_mhz > (1 - th.CLOCK_DOWN_SHARE) * typical_mhz).any()
 
 
 def _with_fall(held: tuple[Throttle, ...], fell: Throttle | None) -> tuple[Throttle, ...]:

@@ -32,6 +32,7 @@ MS_UNDER_S = 0.1  # shorter times are said in milliseconds
 _COMPARED: Mapping[Reference, str] = {
     "typical": "typical {}",
     "under less load": "{} under less load",
+    "highest": "{} is the highest of this card, not seen here",
     "limit": "limit {} when the recording began",
     "capacity": "of {}",
     "allowance": "limit {}",

@@ -240,7 +240,16 @@ def test_short_touches_count_when_they_are_enough_of_the_work():
 
 def test_a_run_held_down_throughout_is_measured_against_the_highest_clock_of_the_card():
     (finding,) = throttled(with_default(1000.0, run(CAP, start=0, end=SECONDS)))
-    assert (finding.severity, evidence(finding)["under less load"]) == ("warning", FULL_MHZ)
+    assert (finding.severity, evidence(finding)["the highest of this card, not seen here"]) == ("warning", FULL_MHZ)
+    assert f"instead of at most {FULL_MHZ:,.0f} for" in finding.summary
+    assert "under less load" not in finding.cause.explanation
+
+
+def test_what_a_clock_costs_that_was_lower_all_along_is_bounded_by_the_highest_of_the_card():
+    hot = run(SW_HEAT, start=0, end=SECONDS)
+    epochs = make_run([92.0] * SECONDS, rows=[(n, 20.0 * n) for n in range(1, 7)])
+    limits = analyse(dataclasses.replace(hot, epoch_rows=epochs.epoch_rows, yolo_runs=epochs.yolo_runs)).speedup_limits
+    assert [each.basis for each in limits if each.cause == "thermal"] == ["at the highest clock of the card"]
     unknown = run(CAP, start=0, end=SECONDS)
     gpus = tuple(dataclasses.replace(gpu, max_sm_clock_mhz=None) for gpu in unknown.gpus)
     assert throttled(dataclasses.replace(unknown, gpus=gpus)) == []

@@ -87,6 +87,7 @@ def wait_words(wait: FileWait) -> str:
         where = f" ({told.channel})" if told.channel else ""
         return f"{told.call or 'a wait'} that cannot be interrupted{where}"
     what = told.file if wait.is_named else f"a {told.file}"
+    what = f"files under {wait.folder}" if wait.folder else what
     return f"{told.call} of {what}{f' ({told.filesystem})' if told.filesystem else ''}"
 
 

@@ -75,9 +75,12 @@ def copy_images(signals: IntervalSignals) -> tuple[Advice, ...]:
     if storage is None or not (storage.is_remote or storage.is_rotating):
         return ()
     place = None if storage.mount is None else faster_place(storage.mount, tuple(signals.mounts), signals.data_mib)
-    to = () if place is None else (copy_to(place, signals.data_mib),)
+    if place is not None and not storage.is_remote:
+        to_disk = f"{place.point} on {place.device}" if place.device else place.point
+        return (copy_to(place, signals.data_mib, short=f"Copy the images from {storage.words} to {to_disk}"),)
     if not storage.is_remote:
-        return to
+        return ()
+    to = () if place is None else (copy_to(place, signals.data_mib),)
     short = f"Copy the images from {storage.words} to a local disk"
     why = "each file there goes through a program or across a network"
     why = "under WSL that is a drive of Windows; a folder such as `~/` lies in Linux" if _is_windows(storage) else why
@@ -107,9 +110,10 @@ def faster_place(slow: Mount, mounts: tuple[Mount, ...], size_mib: float | None)
     return max(best, key=lambda mount: mount.free_mib or 0.0, default=None)
 
 
-def copy_to(place: Mount, size_mib: float | None) -> Advice:
+def copy_to(place: Mount, size_mib: float | None, short: str = "") -> Advice:
     """Return to copy the images to another filesystem of this machine."""
     where = "memory" if place.type == MEMORY else f"{place.type} on {place.device}"
     what = "the images" if size_mib is None else f"the images ({size_mib / MIB_PER_GIB:.1f} GiB)"
     free = "" if place.free_mib is None else f", {place.free_mib / MIB_PER_GIB:.0f} GiB free"
-    return Advice(f"Copy {what} to {place.point} ({where}{free}) and name that folder in the data set's YAML file")
+    text = f"Copy {what} to {place.point} ({where}{free}) and name that folder in the data set's YAML file"
+    return Advice(text, short=short)

@@ -19,7 +19,7 @@ from gpu_report.analyse.signals.code.stack_habits import OwnFunction, OwnLayer, 
 from gpu_report.analyse.signals.host.kernel_events import kernel_events_near
 from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.host.other_programs import Program, typical_programs
-from gpu_report.analyse.signals.host.process_waits import longest_file_wait, longest_lock
+from gpu_report.analyse.signals.host.process_waits import longest_file_wait, longest_lock, seen_waits
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable, signal_table
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
@@ -91,7 +91,8 @@ class SignalsIndex:
         self._kernel = IntervalIndex(run.kernel.events, lambda event: (event.t_s, event.last_t_s or event.t_s))
         mains = (process for process in run.stacks if not process.is_worker)
         self._held = [IntervalIndex(process.lock_held, lambda held: held.span) for process in mains]
-        self._waits = IntervalIndex(run.waits, lambda wait: wait.span)
+        waits = seen_waits(run.waits, run.host["t_s"].to_numpy(dtype=float))
+        self._waits = IntervalIndex(waits, lambda wait: wait.span)
         self._programs = IntervalIndex(run.other_programs, lambda look: look.span)
         self._typical_programs: dict[Span | None, Mapping[Program, float]] = {}  # by the span of the training
         self._steady: dict[Span, Sequence[Span]] = {}  # by the span of the training that they are in

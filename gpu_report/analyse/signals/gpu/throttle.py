@@ -17,8 +17,9 @@ class Throttle:
     `throttled_s` is the work at a lower clock that a row stands for, 0 where there is none; `lost` the share of the
     typical clock that it lacked, 0 to 1; `hard` marks what the board itself did; `brake` says that mostly an outside
     power signal did it. `spans` are the stretches, longest first. `typical_mhz` is the clock of work of which nothing
-    was held down, the card's highest where there was none, `unseen` where it never ran at that either; `alike` says that work at that clock was as heavy. `share`
-    is of all work, 0 to 1. `by_design` says that the card is at the power limit that it came with, in nearly all of its
+    was held down, the card's highest where there was none (`unseen` where it never ran at that); `alike` says that work
+    at that clock was as heavy. `share` is of all work, 0 to 1. `by_design` says that the card is at the power limit
+    that it came with, in nearly all of its
     work: that is what it can do. `lost_s` is the time lost at most: what was busy, by the clock that it lacked (work
     that waits for memory loses less). `applied` says that application clocks, which somebody sets, lowered it.
     `own_limit` says that it was the power limit that the card came with, by the driver: nobody had lowered it.

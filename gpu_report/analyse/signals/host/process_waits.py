@@ -2,22 +2,32 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from posixpath import commonpath
+
+import numpy as np
 
 from gpu_report.analyse.signals.host.filesystems import is_network, is_remote
+from gpu_report.analyse.timeseries.gpu_series import HOLD_INTERVALS, Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
+from gpu_report.median import median_of
 from gpu_report.model import LockHeld, ProcessWait
 
 UNINTERRUPTIBLE = "D"
+MOSTLY_UNSEEN = 0.5  # of a wait
 UNNAMED = frozenset({"pipe", "socket"})  # files that have no name
 
 
 @dataclass(frozen=True)
 class FileWait:
-    """A process's wait for one filesystem in an interval: how long in all, and the wait that took most of it."""
+    """A process's wait for one filesystem in an interval: how long in all, and the wait that took most of it.
+
+    `folder` is the one that all files lie in that it waited for, empty where it was one file.
+    """
 
     seconds: float
     wait: ProcessWait
+    folder: str = ""
 
     @property
     def is_named(self) -> bool:
@@ -47,8 +57,27 @@ def longest_file_wait(
         is_file = is_named(wait) if only_named else bool(wait.file) or wait.state == UNINTERRUPTIBLE
         if is_file and wait.role == role and wait.start_t_s < span[1] and wait.end_t_s > span[0]:
             kept.setdefault((wait.pid, wait.call, wait.filesystem), []).append(wait)
-    found = (FileWait(_within(group, span), max(group, key=lambda wait: wait.duration_s)) for group in kept.values())
+    found = (_file_wait(group, span) for group in kept.values())
     return max(found, key=lambda each: each.seconds, default=None)
+
+
+def _file_wait(waits: Sequence[ProcessWait], span: Span) -> FileWait:
+    named = {wait.file for wait in waits if wait.file.startswith("/")}
+    folder = commonpath(named) if len(named) > 1 else ""
+    return FileWait(_within(waits, span), max(waits, key=lambda wait: wait.duration_s), folder)
+
+
+def seen_waits(waits: Sequence[ProcessWait], looks_s: Floats) -> list[ProcessWait]:
+    """Return waits without those that nobody saw for most of their time: the recorder stood still meanwhile.
+
+    `looks_s` are the rows of the host. Before and after such a gap a process may be found in two waits that look alike.
+    """
+    if len(looks_s) < 2:
+        return list(waits)
+    steps_s = np.diff(looks_s)
+    at = np.flatnonzero(steps_s > HOLD_INTERVALS * median_of(steps_s))
+    gaps = interval_cover(zip(looks_s[at].tolist(), looks_s[at + 1].tolist(), strict=True))
+    return [wait for wait in waits if gaps.seconds_in(wait.span) <= MOSTLY_UNSEEN * wait.duration_s]
 
 
 @dataclass(frozen=True)

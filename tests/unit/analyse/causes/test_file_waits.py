@@ -2,12 +2,13 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.file_waits import wait_words
 from gpu_report.analyse.signals.code.stack_habits import IdleLocation
-from gpu_report.analyse.signals.host.process_waits import longest_file_wait, longest_lock
+from gpu_report.analyse.signals.host.process_waits import longest_file_wait, longest_lock, seen_waits
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS
 from gpu_report.model import LockHeld, ProcessWait
@@ -64,7 +65,15 @@ def test_waits_of_one_process_for_one_filesystem_count_together():
     parts = [changed(start_t_s=start, end_t_s=start + 2.0, file=f"/mnt/nfs/{start}") for start in (0.0, 4.0, 8.0)]
     wait = longest_file_wait([*parts, changed(pid=9, end_t_s=7.0)], "main", (1.0, 12.0))
     assert wait.seconds == 5.0
+    assert wait_words(wait) == "read of files under /mnt/nfs (nfs4)"
     assert longest_file_wait([changed(state="S", file="", call="")], "main", (0.0, 9.0)) is None
+
+
+def test_a_wait_over_a_gap_of_the_recorder_was_not_seen():
+    looks_s = np.array([0.0, 1, 2, 3, 63, 64, 65, 66, 67, 68])
+    over, within = changed(start_t_s=2.0, end_t_s=64.0), changed(start_t_s=63.0, end_t_s=68.0)
+    assert seen_waits([over, within], looks_s) == [within]
+    assert seen_waits([over, within], looks_s[:0]) == [over, within]  # nobody knows when it looked
 
 
 @pytest.mark.parametrize(

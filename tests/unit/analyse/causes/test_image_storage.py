@@ -61,6 +61,8 @@ def test_images_behind_a_program_are_to_be_copied_to_a_disk_with_room():
     ssd = Mount("/scratch", "xfs", "/dev/nvme0n1", "nvme0n1", False, 900_000.0)
     (copy,) = copy_images(given("/raid/a", mounts=(*MOUNTS, ssd)))
     assert copy.text.startswith("Copy the images to /scratch (xfs on nvme0n1")
+    assert copy.short.startswith("Copy the images from /raid (xfs on the rotating disk ")
+    assert copy.short.endswith(") to /scratch on nvme0n1")
 
 
 def blocked(reads, before=20.0, typical_blocked=0.4):

@@ -21,7 +21,6 @@ from gpu_report.analyse.results.epoch_summaries import summarise_epochs
 from gpu_report.analyse.results.gpu_summary import summarise_gpu
 from gpu_report.analyse.results.not_checked import not_checked
 from gpu_report.analyse.results.occurrences import group_findings, groups_of, ids_of, joined
-from gpu_report.analyse.results.resumed import without_resumed
 from gpu_report.analyse.results.saved_in_run import with_savings
 from gpu_report.analyse.results.time_ledger import build_ledger
 from gpu_report.analyse.results.training_outcome import training_outcome
@@ -123,7 +122,7 @@ def _judged(context: Context) -> _Judged:
     limits = with_savings(context, limits, current, found)
     projected = project(context, training_of_limits(context, current), limits, ending, advised)
     projection = as_recorded(projected, current)
-    findings = without_resumed(context, keep_faster_option(context, advised, ending, projection))
+    findings = keep_faster_option(context, advised, ending, projection)
     now = epoch_now(current, limits)
     words = partial(verdict, context, ledger=ledger, limits=limits, ending=ending, projection=projection, now=now)
     reported, said = _reported(context, groups, findings, words)

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeline.trainings import Training, whole
-from gpu_report.model import Advice, Finding
+from gpu_report.model import Advice, Finding, Severity
 
 CUT_SHORT = "run-ended"
 TASKS = frozenset({"detect", "segment", "classify", "pose", "obb"})
@@ -42,11 +42,9 @@ def _with_resume_command(context: Context, finding: Finding, *, leaked: bool) ->
         return replace(finding, advice=(*finding.advice, *_of_final_evaluation(context, training)))
     later = went_on(context, training)
     if later is not None:
-        number = context.trainings.index(later) + 1
-        summary = (
-            f"{finding.summary} ({context.which_training(training)}); training {number} continued from its weights"
-        )
-        return replace(finding, summary=summary)
+        return _as_continued(context, finding, training, later)
+    if _is_written_over(context, training):
+        return finding
     epoch = _saved_epoch(context, training, finding.end_t_s)
     command = _command(context, training, finding.advice)
     if epoch is None or not command:
@@ -61,23 +59,51 @@ def _with_resume_command(context: Context, finding: Finding, *, leaked: bool) ->
 def went_on(context: Context, training: Training) -> Training | None:
     """Return the later training of the recording that went on from a training's weights; None without one.
 
-    It trained on in the same folder, or took a file of its weights as the model.
+    It resumed it, or trained on in the same folder, or took a file of its weights as the model.
     """
-    folder = _folder(context, training)
-    later = [each for each in context.trainings if each.span[0] >= training.span[1]]
-    return next((each for each in later if _took_weights(context, each, folder)), None) if folder else None
+    return next((each for each in _after(context, training) if _continues(context, each, training)), None)
 
 
-def _took_weights(context: Context, later: Training, folder: str) -> bool:
-    """Tell whether a training's model lies among the weights in a folder, or it wrote into that folder, too.
+def _after(context: Context, training: Training) -> list[Training]:
+    return [each for each in context.trainings if each.span[0] >= training.span[1]]
+
+
+def _continues(context: Context, later: Training, training: Training) -> bool:
+    is_on = later.settings.get("resumed") is not False and _in_same_folder(context, later, training)
+    return is_on or _took_weights(later, _folder(context, training))
+
+
+def _is_written_over(context: Context, training: Training) -> bool:
+    """Tell whether a later training began anew in the same folder (`exist_ok=True`): what lies there is its own."""
+    return any(_in_same_folder(context, later, training) for later in _after(context, training))
+
+
+def _in_same_folder(context: Context, later: Training, training: Training) -> bool:
+    folders = [each.settings.get("save_dir") or _folder(context, each) for each in (later, training)]
+    return bool(folders[0]) and folders[0] == folders[1]
+
+
+def _took_weights(later: Training, folder: str) -> bool:
+    """Tell whether a training's model lies among the weights in a folder, empty where that is not known.
 
     A path that does not begin at the root counts where it names the folder itself.
     """
     model = later.args.get("model")
     named = PurePosixPath(model) if isinstance(model, str) else PurePosixPath()
     weights = PurePosixPath(folder, "weights", named.name)
-    same = named.parts == weights.parts[-len(named.parts) :] and len(named.parts) >= NAMES_FOLDER
-    return same or _folder(context, later) == folder
+    return bool(folder) and named.parts == weights.parts[-len(named.parts) :] and len(named.parts) >= NAMES_FOLDER
+
+
+def _as_continued(context: Context, finding: Finding, training: Training, later: Training) -> Finding:
+    """Return an end that a later training made up for: what made it is worth a look, and nobody is to resume it."""
+    where = "" if finding.epoch is None or finding.names_epoch else f", in epoch {finding.epoch}"
+    number = context.trainings.index(later) + 1
+    then = f" ({context.which_training(training)}); training {number} continued from its weights"
+    if later.settings.get("resumed") is True and _in_same_folder(context, later, training):
+        then = ", and was resumed"
+    severity: Severity = "info" if finding.severity == "info" else "warning"
+    summary = f"{finding.summary}{where}{then}"
+    return replace(finding, severity=severity, summary=summary, names_epoch=True, was_resumed=True)
 
 
 def _in_final_evaluation(training: Training) -> bool:

@@ -743,7 +743,8 @@ def test_a_crash_before_another_training_is_still_one_in_its_own_epoch(later):
     analysis = analyse(two_trainings(**later))
     (finding,) = [finding for finding in analysis.findings if RULES[finding.rule].ending]
     assert (finding.severity, finding.was_resumed) == ("critical", False)
-    assert any(advice.resume for advice in finding.advice)
+    is_there = "save_dir" in later  # else the later training has written over its weights
+    assert any(advice.resume for advice in finding.advice) == is_there
     assert analysis.verdict.sentences[0].text == "The training crashed (ValueError) (epoch 5)."
 
 

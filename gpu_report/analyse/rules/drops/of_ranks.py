@@ -1,6 +1,6 @@
 """Falls of the GPUs of one training that wait for their loaders in turn: one event, whichever rank was the latest."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from statistics import median
 
@@ -12,7 +12,7 @@ from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.catalogue import CAUSES, RULES
 from gpu_report.gpu_words import gpus_words
-from gpu_report.model import Advice, Finding, InsideRun
+from gpu_report.model import Advice, Finding, InsideEpoch, InsideRun
 from gpu_report.wording import about_length
 
 Key = tuple[int, str, tuple[Advice, ...]]
@@ -45,8 +45,8 @@ def _joined(context: Context, falls: Sequence[Finding]) -> Iterator[Finding]:
     gpus = tuple(sorted({each.gpu for each in falls if each.gpu is not None}))
     training = context.training_at(falls[0].start_t_s, falls[0].gpu)
     span = min(each.start_t_s for each in falls), max(each.end_t_s for each in falls)
-    lost_s = _waited_more_s(training, span) if training is not None else None
-    if training is None or len(gpus) < 2 or len(falls) <= len(gpus) or not lost_s:
+    lost_s = (_waited_more_s(training, span) or 0.0) if training is not None else 0.0
+    if training is None or len(gpus) < 2 or len(falls) <= len(gpus) or lost_s <= 0:
         return
     longest, duration_s = max(falls, key=lambda each: each.duration_s), span[1] - span[0]
     level_pct = longest.level_pct or 100.0
@@ -77,17 +77,21 @@ def _joined(context: Context, falls: Sequence[Finding]) -> Iterator[Finding]:
 def _waited_more_s(training: Training, span: Span) -> float | None:
     """Return what all ranks together waited longer for data (s) in the epochs of a span than in others.
 
-    None where it is not known of all of them, or there are no others.
+    No more than these epochs took longer: ranks that wait at the same time wait once. None where it is not known of all
+    of them, or there are no others.
     """
     ranks = training.rank_group.ranks if training.rank_group is not None else ()
-    waits = [_of_rank(rank, span) for rank in ranks]
-    known = [each for each in waits if each is not None]
-    return sum(known) if len(known) == training.ranks else None
+    waits = [_more_s(rank, span, lambda epoch, _: epoch.data_wait_s) for rank in ranks]
+    lengths = [_more_s(rank, span, lambda epoch, end_s: end_s - epoch.start_t_s) for rank in ranks]
+    known, longer = ([each for each in every if each is not None] for every in (waits, lengths))
+    return min(sum(known), max(longer)) if len(known) == training.ranks else None
 
 
-def _of_rank(rank: InsideRun, span: Span) -> float | None:
+def _more_s(rank: InsideRun, span: Span, seconds_of: Callable[[InsideEpoch, float], float]) -> float | None:
+    """Return how many more seconds of a kind the epochs of a span had than others; None where there are no others."""
     cover = interval_cover([span])
-    epochs = [(each.data_wait_s, (each.start_t_s, each.end_t_s)) for each in rank.epochs[1:] if each.end_t_s]
-    within = [wait_s for wait_s, lay in epochs if cover.touches(lay)]
-    others = [wait_s for wait_s, lay in epochs if not cover.touches(lay)]
+    ended = [(each, each.end_t_s) for each in rank.epochs[1:] if each.end_t_s]
+    epochs = [(seconds_of(each, end_s), (each.start_t_s, end_s)) for each, end_s in ended]
+    within = [seconds for seconds, lay in epochs if cover.touches(lay)]
+    others = [seconds for seconds, lay in epochs if not cover.touches(lay)]
     return sum(within) - len(within) * median(others) if within and others else None

@@ -13,10 +13,12 @@ AGAINST = (Advice("Keep cp2k off the CPU cores of the training"),)
 LENGTHS = [100.0, 100.0, 160.0, 150.0, 100.0, 100.0]  # the ranks waited 30 s each in the third, 25 in the fourth
 
 
-def two_ranks():
-    starts = [10.0 + sum(LENGTHS[:n]) for n in range(len(LENGTHS))]
-    spans = [(start, start + length) for start, length in zip(starts, LENGTHS, strict=True)]
-    waits = [2.0, 1.0, 31.0, 26.0, 1.0, 1.0]
+WAITS = [2.0, 1.0, 31.0, 26.0, 1.0, 1.0]
+
+
+def two_ranks(lengths=LENGTHS, waits=WAITS):
+    starts = [10.0 + sum(lengths[:n]) for n in range(len(lengths))]
+    spans = [(start, start + length) for start, length in zip(starts, lengths, strict=True)]
     phases = tuple(Phase("train", n, *span, "inside") for n, span in enumerate(spans, 1))
     epochs = tuple(
         InsideEpoch(n, 1, *span, 3200, 100, wait, 0.0, 0.0)
@@ -58,6 +60,16 @@ def test_falls_of_ranks_in_turn_are_one_that_cost_what_all_of_them_waited():
     assert found.lost_gpu_s == pytest.approx(2 * 110)  # of each second that one waits, both lose it
     assert found.summary == "GPUs 0 and 1 waited for data in turn, 1.8 min in all within 3.9 min"
     assert found.advice == AGAINST
+
+
+def test_ranks_that_wait_at_the_same_time_wait_once():
+    (found,) = one_of_ranks(two_ranks([100.0, 100.0, 130.0, 125.0, 100.0, 100.0]), FALLS[:3])
+    assert found.summary == "GPUs 0 and 1 waited for data in turn, 30 s in all within 1.8 min"
+
+
+def test_falls_in_epochs_that_waited_less_than_others_are_not_joined():
+    falls = FALLS[:3]
+    assert one_of_ranks(two_ranks(waits=[2.0, 9.0, 1.0, 1.0, 9.0, 9.0]), falls) == falls
 
 
 @pytest.mark.parametrize(

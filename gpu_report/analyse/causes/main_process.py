@@ -187,6 +187,8 @@ def idles_in_long_steps(signals: IntervalSignals) -> Candidate | None:
     util, step_s = signals.gpu_within("gpu_util_pct"), signals.step_s
     if util is None or step_s is None or not (signals.is_lasting and signals.is_alone) or signals.idle_location:
         return None
+    if (signals.within("main_cpu_pct") or 0.0) < th.MAIN_FULL_PCT:  # who waits leaves its core
+        return None
     idle_s = (1 - util / 100) * step_s
     if (
         idle_s < th.IDLE_IN_STEPS_SHARE * step_s

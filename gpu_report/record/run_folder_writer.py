@@ -8,12 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_report import run_folder, schema
-from gpu_report.errors import InputError
+from gpu_report.errors import InputError, UsageError
 from gpu_report.record.clocks import Clocks
 from gpu_report.without_secrets import event_line
 
 SYNC_EVERY_S = 30.0  # an fsync costs 4 to 8 ms and protects from power loss only, so not at every row
 REPORT_LOST_EVERY_S = 60.0  # while a disk stays full
+
+# How the files that are appended to begin.
+BEGINNINGS = {
+    **dict.fromkeys(
+        (
+            schema.SAMPLES_CSV,
+            schema.HOST_CSV,
+            schema.PROCESSES_CSV,
+            schema.RING_CSV,
+            schema.WAITS_CSV,
+            schema.OTHERS_CSV,
+        ),
+        ",".join(column.name for column in schema.TIME_COLUMNS).encode(),
+    ),
+    schema.EVENTS_JSONL: b'{"wall_s": ',
+}
 
 Say = Callable[[str], None]
 
@@ -22,8 +38,12 @@ class Journal:
     """The open files of one run folder. Nothing here raises once it is open: what is lost is counted and reported."""
 
     def __init__(self, folder: Path, say: Say) -> None:
-        """Open and claim `folder`: OSError when it cannot be written, UsageError when another recorder holds it."""
+        """Open and claim `folder`: OSError when it cannot be written.
+
+        UsageError when another recorder holds it, or it has files of the user's that would be written into.
+        """
         folder.mkdir(parents=True, exist_ok=True)
+        _refuse_files_of_others(folder)
         self.folder = folder.absolute()
         self._say = say
         with contextlib.ExitStack() as opened:  # one that cannot be opened must leave none open, and let the folder go
@@ -168,6 +188,26 @@ def earlier_start(folder: Path) -> tuple[int, dict[str, object]]:
         return segments, run_folder.read_json(folder / schema.RUN_JSON)
     except InputError:
         return segments, {}
+
+
+def _refuse_files_of_others(folder: Path) -> None:
+    """Refuse a folder in which something of a run folder's name was not made by a recorder; UsageError."""
+    names = [name for name, begin in BEGINNINGS.items() if not _begins_so(folder / name, begin)]
+    with contextlib.suppress(InputError):
+        names += [] if "format" in run_folder.read_json(folder / schema.RUN_JSON) else [schema.RUN_JSON]
+    is_new = not any((folder / name).exists() for name in (schema.SAMPLES_CSV, schema.RUN_JSON))
+    names += [schema.YOLO_DIR] if is_new and (folder / schema.YOLO_DIR).exists() else []
+    if names:
+        what = f"it has a {names[0]} that is not of a recording"
+        raise UsageError(f"cannot record into {folder}: {what}; name another folder with --output")
+
+
+def _begins_so(path: Path, begin: bytes) -> bool:
+    """Tell whether a file begins as ours does; an empty one may become so, and a full disk leaves part of it."""
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        return begin.startswith(file.read(len(begin)))
 
 
 def open_journal(folder: Path, say: Say) -> Journal:

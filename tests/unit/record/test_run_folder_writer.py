@@ -108,3 +108,33 @@ def test_discarding_leaves_what_is_not_ours(tmp_path):
     (tmp_path / "b/notes.txt").write_text("mine")
     other.remove()
     assert [path.name for path in (tmp_path / "b").iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("samples.csv", "x,y\n1,2\n"),
+        ("host.csv", "name\n"),
+        ("events.jsonl", '{"event": "click"}\n'),
+        ("run.json", '{"a": 1}'),
+        ("yolo/args.yaml", "mine: 1\n"),
+    ],
+)
+def test_files_of_the_user_that_have_our_names_are_left_alone(tmp_path, name, text):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    with pytest.raises(UsageError, match=f"it has a {name.partition('/')[0]} that is not of a recording"):
+        open_journal(tmp_path, print)
+    assert path.read_text() == text
+    assert [each.name for each in tmp_path.iterdir()] == [name.partition("/")[0]]
+
+
+@pytest.mark.parametrize("header", ["", "wall_s,mo", "wall_s,mono_s,gpu,a_column_of_an_older_version\n"])
+def test_what_a_recorder_left_is_recorded_into_again(tmp_path, header):
+    """A full disk leaves an empty file or a part of its first line, and no run.json."""
+    (tmp_path / "samples.csv").write_text(header)
+    (tmp_path / "yolo").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    open_journal(tmp_path, print).close()
+    assert (tmp_path / "samples.csv").read_text().startswith(header or "wall_s,mono_s,gpu,")

@@ -10,13 +10,19 @@ OTHER_NAMES = {
     "--out": ("--output", "--html"),
     "--output": ("--html",),
     "--report": ("--html",),
+    "--format": ("--formats", "--json"),
+    "--json": ("--format",),
+    "--markdown": ("--format",),
 }
 
 
 def with_hint(error: click.NoSuchOption) -> click.NoSuchOption:
-    """Return the error with the option that was probably meant, where the command has it; unchanged without."""
+    """Return the error with the option that was probably meant, where the command has it; unchanged without.
+
+    What is known to be meant counts more than what is only spelt alike.
+    """
     known = {name for param in error.ctx.command.params for name in param.opts} if error.ctx else set()
     meant = [name for name in OTHER_NAMES.get(error.option_name, ()) if name in known]
-    if error.possibilities or not meant:
+    if not meant:
         return error
     return click.NoSuchOption(error.option_name, f"{error.message} Use {meant[0]!r}.", ctx=error.ctx)

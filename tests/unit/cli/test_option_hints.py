@@ -9,6 +9,10 @@ import pytest
         (("check", "run", "--gate", "util:60%"), "--fail-on"),
         (("compare", "a", "b", "--output", "page.html"), "--html"),
         (("compare", "a", "b", "--json-path", "x"), "--json"),
+        (("compare", "a", "b", "--format", "json"), "Use '--json'."),
+        (("check", "run", "--format", "json"), "Use '--json'."),
+        (("bench", "m.pt", "--format", "onnx"), "Use '--formats'."),
+        (("summary", "run", "--json", "x"), "Use '--format'."),
     ],
 )
 def test_an_option_that_other_tools_have_names_ours(run_cli, arguments, meant):

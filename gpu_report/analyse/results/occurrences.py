@@ -106,7 +106,21 @@ def _with_share(context: Context, finding: Finding) -> Finding:
     trained_s = at_ends * max(len(finding.gpus), 1) if at_ends else context.cached(_trained_gpu_s)
     if finding.lost_gpu_s is None or not trained_s:
         return finding
-    return replace(finding, share_of_training=finding.lost_gpu_s / trained_s)
+    waits = 1.0 if at_ends else _waits_with_it(context, finding)
+    return replace(finding, share_of_training=min(finding.lost_gpu_s * waits / trained_s, 1.0))
+
+
+def _waits_with_it(context: Context, finding: Finding) -> float:
+    """Return for how many GPUs each that lost time stands: all of a training wait where they step together.
+
+    Waits for one that does no work at all are findings of their own.
+    """
+    if RULES[finding.rule].takes_time:
+        return 1.0
+    training = context.training_at(finding.start_t_s, finding.gpus[0]) if finding.gpus else None
+    if training is None or not training.steps_together or not set(finding.gpus) <= set(training.gpus):
+        return 1.0
+    return len(training.gpus) / len(finding.gpus)
 
 
 def _lost_in_all(occurrences: Sequence[Occurrence]) -> float:

@@ -12,6 +12,7 @@ from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.results.call_ledger import call_shares
 from gpu_report.analyse.results.idle_rows import PHASE_ROWS, IdleRows, idle_rows, starved_by
 from gpu_report.analyse.rules.gpus.gpu_imbalance import peer_waits
+from gpu_report.analyse.rules.gpus.lost_to_clocks import lost_to_clocks
 from gpu_report.analyse.rules.other_processes import lost_to_others
 from gpu_report.analyse.timeseries.energy import Energy, energy
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
@@ -21,7 +22,6 @@ from gpu_report.analyse.timeseries.intervals import (
     mask_in_any,
     minus,
     parts,
-    rows_before,
 )
 from gpu_report.analyse.timeseries.thresholds import MEASURED_SHARE
 from gpu_report.analyse.validations import is_validation
@@ -233,15 +233,12 @@ def _energy_of(curve: Energy, span: Span) -> tuple[float, float]:
 def _lost(context: Context, series: GpuSeries) -> dict[str, Floats]:
     """Return the share of each reading's work that was none: others' work, what the clock lacked, a wait for a peer.
 
-    Of a clock it counts only where that is no mere note; of a wait where the GPU spins for one that is always later.
+    Of a wait it counts where the GPU spins for one that is always later.
     """
     others = context.cached(lost_to_others).get(series.gpu)
     lost = {} if others is None else {OTHERS: others}
     ours = 1.0 if others is None else 1 - others
-    mine = [t for t in context.throttles if t.gpu == series.gpu and t.severity != "info"]
-    if mine:
-        row = rows_before(series.samples["t_s"].to_numpy(dtype=float), series.t_s, "right") - 1
-        lost |= {throttle.cause: ours * np.where(row >= 0, throttle.lost[row], 0.0) for throttle in mine}
+    lost |= {cause: ours * share for cause, share in lost_to_clocks(context, series).items()}
     if (wait := context.cached(peer_waits).get(series.gpu)) is not None:
         spans, share = wait
         left = np.clip(1.0 - sum(lost.values(), np.zeros(len(series.t_s))), 0.0, 1.0)

@@ -18,7 +18,7 @@ from gpu_report.analyse.signals.thresholds import HOT_C
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, mask_in_any, union
 from gpu_report.analyse.timeseries.rhythm import period_s
-from gpu_report.gpu_words import gpu_words
+from gpu_report.gpu_words import gpu_words, gpus_words
 from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Gpu, Occurrence, Reference, recurring
 from gpu_report.wording import every_so_often, length, lower_first
 
@@ -50,7 +50,7 @@ def _finding(context: Context, throttle: Throttle) -> Finding:
         throttle.cause,
         throttle.severity,
         _from_first_to_last(throttle),
-        f"{_summary(throttle)}{_while(others)}",
+        f"{_summary(throttle)}{_while(others)}{_waited(context, throttle)}",
         gpu=throttle.gpu,
         of_gpus="" if others else _summary(throttle, GPUS),
         evidence=_evidence(context, throttle, series),
@@ -131,6 +131,16 @@ def _brought_by(context: Context, throttle: Throttle, series: GpuSeries) -> list
 def _while(others: Sequence[OtherProcess]) -> str:
     """Return who worked beside the training while a GPU was held down, with a comma before it; empty for nobody."""
     return f", while {_names(others)} used it, too" if others else ""
+
+
+def _waited(context: Context, throttle: Throttle) -> str:
+    """Return which GPUs of its training waited for the only one that was held down, empty for none."""
+    training = context.training_at(throttle.spans[0][0], throttle.gpu)
+    if training is None or not training.steps_together or throttle.severity == "info" or not throttle.lost.any():
+        return ""
+    slowed = {each.gpu for each in context.throttles if each.severity != "info"}
+    waited = sorted(set(training.gpus) - slowed)
+    return f"; {gpus_words(waited)} waited for it" if len(waited) == len(training.gpus) - 1 else ""
 
 
 def _names(others: Sequence[OtherProcess]) -> str:

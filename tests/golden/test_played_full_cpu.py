@@ -42,8 +42,12 @@ def test_workers_that_never_rest_are_a_cause_while_other_cores_are_free(tmp_path
 
 @pytest.mark.parametrize(
     ("change", "cpu_pct", "pressure_pct"),
-    [({"worker_cpu_pct": 60}, 65, 5), ({"worker_cpu_pct": 94, "train_pct": 90}, 99, 38)],
-    ids=["workers rest", "the gpu is busy"],
+    [
+        ({"worker_cpu_pct": 60}, 65, 5),
+        ({"worker_cpu_pct": 94, "train_pct": 90}, 99, 38),
+        ({"worker_cpu_pct": 94, "train_s": 40, "epochs": 40}, 99, 38),
+    ],
+    ids=["workers rest", "the gpu is busy", "a queue lasts"],
 )
 def test_a_busy_cpu_alone_is_none(tmp_path, change, cpu_pct, pressure_pct):
     assert alarms(tmp_path / "run", replace(FULL, **change), cpu_pct, pressure_pct)[1] == []

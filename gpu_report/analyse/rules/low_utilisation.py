@@ -41,6 +41,9 @@ CPU_SHORT = frozenset({"input-cpu", "cpu-limit"})
 FIRST_SHARE = 0.25  # of a training: what holds it back in all of it does so in that
 
 
+_IsLimit = Callable[[IntervalSignals], bool]
+
+
 class _Low(NamedTuple):
     """A GPU that waits: its signals, mean utilisation in the steady state (%), and the share (0 to 1) of data waits."""
 
@@ -81,7 +84,7 @@ def _low(context: Context, training: Training) -> Iterator[_Low]:
         own = signals.data_wait_share  # of an only epoch, once warmed up; ranks wait each for their own loader
         waited = own if of_epochs is None or (training.ranks > 1 and own is not None) else of_epochs
         waits = waited is not None and waited >= th.DATA_WAIT_SHARE
-        waits = waits or _waits_unreported(signals, mean_pct) or _idles_in_steps(signals)
+        waits = waits or _waits_unreported(signals, mean_pct, _limits_of(training)) or _idles_in_steps(signals)
         if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT) or _has_small_kernels(context, training, signals):
             yield _Low(signals, mean_pct, waited)
 
@@ -99,7 +102,7 @@ def _stuck_throughout(context: Context, training: Training, series: GpuSeries) -
     host = whole.host.with_steady(spans).only_steady()
     whole = replace(whole, host=host, own=whole.own.with_steady(spans).only_steady(), is_lasting=True)
     mean_pct, _ = series.mean_util_in(spans)
-    if _waits_unreported(whole, mean_pct, of=(_waits_in_state_d,)):
+    if _waits_unreported(whole, mean_pct, (_waits_in_state_d,)):
         yield _Low(whole, mean_pct, None)
 
 
@@ -114,11 +117,13 @@ def _fills_cpu(signals: IntervalSignals) -> bool:
     return (short or workers_never_rest(signals)) and explain(signals).cause.name in CPU_SHORT
 
 
-def _waits_unreported(
-    signals: IntervalSignals,
-    mean_pct: float | None,
-    of: Sequence[Callable[[IntervalSignals], bool]] = (_waits_in_state_d, _fills_cpu),
-) -> bool:
+def _limits_of(training: Training) -> tuple[_IsLimit, ...]:
+    """Return what may show that a training waits for data: in short epochs its workers load what a queue holds."""
+    longest_s = max((end - start for start, end in training.train_spans), default=0.0)
+    return (_waits_in_state_d, _fills_cpu) if longest_s >= th.FULL_FOR_S else (_waits_in_state_d,)
+
+
+def _waits_unreported(signals: IntervalSignals, mean_pct: float | None, limits: Sequence[_IsLimit]) -> bool:
     """Tell whether a limit that was measured says that a training waits for data all along, which nobody reported.
 
     The GPU must idle for as much of the time as a reported wait must take. Where the limit is there since some moment,
@@ -127,7 +132,7 @@ def _waits_unreported(
     if mean_pct is None or mean_pct > 100 * (1 - th.DATA_WAIT_SHARE) or signals.waited_share is not None:
         return False
     first = replace(signals, end_t_s=signals.start_t_s + FIRST_SHARE * (signals.end_t_s - signals.start_t_s))
-    return any(is_limit(signals) and is_limit(first) for is_limit in of)
+    return any(is_limit(signals) and is_limit(first) for is_limit in limits)
 
 
 def _idles_in_steps(signals: IntervalSignals) -> bool:

@@ -8,7 +8,7 @@ from gpu_report.analyse.busy_in_training import busy_in_training
 from gpu_report.analyse.causes.candidate import never_waits_for_data
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
-from gpu_report.analyse.results.verdict.work import waits_unseen
+from gpu_report.analyse.results.unseen_waits import waits_unseen
 from gpu_report.analyse.timeline.trainings import Training, whole
 from gpu_report.catalogue import UNEXPLAINED
 from gpu_report.model import HEALTHY_PCT, Finding, Hypothesis

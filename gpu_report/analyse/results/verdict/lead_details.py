@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from gpu_report.analyse.busy_in_training import Busy
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
+from gpu_report.analyse.results.unseen_waits import waits_unseen
 from gpu_report.analyse.results.verdict.hypotheses import hypotheses
 from gpu_report.analyse.results.verdict.leads.from_drops import faster_without
 from gpu_report.analyse.results.verdict.leads.lead import FIX, LOOK, URGENT_S, Lead
 from gpu_report.analyse.results.verdict.which_training import which_training
-from gpu_report.analyse.results.verdict.work import waits_unseen
 from gpu_report.catalogue import (
     CAUSES,
     LAUNCH_BOUND,

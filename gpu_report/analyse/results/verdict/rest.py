@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from gpu_report.analyse.busy_in_training import Busy
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
+from gpu_report.analyse.results.unseen_waits import waits_unseen
 from gpu_report.analyse.results.verdict.without_work import data_wait_share
-from gpu_report.analyse.results.verdict.work import few_readings, healthy_steady_pct, is_long, waits_unseen
+from gpu_report.analyse.results.verdict.work import few_readings, healthy_steady_pct, is_long
 from gpu_report.catalogue import GAPS, UNEXPLAINED, cause_words
 from gpu_report.model import HEALTHY_PCT, Finding, LedgerRow, Sentence
 from gpu_report.wording import lower_first

@@ -8,6 +8,7 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.main_process import OF_A_CALL
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
+from gpu_report.analyse.results.unseen_waits import waits_unseen
 from gpu_report.analyse.results.verdict.drops import MergedDrop, merged_drops
 from gpu_report.analyse.results.verdict.end import (
     ended_badly,
@@ -63,7 +64,6 @@ from gpu_report.analyse.results.verdict.work import (
     is_judged,
     is_launch_bound,
     is_long,
-    waits_unseen,
     work_sentences,
 )
 from gpu_report.analyse.rules.training_end import COMMAND_ENDED

@@ -18,6 +18,7 @@ from gpu_report.analyse.causes.main_process import PROFILE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.code_locations import workers_line
+from gpu_report.analyse.results.unseen_waits import still_share, waits_unseen
 from gpu_report.analyse.results.verdict.leads.larger_batch import no_larger_batch
 from gpu_report.analyse.results.verdict.leads.lead import LOOK
 from gpu_report.analyse.results.verdict.leads.without_gpu import on_cpu
@@ -25,7 +26,6 @@ from gpu_report.analyse.results.verdict.which_training import which_training
 from gpu_report.analyse.results.verdict.without_work import data_wait_share, without_work
 from gpu_report.analyse.rules.other_processes import others_work
 from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST
-from gpu_report.analyse.signals.thresholds import STILL_PCT
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, SETTLED_READINGS
 from gpu_report.analyse.timeseries.intervals import as_array, length_s, union
@@ -204,7 +204,7 @@ def _how_busy(training: _JudgedTraining) -> Iterator[Sentence]:
 
 def _stood_still(context: Context, seconds: float) -> Iterator[Sentence]:
     """Yield for how much of so many seconds of training GPUs hardly worked, where that is much."""
-    still = context.cached(_still_share)
+    still = still_share(context)
     if still >= th.STILL_SHARE:
         who = "They" if len(context.activity.used_gpus) > 1 else "It"
         yield Sentence("work", f"{who} hardly worked for {length(still * seconds)} of it ({100 * still:.0f} %).")
@@ -238,31 +238,6 @@ def _when_busy(*, is_marred: bool, is_doubted: bool) -> str:
     It is not fine where something went wrong, and nobody knows that it is where some of its time is in doubt.
     """
     return "Little to fix: " if is_marred else NO_FAULT if is_doubted else NOTHING
-
-
-def waits_unseen(context: Context, trained: Busy) -> bool:
-    """Tell whether GPUs waited so much that there may be something to fix, in a long training without callbacks.
-
-    What callbacks report of waits for data tells of a GPU that is busy 60 to 80 % whether that is its nature.
-    """
-    if trained is None or trained[1] < th.CRITICAL_S or context.run.inside or context.too_coarse:
-        return False
-    return trained[0] < th.DOUBTED_PCT or context.cached(_still_share) >= th.STILL_SHARE
-
-
-def _still_share(context: Context) -> float:
-    """Return for which share (0 to 1) of training GPUs stood still beside drops, 0 where no epochs are known.
-
-    For without them a validation may be part of it.
-    """
-    spans = as_array(context.all_train_spans)
-    still_s = trained_s = 0.0
-    for series, trains in zip(context.series, context.trains, strict=True):
-        fell = [drop.span for drop in context.drops if drop.gpu == series.gpu]
-        mine = trains & ~outside(series, spans)
-        trained_s += float(series.weight_s[mine].sum())
-        still_s += float(series.weight_s[mine & outside(series, fell) & (series.util_pct < STILL_PCT)].sum())
-    return still_s / trained_s if trained_s else 0.0
 
 
 def _after(training: _JudgedTraining, why: _Why) -> str:

@@ -1,5 +1,6 @@
 """How the verdict is coloured."""
 
+from gpu_report.catalogue import UNEXPLAINED
 from gpu_report.model import HEALTHY_PCT, Analysis, Finding
 
 
@@ -18,6 +19,8 @@ def mood(unexpected: tuple[Finding, ...], analysis: Analysis) -> str:
         return "room" if any(sentence.advice for sentence in analysis.verdict.sentences) else "good"
     if analysis.is_inference:
         return "room" if any(finding.advice for finding in unexpected) else "good"
+    if any(sentence.kind == "record" and sentence.about == UNEXPLAINED for sentence in analysis.verdict.sentences):
+        return "room"  # nobody saw what it waited for
     return "good" if analysis.verdict.is_healthy or 100 * _worked(analysis) >= HEALTHY_PCT else "room"
 
 

@@ -152,6 +152,12 @@ def test_a_verdict_of_a_training_that_mostly_waited_is_not_coloured_as_good(
     assert compose(replace(analysis, findings=(), ledger=waits)).mood == mood
 
 
+def test_nor_is_one_of_which_nobody_saw_what_it_waited_for(analysis: model.Analysis) -> None:
+    asks = model.Sentence("record", "To see what it waited for, record it.", (), "unexplained")
+    verdict = replace(analysis.verdict, sentences=(asks,), is_healthy=True)
+    assert compose(replace(analysis, findings=(), verdict=verdict)).mood == "room"
+
+
 def test_a_verdict_of_a_recording_in_which_nothing_trained_has_no_colour(analysis: model.Analysis) -> None:
     idle = tuple(replace(row, name="idle", expected=True) for row in analysis.ledger if row.name == "work")
     lost = tuple(replace(row, expected=False) for row in analysis.ledger if row.name == "short gaps")

@@ -1,5 +1,7 @@
 """Causes in the machine: memory or cores that the training did not get."""
 
+from math import ceil
+
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import (
     Candidate,
@@ -238,7 +240,9 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     text = f"the training used all {cores:g} CPU cores"
     if limited:
         text = f"training may use only {cores:g} of {signals.cores} CPU cores"
-    advice = _own_affinity(signals) or (_more_cores(cores if limited else None),)
+    advice = _own_affinity(signals) or (
+        _more_cores(cores if limited else None, _enough_cores(signals, trainer, cores)),
+    )
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers, advice)
 
 
@@ -301,13 +305,32 @@ def _of_one_rank(signals: IntervalSignals, cores: float) -> Candidate | None:
     )
 
 
-def _more_cores(of: float | None) -> Advice:
-    """Return to give the training more cores; `of` is how many it may use, None for all: nobody else had them."""
+def _enough_cores(signals: IntervalSignals, trainer: float, cores: float) -> int | None:
+    """Return how many cores would keep up with the GPU by what the training uses (% of a core); None where not known.
+
+    While it waits for data it makes the rest: without waiting it uses as much in less time. Cores that are full from
+    OWN_CORES_PCT on wait for one another's work.
+    """
+    waited = signals.waited_share
+    if not signals.is_lasting or not waited or waited >= 1 or signals.cores is None:
+        return None
+    enough = ceil(trainer / (1 - waited) / th.OWN_CORES_PCT)
+    return enough if cores < enough <= signals.cores else None
+
+
+def _more_cores(of: float | None, enough: int | None) -> Advice:
+    """Return to give the training more cores, `enough` where that is known.
+
+    `of` is how many it may use, None for all: nobody else had them.
+    """
     short = "Give the training more CPU cores"
     if of is None:
         return Advice(short, short=short)
     more = f"{short} than the {of:g} that it may use"
-    return Advice(f"{more}: {ALLOW_MORE_CORES}", short=more)
+    if enough is None:
+        return Advice(f"{more}: {ALLOW_MORE_CORES}", short=more)
+    more = f"{more}: about {enough} keep up with the GPU"
+    return Advice(f"{more}. {ALLOW_MORE_CORES}", short=more)
 
 
 def _own_affinity(signals: IntervalSignals) -> tuple[Advice, ...]:

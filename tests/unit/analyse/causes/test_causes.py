@@ -846,6 +846,22 @@ def test_a_training_on_few_cores_is_given_more_unless_its_own_code_chose_them():
     assert [each.short for each in explain(dataclasses.replace(on_two, setting_locations=place)).advice] == [short]
 
 
+@pytest.mark.parametrize(
+    ("cores", "waited", "about"),
+    [
+        (48, 0.3336, ": about 7 keep up with the GPU"),  # 384 % of a core / (1 - 0.33), and a tenth free
+        (6, 0.3336, ""),  # the machine has no more
+        (48, None, ""),
+    ],
+)
+def test_how_many_cores_are_enough_follows_from_what_the_training_waits(cores, waited, about):
+    full = {"main_cpu_pct": 64, "workers_cpu_pct": 320, "main_cores": 4, "worker_cores": 4, "workers": 8}
+    given = signals(full, is_lasting=True, cores=cores, data_wait_share=waited)
+    given = dataclasses.replace(given, host=signal_table({**FED, "main_cores": 4, "worker_cores": 4}, full, START))
+    (advice,) = explain(given).advice
+    assert advice.short == f"Give the training more CPU cores than the 4 that it may use{about}"
+
+
 def test_a_rank_on_few_cores_is_given_more_and_the_line_that_binds_it_is_named():
     busy = {"main_cpu_pct": 96, "workers_cpu_pct": 280, "main_cores": 2, "cpu_pressure_pct": 29, "workers": 24}
     place = (SettingLocation("affinity", "/home/me/binding.py", 14),)

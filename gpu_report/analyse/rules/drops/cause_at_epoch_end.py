@@ -10,7 +10,6 @@ from gpu_report.analyse.rules.drops.at_epoch_end import AT_THE_END, CLOSING
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.timeline.epoch_ends import EpochEnd
-from gpu_report.analyse.timeline.thresholds import EPOCH_END_S
 from gpu_report.analyse.timeseries.intervals import IntervalIndex, Span, intersect, length_s, minus, union
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_AT_LEAST_S, OUTLIER_SHARE
 from gpu_report.model import Cause, Evidence, Phase
@@ -32,10 +31,14 @@ def epoch_end_cause(context: Context, drop: Drop) -> EpochEndCause:
     ends = union([phase.span for phase in phases if phase.name in AT_THE_END])
     closing = union([phase.span for phase in phases if phase.detail == CLOSING])
     at_the_end_s, anew_s = length_s(intersect([span], ends)), length_s(intersect([span], closing))
+    epoch_end = context.epoch_ends.touching(*span)
+    if _hides_validation(context, epoch_end):
+        return EpochEndCause(Cause("validation", STRONG, _words(0.0, None, 0.0, epoch_end)), ())
     left = minus([span], [*ends, *closing])
     trained_s, before_s = length_s(left) if ends else 0.0, _before_s(left, ends)
-    epoch_end = context.epoch_ends.touching(*span)
     typical_s = _typical_s(context, epoch_end)
+    if trained_s <= context.epoch_ends.edge_s:  # readings do not know the edges of a drop better than that
+        trained_s = before_s = 0.0
     cause = Cause("validation", STRONG, _words(at_the_end_s, typical_s, trained_s, epoch_end))
     numbers = (
         ("of it, validation and checkpoint", at_the_end_s, "s"),
@@ -44,6 +47,17 @@ def epoch_end_cause(context: Context, drop: Drop) -> EpochEndCause:
         ("of it, training after them", trained_s - before_s, "s"),
     )
     return EpochEndCause(cause, evidence(*(each for each in numbers if each[1] > PHASE_EDGE_S)))
+
+
+def _hides_validation(context: Context, epoch_end: EpochEnd | None) -> bool:
+    """Tell whether an epoch validates, and nobody knows when: its train phase, as rows have it, ends after that."""
+    if epoch_end is None or epoch_end.from_callbacks or epoch_end.fitted:
+        return False
+    row = epoch_end.row
+    training = context.training_at(row.start_t_s)
+    near = context.cached(_phases)(row.start_t_s, row.row_t_s)
+    known = any(phase.name == "validation" and phase.end_t_s > row.start_t_s for phase in near)
+    return not known and (training is None or training.args.get("val") is not False)
 
 
 def _phases(context: Context) -> IntervalIndex[Phase]:
@@ -75,6 +89,6 @@ def _words(at_the_end_s: float, typical_s: float | None, trained_s: float, epoch
             and at_the_end_s > typical_s + max(OUTLIER_AT_LEAST_S, OUTLIER_SHARE * typical_s)
         ):
             took += " (the first takes longer: validation starts its data loader and prepares its kernels)"
-    if trained_s > EPOCH_END_S:
+    if trained_s:
         took += f"; {trained_s:.1f} s of it are training just before or after"
     return took

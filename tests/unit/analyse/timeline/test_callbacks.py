@@ -338,3 +338,31 @@ def test_validations_without_training_are_not_judged_as_training():
     analysis = analyse(dataclasses.replace(run, inside=(on_gpu(process(*parts)),)))
     assert [finding for finding in analysis.findings if finding.rule == "starved"] == []
     assert "busy only" not in analysis.verdict.text
+
+
+def seen_from_outside(*ends, spread=10.0):
+    """Return drops of a run without callbacks that ends each epoch of 600 s with some readings, `spread` s apart."""
+    util, rows, t_s = [0.0] * 4, [], 40.0
+    for number, end in enumerate(ends, 1):
+        util += [99.0] * (60 - len(end)) + list(end)
+        t_s += 600.0
+        rows.append((number, t_s - 2.0))
+    run = make_run([*util, *[99.0] * 20], interval_s=spread, rows=rows, epochs_asked=40)
+    run = dataclasses.replace(run, yolo_runs=(dataclasses.replace(run.yolo_runs[0], checkpoint_s=2.0),))
+    return [f for f in analyse(run).findings if f.rule == "drop" and f.expected]
+
+
+def test_where_no_validation_could_be_told_from_training_none_of_a_drop_is_said_to_be_training():
+    """Of 35 s of validation readings 10 s apart show 0 to 100 % each (V100, a log of nvidia-smi, 2026-11-28)."""
+    ends = ((38, 84, 55, 99), (62, 95), (0, 34, 9, 9), (17, 68), (84, 75, 99, 91), (0, 14, 48), (99, 73, 3), (22, 34))
+    found = seen_from_outside(*ends * 2)
+    assert found
+    assert {each.cause.explanation for each in found} == {"the epoch ended here: validation and checkpoint"}
+    assert not [e.text for each in found for e in each.evidence if e.text.startswith("of it, training")]
+
+
+def test_training_within_a_reading_and_a_half_of_a_validation_is_not_told_from_it():
+    found = seen_from_outside(*[(20, 22, 20), (20, 21, 20, 22), (20, 22, 20)] * 5)
+    assert found
+    assert any("validation and checkpoint took" in each.cause.explanation for each in found)
+    assert not [each for each in found if "of it are training" in each.cause.explanation]

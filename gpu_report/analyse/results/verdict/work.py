@@ -29,7 +29,7 @@ from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST
 from gpu_report.analyse.timeline.activity import outside
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S, SETTLED_READINGS
 from gpu_report.analyse.timeseries.intervals import as_array, length_s, union
-from gpu_report.catalogue import ENDS_EPOCHS_KEY, LAUNCH_BOUND, ON_CPU_KEY, RULES, STEADY_KEY
+from gpu_report.catalogue import ENDS_EPOCHS_KEY, ENDS_SHARE_KEY, LAUNCH_BOUND, ON_CPU_KEY, RULES, STEADY_KEY
 from gpu_report.gpu_words import gpu_words
 from gpu_report.model import HEALTHY_PCT, Cause, Finding, Gpu, Sentence
 from gpu_report.wording import counted, is_short, length, lower_first, place_words, upper_first
@@ -180,7 +180,8 @@ def _how_busy(training: _JudgedTraining) -> Iterator[Sentence]:
     why, ends = _why(context, util, findings, training.beside.current), _at_epoch_ends(context, findings, seconds)
     unseen = waits_unseen(context, (util, seconds))
     good = f" ({GOOD})" if training.is_lead and not unseen and HEALTHY_PCT <= util < th.DOUBTED_PCT else ""
-    beside = ", not counting the ends of epochs" if ends else ""
+    is_apart = bool(ends) or any(finding.number(ENDS_SHARE_KEY) is not None for finding in findings)
+    beside = ", not counting the ends of epochs" if is_apart else ""
     busy = f"{before}{lower_first(training.busy) if before else training.busy}{beside}{good}"
     if why.cause and not (why.steady or before or ends or why.which):
         yield from with_cause("work", busy, (why.sure, why.cause), why.findings)

@@ -308,11 +308,13 @@ def _of_one_rank(signals: IntervalSignals, cores: float) -> Candidate | None:
 def _enough_cores(signals: IntervalSignals, trainer: float, cores: float) -> int | None:
     """Return how many cores would keep up with the GPU by what the training uses (% of a core); None where not known.
 
-    While it waits for data it makes the rest: without waiting it uses as much in less time. Cores that are full from
-    OWN_CORES_PCT on wait for one another's work.
+    Without waiting for data it uses as much in less time. Cores are full from OWN_CORES_PCT on. Where the GPU is idle
+    for longer than data is waited for, the main process itself lacks CPU: what it would use then is not known.
     """
-    waited = signals.waited_share
-    if not signals.is_lasting or not waited or waited >= 1 or signals.cores is None:
+    waited, util = signals.waited_share, signals.gpu_within("gpu_util_pct")
+    if not signals.is_lasting or not waited or waited >= 1 or signals.cores is None or util is None:
+        return None
+    if waited < th.IDLE_BY_WAITING * (1 - util / 100):
         return None
     enough = ceil(trainer / (1 - waited) / th.OWN_CORES_PCT)
     return enough if cores < enough <= signals.cores else None

@@ -54,6 +54,7 @@ CEILING_NEAR, CEILING_SHARE = 0.06, 0.5
 CEILING_LEAST_PCT = 50.0  # of a core: a training that takes less waits for something else
 CORES_FREE_PCT = 60.0  # of all cores: with more of them busy a process may wait for one without a limit
 MOST_OF_CORES_PCT = 108.0  # of each core: more is used on other cores, too (ticks of 10 ms read up to 107)
+IDLE_BY_WAITING = 0.8  # of a GPU's idle time, waited for data: the rest are gaps between steps
 OWN_CORES_PCT = 90.0  # of each core that the training may use: 97 to 100 with 8 workers under a quota of 4 cores (H200)
 # Of the cores that a training may use, which are mostly two threads of one core each: with more of them busy, the main
 # process shares its own with a worker. JSON parsed for each image on 12 of 16 made its steps 16 % longer (H200).

@@ -310,9 +310,7 @@ def _computing(parts: _EpochParts) -> str:
     """Return for how long of a validation the main process computes with an idle GPU; empty where that is not known."""
     if not parts.computed_s or not parts.mostly_validates:
         return ""
-    return (
-        f"the main process computes for {length(parts.computed_s)} of {length(parts.validation_s)}, with the GPU idle"
-    )
+    return f"the main process computes alone for {length(parts.computed_s)} of it"
 
 
 def _of_saving(parts: _EpochParts) -> Advice:

@@ -3,7 +3,7 @@
 Only of a training with one process here: of several the host's reading is that of the busiest.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -18,7 +18,7 @@ from gpu_report.analyse.signals.thresholds import STOOD_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.gpu_series import HOLD_INTERVALS, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, as_array, length_s
+from gpu_report.analyse.timeseries.intervals import Span, as_array, length_s, row_ranges
 from gpu_report.median import median_of
 from gpu_report.model import Advice, Cause
 
@@ -40,7 +40,7 @@ def work_at_ends(context: Context, training: Training, ends: Sequence[Span]) -> 
 
     The rows of the host that lie in them as a whole tell it.
     """
-    idle = list(_idle_rows(context, training, ends))
+    idle = _idle_rows(context, training, ends)
     share, host = length_s(idle) / (length_s(list(ends)) or 1.0), context.run.host
     main = column_mean(host, "main_cpu_pct", idle)
     if main is None or share < STOOD_SHARE or training.ranks_here > 1:
@@ -63,16 +63,16 @@ def _waited(context: Context, idle: Sequence[Span], main: float, share: float) -
     return WorkAtEnds("slept", main, share) if slept else None
 
 
-def _idle_rows(context: Context, training: Training, ends: Sequence[Span]) -> Iterator[Span]:
-    """Yield the rows of the host (each from the one before) that lie in ends of epochs and in which no GPU worked."""
+def _idle_rows(context: Context, training: Training, ends: Sequence[Span]) -> list[Span]:
+    """Return the rows of the host (each from the one before) that lie in ends of epochs and in which no GPU worked."""
     t_s = context.run.host["t_s"].to_numpy(dtype=float)
     most_s = HOLD_INTERVALS * median_of(np.diff(t_s)) if len(t_s) > 1 else 0.0
+    first, last = row_ranges(t_s, list(ends)) if len(ends) else ((), ())
+    inside = [t_s[a:b].tolist() for a, b in zip(first, last, strict=True)]
+    spans = [row for rows in inside for row in pairwise(rows) if row[1] - row[0] <= most_s]
     mine = [series for series in context.series if series.gpu in training.gpus]
-    for start, end in ends:
-        inside = t_s[(t_s >= start) & (t_s <= end)].tolist()
-        spans = [row for row in pairwise(inside) if row[1] - row[0] <= most_s]
-        works = [_works(series, spans) for series in mine] if spans else []
-        yield from (span for at, span in enumerate(spans) if works and not any(each[at] for each in works))
+    works = [_works(series, spans) for series in mine] if spans else []
+    return [span for at, span in enumerate(spans) if works and not any(each[at] for each in works)]
 
 
 def _works(series: GpuSeries, spans: Sequence[Span]) -> Sequence[bool]:

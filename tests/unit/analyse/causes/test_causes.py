@@ -847,16 +847,17 @@ def test_a_training_on_few_cores_is_given_more_unless_its_own_code_chose_them():
 
 
 @pytest.mark.parametrize(
-    ("cores", "waited", "about"),
+    ("cores", "waited", "util", "about"),
     [
-        (48, 0.3336, ": about 7 keep up with the GPU"),  # 384 % of a core / (1 - 0.33), and a tenth free
-        (6, 0.3336, ""),  # the machine has no more
-        (48, None, ""),
+        (48, 0.3336, 68, ": about 7 keep up with the GPU"),  # 384 % of a core / (1 - 0.33), and a tenth free
+        (6, 0.3336, 68, ""),  # the machine has no more
+        (48, None, 68, ""),
+        (48, 0.014, 33, ""),  # the main process lacks them, too (8 workers under a quota of 4 cores, H200)
     ],
 )
-def test_how_many_cores_are_enough_follows_from_what_the_training_waits(cores, waited, about):
+def test_how_many_cores_are_enough_follows_from_what_the_training_waits(cores, waited, util, about):
     full = {"main_cpu_pct": 64, "workers_cpu_pct": 320, "main_cores": 4, "worker_cores": 4, "workers": 8}
-    given = signals(full, is_lasting=True, cores=cores, data_wait_share=waited)
+    given = signals(full, gpu={"gpu_util_pct": util}, is_lasting=True, cores=cores, data_wait_share=waited)
     given = dataclasses.replace(given, host=signal_table({**FED, "main_cores": 4, "worker_cores": 4}, full, START))
     (advice,) = explain(given).advice
     assert advice.short == f"Give the training more CPU cores than the 4 that it may use{about}"

@@ -103,7 +103,7 @@ def saving_advice(work: WorkAtEnds | None) -> Advice:
         text = f"{short}: a slow disk (`project` says where weights go), or a callback that uploads or evaluates"
     elif work.work == "slept":
         short = "Run slow callbacks after validations in a background thread, or in every 10th epoch only"
-        text = f"{short}: a callback (yours, or an experiment tracker's) sleeps until an answer comes. No disk was busy"
+        text = f"{short}: most likely one (yours, or an experiment tracker's) waits for the network. No disk was busy"
     elif work.work == "computed":
         short = "Compute less after each validation"
         text = f"{short}: a callback evaluates, draws or packs there on one core. Do it every 10th epoch, or at the end"

@@ -130,6 +130,9 @@ def _by_expected_epoch(
         yield from map(expected, limit_of_others(context, training, went.train_s or 0.0, findings))
 
 
+OF_SAVING = ("trainer-blocked", "main-process")  # causes of saving and callbacks that take long, by what was done there
+
+
 def _of_long_ends(epochs: Sequence[JudgedEpoch], rest_s: float, findings: Sequence[Finding]) -> Iterator[SpeedupLimit]:
     """Yield the limit of whole epochs without the validation, or the saving, that takes much of each.
 
@@ -139,6 +142,7 @@ def _of_long_ends(epochs: Sequence[JudgedEpoch], rest_s: float, findings: Sequen
         "validation": lambda epoch: epoch.validation_s,
         "checkpoint": lambda epoch: epoch.checkpoint_s,
     }
+    parts |= dict.fromkeys(OF_SAVING, parts["checkpoint"])
     now_s = median(epoch.train_s for epoch in epochs) + rest_s
     told = [f for f in findings if f.rule == "long-epoch-ends" and (f.advice or f.severity != "info")]
     for cause in {f.cause.name: f for f in told if f.cause}:

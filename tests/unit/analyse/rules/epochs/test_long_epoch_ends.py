@@ -629,6 +629,8 @@ def test_what_takes_long_after_validations_follows_what_was_recorded_there(colum
     assert finding.cause.name == cause
     assert finding.advice[0].short.startswith(begins)
     assert analyse(run).verdict.text.startswith(begins)
+    (limit,) = analyse(run).speedup_limits
+    assert (limit.cause, limit.saves_at_most_s) == (cause, pytest.approx(30.0))
 
 
 def test_how_busy_gpus_were_is_said_to_leave_out_ends_of_epochs_that_are_long():

@@ -80,6 +80,31 @@ def test_no_code_of_the_users_is_called():
     assert tensors_in(Lazy(a=Lines([Tensor()])))[0] == 1
 
 
+def test_a_method_that_is_an_object_of_the_users_is_called_as_it_is():
+    class Doubled:
+        def __call__(self, batch):
+            return [batch, batch]
+
+    class Own(Trainer):
+        preprocess_batch = Doubled()
+
+    trainer = Own()
+    BatchTensors().look(trainer)
+    assert trainer.preprocess_batch(1) == [1, 1]
+
+
+def test_a_key_that_is_no_text_is_not_made_one(folder):
+    class Key:
+        def __str__(self):
+            return str(pytest.fail("it reads files"))
+
+    trainer = Trainer()
+    BatchTensors().look(trainer)
+    trainer.preprocess_batch({Key(): [Tensor() for _ in range(9)], "img": Tensor()})
+    (said,) = [line for line in written(folder) if line["kind"] == "settings"]
+    assert (said["batch_tensors"], said["batch_tensors_key"]) == (10, None)
+
+
 def test_one_batch_is_looked_into_and_what_it_has_is_said_once(folder):
     trainer, looks = Trainer(), BatchTensors()
     for people in (100, 100, 130, 3):

@@ -9,7 +9,7 @@ from typing import Any
 
 from .lines import LINES, report
 from .setting_locations.user_files import INSTALLED
-from .startup import TimedMethod, unwrap
+from .startup import TimedMethod, can_be_wrapped, unwrap
 
 METHOD = "preprocess_batch"  # of a trainer: the first that is given a batch
 MOST_LOOKED_AT = 10_000  # values of a batch: 3 ms, once an epoch. What has more is known to have many
@@ -28,7 +28,7 @@ class BatchTensors:
 
     def look(self, trainer: Any) -> None:
         """Have the next batch of this trainer looked into, unless somebody has replaced its method."""
-        if trainer is not None and METHOD not in vars(trainer) and hasattr(type(trainer), METHOD):
+        if trainer is not None and can_be_wrapped(trainer, METHOD):
             setattr(trainer, METHOD, _Looked(trainer, self))
 
     def of(self, batch: Any, trainer: Any) -> None:
@@ -84,11 +84,15 @@ def tensors_in(batch: Any) -> tuple[int, int]:
 
 
 def _key_of_most(batch: Any) -> str | None:
-    """Return the key of a batch under which most of its tensors lie; None of one that is no dict."""
+    """Return the key of a batch under which most of its tensors lie; None of one that is no dict, or of no text.
+
+    To make text of another key would call the user's code.
+    """
     if type(batch) is not dict or len(batch) > MOST_KEYS:
         return None
-    counts = {str(key): tensors_in(value)[0] for key, value in batch.items()}
-    return max(counts, key=lambda key: counts[key], default=None)
+    counts = [(tensors_in(value)[0], key) for key, value in batch.items()]
+    _, most = max(counts, key=lambda each: each[0], default=(0, None))
+    return most if type(most) is str else None
 
 
 def _nothing() -> None:

@@ -48,8 +48,13 @@ class TimedMethod:
 
 def wrap(trainer: Any, name: str, before: Callable[[], None], after: Callable[[], None]) -> None:
     """Wrap a method of the class on this instance, unless somebody has replaced it there."""
-    if name not in vars(trainer) and hasattr(_of_class(trainer, name), "__get__"):
+    if can_be_wrapped(trainer, name):
         setattr(trainer, name, TimedMethod(trainer, name, before, after))
+
+
+def can_be_wrapped(trainer: Any, name: str) -> bool:
+    """Tell whether a method of the class can be wrapped on this instance: nobody has replaced it by something else."""
+    return name not in vars(trainer) and hasattr(_of_class(trainer, name), "__get__")
 
 
 def _of_class(trainer: Any, name: str) -> Any:

@@ -7,6 +7,8 @@ HARDLY_PCT = 5.0  # a GPU that reads as much once did something, if only a step 
 # What the verdict leads with.
 WORTH_LEADING_SHARE = 0.01  # of the training: what costs less is said later, and is nothing to fix first
 NEARLY_ALL_SHARE = 0.8  # of the waiting, in one function of the user's: it is the cause, and what hides it a remedy
+# Of the time that drops lasted: a cost that differs by less is the same number of seconds to a reader.
+AS_LONG_SHARE = 0.1
 FASTER_FROM = 1.2  # times as fast: less is no headline
 HALF = 0.5  # of all GPUs: where so many were not used, nothing else costs as much
 

@@ -180,8 +180,18 @@ class _TimeTaken:
         return "" if is_sure and (at is None or at.dumps is None) else "probably "  # a few dumps are no measured time
 
     @property
+    def took_is_cost(self) -> bool:
+        """Tell whether `took` is what it cost on the clock, and it did not last as long."""
+        lasted_s = _took_s(self.findings)
+        return self.known_s is not None and abs(self.known_s - lasted_s) > th.AS_LONG_SHARE * lasted_s
+
+    @property
     def felt(self) -> str:
-        return f"the GPU was {self.sure}idle" if self.leaves_idle else f"the training was {self.sure}slowed"
+        """Return for how long it was felt, or what it cost, where that is not as long."""
+        if self.known_s is not None and self.took_is_cost:
+            return f"it {self.sure}cost about {about_length(self.known_s)} of training"
+        felt = f"the GPU was {self.sure}idle" if self.leaves_idle else f"the training was {self.sure}slowed"
+        return f"{felt} for {self.took}"
 
     @property
     def names_own(self) -> bool:
@@ -201,16 +211,16 @@ def _look(taken: _TimeTaken) -> tuple[Sentence, str]:
             f"{upper_first(_gpus([taken.worst]))} waited {taken.took} for {OTHER_NODE}, which nvidia-smi shows as busy"
         )
     elif taken.names_own and taken.at is not None:
-        text = f"Look at {place_words(taken.at)}: {taken.felt} for {taken.took} there{planned}{taken.faster}"
+        text = f"Look at {place_words(taken.at)}: {taken.felt} there{planned}{taken.faster}"
     elif advice is not None:
         text = f"{advice.short}: {_effect(taken)}{taken.faster}"
         then = "" if taken.cause in COSTS else _stood(taken.at, taken.row)
     elif planned and (not taken.row.once or taken.cause in OF_A_CALL):
-        text = f"Look at what runs{planned} (callbacks, an evaluation of your own): {taken.felt} for {taken.took}"
+        text = f"Look at what runs{planned} (callbacks, an evaluation of your own): {taken.felt}"
     elif _was_paused(taken.worst):
-        text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {taken.felt} for {taken.took}"
+        text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {taken.felt}"
     elif taken.cause == UNEXPLAINED or not taken.row.once:
-        took = "took" if taken.known_s is None else "cost"  # what a fall costs is not as long as it lasts
+        took = "cost" if taken.took_is_cost else "took"
         text = f"{_times(taken.worst, taken.findings)} {took} {taken.took}; the cause is unknown"
     else:
         cost = about_length(taken.cost_s) if taken.cost_s else taken.took
@@ -229,7 +239,7 @@ def _effect(taken: _TimeTaken) -> str:
         return f"it cost about {about_length(cost_s)} of training" if cost_s else f"it was there for {taken.took}"
     if taken.row.is_input and not taken.leaves_idle:  # what it took is not as long as it lasted
         return f"the GPU {taken.sure}waited {_lost(taken)} for data"
-    return f"{taken.felt} for {taken.took}"
+    return taken.felt
 
 
 def _lost(taken: _TimeTaken) -> str:

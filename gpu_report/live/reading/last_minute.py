@@ -82,9 +82,7 @@ def _end_of(path: Path) -> Iterator[Mapping[str, str]]:
         with open_ordinary(path) as file:
             header = file.readline(LARGEST_HEADER)
             begin = max(os.fstat(file.fileno()).st_size - END_BYTES, len(header) - 1, 0)
-        whole = FileTail(
-            path, begin
-        ).lines()  # without the rest of the line that it begins in: of the header, or of a row
+        whole = FileTail(path, begin).lines()  # not the rest of the line that it begins in: of the header, or of a row
     except OSError:
         return
     names = header.decode("utf-8-sig", "replace").strip().split(",")

@@ -11,7 +11,7 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class ArgsStruct(msgspec.Struct, gc=False):
-    """The fields of `event.ArgsStruct`."""
+    """The fields of `event.EventArgs`."""
 
     external_id: Int64 = msgspec.field(default=MISSING, name="External id")
     old_external_id: Int64 = msgspec.field(default=MISSING, name="external id")
@@ -23,7 +23,7 @@ class ArgsStruct(msgspec.Struct, gc=False):
 
 
 class EventStruct(msgspec.Struct, gc=False):
-    """The fields of `event.EventStruct`."""
+    """The fields of `event.TraceEvent`."""
 
     ph: str = ""
     cat: str = ""

@@ -58,9 +58,6 @@ def steady_leads(
         own = at if at is not None and not at.is_yolo else None
         if projection is not None and cause.name == projection.cause and own is None:
             continue
-        limit = next((limit for limit in limits if limit.cause == cause.name and not limit.at_epoch_ends), None)
-        epochs = affected_epochs(context, findings, limit.epoch_s_now + limit.rest_s) if limit else 0.0
-        at_most_s = limit.saves_at_most_s * epochs if limit else _waited_s(context, finding)
         advice = next((each for each in finding.advice if each.short and not is_setting(each)), None)
         do = advice.short if advice is not None else ""
         # what is known to help comes before a line of some of the time; against the garbage collector it says the line
@@ -71,15 +68,9 @@ def steady_leads(
             stood, then = do, ""
         text = stood or CAUSES[cause.name].always
         if text and (looks or do or cause.name != LAUNCH_BOUND or not no_larger_batch(context, finding, findings)):
-            # what a line of one's own took, it can give back; of nearly all, before what hides it, such as more workers
-            in_steps = finding.number(IDLE_IN_STEPS_KEY) is not None  # nothing but that code is left to be why
-            sure = (
-                1.0 if in_steps else UNSURE if own is None else 1.0 if own.share >= th.NEARLY_ALL_SHARE else own.share
+            saves_s = _saves_s(
+                context, finding, own, _at_most_s(context, finding, findings, limits), names_fix=bool(do)
             )
-            least_s = th.WORTH_LEADING_SHARE * seconds_trained(context)
-            # what names neither an argument nor a line comes after what does
-            is_vague = cause.name in {LAUNCH_BOUND, *OF_A_CALL} and own is None and not do and not in_steps
-            saves_s = least_s if is_vague else max(sure * at_most_s, least_s)
             grown = _grown(finding) if looks else ""
             saves_s = OUTGROWS_S if grown and finding.number(GROWS_ON_KEY) else saves_s
             told = advice if text == do else None
@@ -87,6 +78,32 @@ def steady_leads(
             then = f"Or {lower_first(other.text)}." if other is not None else then
             lead = Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name, told, looks)
             yield Lead(lead, saves_s, then, then_advice=other)
+
+
+def _at_most_s(
+    context: Context, finding: Finding, findings: Sequence[Finding], limits: Sequence[SpeedupLimit]
+) -> float:
+    """Return the seconds of the recorded training that go at most without the cause of a finding."""
+    limit = next((each for each in limits if each.cause == finding.cause_name and not each.at_epoch_ends), None)
+    if limit is None:
+        return _waited_s(context, finding)
+    return limit.saves_at_most_s * affected_epochs(context, findings, limit.epoch_s_now + limit.rest_s)
+
+
+def _saves_s(
+    context: Context, finding: Finding, own: CodeLocation | None, at_most_s: float, *, names_fix: bool
+) -> float:
+    """Return for how many seconds a lead counts: what names neither a fix nor a line comes after what does.
+
+    What a line of one's own took, it can give back; of nearly all, before what hides it, such as more workers.
+    """
+    least_s = th.WORTH_LEADING_SHARE * seconds_trained(context)
+    if finding.number(IDLE_IN_STEPS_KEY) is not None:  # nothing but that code is left to be why
+        return max(at_most_s, least_s)
+    if own is not None:
+        return max((1.0 if own.share >= th.NEARLY_ALL_SHARE else own.share) * at_most_s, least_s)
+    is_vague = finding.cause_name in {LAUNCH_BOUND, *OF_A_CALL} and not names_fix
+    return least_s if is_vague else max(UNSURE * at_most_s, least_s)
 
 
 def _other_advice(finding: Finding, first: Advice | None) -> Advice | None:

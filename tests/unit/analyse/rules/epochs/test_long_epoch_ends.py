@@ -12,6 +12,7 @@ from gpu_report.analyse import analyse
 from gpu_report.model import InsideEpoch, InsideRun, Phase, ProcessWait, RecordedEvent, Setting, Validation, YoloRun
 
 ARGS = {"epochs": 100, "batch": 16}
+STEP_S = 0.2  # the GPU works half of it: in a longer step what it idles would have a cause of its own
 
 
 def trained(
@@ -26,7 +27,8 @@ def trained(
         validated = None if parts is None else Validation(ends[0], ends[1], number, 200, 10, parts, 0.0, 20, 8)
         phases.append(Phase("validation", number, ends[0], ends[1], source, validated=validated))
         phases.append(Phase("checkpoint", number, ends[1], ends[2], source))
-        epochs.append(InsideEpoch(number, 1, t_s, ends[0], 160, 10, 0.0, 0.0, 0.0))
+        batches = max(10, round(train_s / STEP_S))
+        epochs.append(InsideEpoch(number, 1, t_s, ends[0], 16 * batches, batches, 0.0, 0.0, 0.0))
         t_s = ends[2]
     run = make_run([0.0] * 10 + [50.0] * round(t_s - 10), **more)
     inside = InsideRun(
@@ -416,10 +418,10 @@ def test_each_argument_advised_is_one_that_ultralytics_takes():
 @pytest.mark.parametrize(
     ("train_s", "validation_s", "batches", "is_told"),
     [
-        (6.0, 95.0, 10, True),
-        (6.0, 25.0, 10, False),  # as long as what a first validation may need besides
-        (60.0, 50.0, 10, False),  # training is the larger part
-        (20.0, 50.0, 100, False),  # ... of a whole epoch: `time` cut this one to a tenth
+        (6.0, 95.0, 30, True),
+        (6.0, 25.0, 30, False),  # as long as what a first validation may need besides
+        (60.0, 50.0, 300, False),  # training is the larger part
+        (20.0, 50.0, 1000, False),  # ... of a whole epoch: `time` cut this one to a tenth
     ],
 )
 def test_one_long_validation_is_told_of_however_few_the_epochs(train_s, validation_s, batches, is_told):

@@ -57,5 +57,5 @@ def _then(context: Context, training: Training, signals: IntervalSignals, worker
     resize = resize_images(run_settings_of(context, training), "input-cpu", None, signals)
     do = lower_first(resize.short if resize is not None else MORE)
     limit = f"at the full clock {counted(workers, 'data-loader worker')} could not keep up"
-    short = f"Then {do}: {limit}, and training waited for data {100 * waited:.0f} % of the time"
+    short = f"Then {do}: {limit} ({100 * waited:.0f} % of the time)"
     return Advice(short, short=short, is_next=True)

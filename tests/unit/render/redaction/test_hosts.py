@@ -106,6 +106,7 @@ def test_yolos_own_arguments_are_known():
     assert set(facts.TRAINING) | set(facts.VALIDATION) | set(facts.PREDICTION) | set(facts.EXPORT) <= YOLO_ARGUMENTS
     recorded = [yaml.safe_load(path.read_text()) for path in SAMPLES.glob("*/yolo/args.yaml")]
     assert set().union(*recorded) <= YOLO_ARGUMENTS
+    assert {"batch_tensors", "batch_tensors_mib", "batch_tensors_key"} <= YOLO_ARGUMENTS  # of few recordings
     spec = find_spec("ultralytics")
     if spec is not None and spec.origin is not None:
         installed = yaml.safe_load((Path(spec.origin).parent / "cfg" / "default.yaml").read_text())

@@ -1,4 +1,4 @@
-"""A validation or a checkpoint that took longer while all of the training was slowed: for the same reason."""
+"""A validation that took longer while all of the training was slowed: for the same reason."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,16 +6,17 @@ from dataclasses import replace
 from gpu_report.catalogue import CAUSES
 from gpu_report.model import Finding
 
-PARTS = frozenset({"slow-validation", "slow-checkpoint"})
+VALIDATION = "slow-validation"
 
 
 def with_cause_of_slowdown(findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings, parts of epochs within a slowdown with its cause, where that is surer than their own.
+    """Return findings, validations within a slowdown with its cause, where that is surer than their own.
 
-    What holds up a loader holds it up in a validation, too. What a few seconds of one show may be anything.
+    What holds up a loader holds it up in a validation, too, but in no checkpoint. What a few seconds of one show may be
+    anything.
     """
     slowed = [each for each in findings if each.rule == "slowdown" and each.cause and CAUSES[each.cause.name].is_input]
-    return [_of_its_time(each, slowed) if each.rule in PARTS else each for each in findings]
+    return [_of_its_time(each, slowed) if each.rule == VALIDATION else each for each in findings]
 
 
 def _of_its_time(part: Finding, slowed: Sequence[Finding]) -> Finding:

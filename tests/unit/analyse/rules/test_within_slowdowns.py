@@ -1,5 +1,7 @@
 """Validations in a slowdown of the training: they have its cause."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpu_report.analyse.rules.drops.within_slowdowns import with_cause_of_slowdown
@@ -28,6 +30,11 @@ def test_a_validation_in_a_slowdown_or_at_its_edge_has_its_cause(start_s):
     "own", [validation(40.0), validation(950.0), validation(400.0, 0.95), validation(400.0, gpu=1)]
 )
 def test_one_outside_of_it_or_with_a_surer_cause_keeps_its_own(own):
+    assert with_cause_of_slowdown([SLOW, own]) == [SLOW, own]
+
+
+def test_a_checkpoint_that_loads_no_data_keeps_its_own_cause():
+    own = replace(validation(400.0), rule="slow-checkpoint")
     assert with_cause_of_slowdown([SLOW, own]) == [SLOW, own]
 
 

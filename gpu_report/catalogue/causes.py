@@ -154,7 +154,7 @@ _CAUSES = (
         "Main process blocked",
         "find what the main process waited for: a callback, a logger, a lock, a remote service. "
         "No argument of YOLO changes it.",
-        "Find what blocked the main process (callback, logger, lock): the GPU was {probably}idle for {took}",
+        "Find what blocked the main process (callback, logger, lock): the GPU {probably}waited {took} for it",
         "Find what blocks the main process: a callback, a logger, a lock or a remote service",
         has_line=True,
     ),

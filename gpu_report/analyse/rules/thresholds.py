@@ -97,8 +97,8 @@ WAITING_SHARE = 0.1  # of the steady state: less is not what holds it back
 # H200 had 0.45 (fine-tuning with frozen layers) to 0.89; one with batches of 2 would have 0.26.
 SMALL_KERNELS_SM_SHARE = 0.35
 DATA_WAIT_SHARE = 0.2  # of the steady state: 0.1 to 1 % where the loader keeps up, and a fifth is worth a fix
-# Of training at a stretch, with the CPU full: workers that refill a queue of some 30 batches are full, too, and the next
-# batch is there all the same (ab-workers-8, epochs of 6 s: 93 % of a core each, 0.5 % waiting for data).
+# Of training at a stretch, with the CPU full: workers that refill a queue of some 30 batches are full, too, and the
+# next batch is there all the same (ab-workers-8, epochs of 6 s: 93 % of a core each, 0.5 % waiting for data).
 FULL_FOR_S = 60.0
 
 USER_CODE_SHARE = 0.05  # of training time in a function of the user's own: less is not worth a change

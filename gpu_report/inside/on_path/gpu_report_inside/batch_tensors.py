@@ -66,9 +66,12 @@ class _Looked(TimedMethod):
         return super().__call__(*args, **kwargs)
 
 
-def tensors_in(batch: Any) -> tuple[int, int]:
-    """Return how many tensors dicts, lists and tuples hold, and their bytes; no code of the user's is called."""
-    tensor, left, count, size_bytes = sys.modules["torch"].Tensor, MOST_LOOKED_AT, 0, 0
+def tensors_in(batch: Any, left: int = MOST_LOOKED_AT) -> tuple[int, int]:
+    """Return how many tensors dicts, lists and tuples hold, and their bytes, of so many values that are `left` to see.
+
+    No code of the user's is called.
+    """
+    tensor, count, size_bytes = sys.modules["torch"].Tensor, 0, 0
     waiting = [batch]
     while waiting:
         item = waiting.pop()
@@ -88,9 +91,10 @@ def _key_of_most(batch: Any) -> str | None:
 
     To make text of another key would call the user's code.
     """
-    if type(batch) is not dict or len(batch) > MOST_KEYS:
+    if type(batch) is not dict or not 0 < len(batch) <= MOST_KEYS:
         return None
-    counts = [(tensors_in(value)[0], key) for key, value in batch.items()]
+    each_at_most = MOST_LOOKED_AT // len(batch)  # in all no more than to count them took
+    counts = [(tensors_in(value, each_at_most)[0], key) for key, value in batch.items()]
     _, most = max(counts, key=lambda each: each[0], default=(0, None))
     return most if type(most) is str else None
 

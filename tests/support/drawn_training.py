@@ -28,6 +28,8 @@ ROWS, RING_ROWS = 30_000, 60_000  # at most, so that it stays fast
 JITTER, JITTER_OF_FEW, FEW = 0.3, 0.08, 8
 
 HEALTHY_PCT = (62.0, 99.0)  # mean utilisation of training: over 60 %
+# Of a step: to launch it took 40 to 100 ms (H200), so that work of twice as long is there before the GPU needs it.
+LAUNCHED_S, AHEAD_PCT = 0.2, 88.0
 STARVED_PCT = (25.0, 38.0)  # under 40 %
 NOT_STARVED_PCT = (45.0, 99.0)
 
@@ -66,9 +68,11 @@ class Lengths:
 
 
 def healthy(seed: int) -> Played:
-    """Return a training whose GPUs are busy."""
+    """Return a training whose GPUs are busy, all the more in steps that are launched long before they are computed."""
     pick = Random(f"healthy {seed}")
-    return _played(pick, _lengths(pick), HEALTHY_PCT)
+    played = _played(pick, _lengths(pick), HEALTHY_PCT)
+    work_s = played.batch * played.train_s / played.images * played.train_pct / 100
+    return replace(played, train_pct=max(played.train_pct, AHEAD_PCT)) if work_s >= LAUNCHED_S else played
 
 
 def starved(seed: int) -> Played:

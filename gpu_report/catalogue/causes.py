@@ -16,7 +16,7 @@ class CauseRow:
     page (templates/report.css, `fill-...`, `over-...`). `without_training` is its name where no training is known.
     `phase` says that it is what YOLO does besides training, `expected` that it is no loss, `paid_once` that a training
     pays it once, however long it is, `is_input` that it is felt as waiting for data, `has_line` that a line of code
-    is to blame.
+    is to blame, `in_gpu` that it lies in the GPU itself, whatever the training's code did meanwhile.
     """
 
     id: str
@@ -32,6 +32,7 @@ class CauseRow:
     paid_once: bool = False
     is_input: bool = False
     has_line: bool = False
+    in_gpu: bool = False
 
 
 _CAUSES = (
@@ -164,18 +165,21 @@ _CAUSES = (
         "keep other programs off this GPU while it trains.",
         "Keep other programs off {gpu}: they {probably}cost the training {took}",
         "Keep other programs off this GPU while it trains",
+        in_gpu=True,
     ),
     CauseRow(
         "power-cap",
         "Power limit",
         "raise the power limit, if you may: `nvidia-smi -q -d POWER` shows how far an administrator can.",
         "Raise the power limit of {gpu}, if you may: it cost at most {cost} of training",
+        in_gpu=True,
     ),
     CauseRow(
         "thermal",
         "Throttled by heat",
         "look at the cooling: fans, dust, the air around the machine.",
         "Improve the cooling of {gpu}: heat cost at most {cost} of training",
+        in_gpu=True,
     ),
     CauseRow(
         "lower-clock",
@@ -183,6 +187,7 @@ _CAUSES = (
         "find what lowered the clock: `nvidia-smi -q -d CLOCK,PERFORMANCE` shows limits that somebody set.",
         "Find what lowered the clock of {gpu}: it cost at most {cost} of training",
         coloured=False,
+        in_gpu=True,
     ),
     CauseRow(
         "pcie-link",
@@ -190,6 +195,7 @@ _CAUSES = (
         "reseat the GPU and its riser or cable: its PCIe link is slow.",
         "Reseat {gpu} and its riser: its slow PCIe link {probably}cost {took}",
         coloured=False,
+        in_gpu=True,
     ),
     CauseRow(
         "host-copies",
@@ -199,7 +205,7 @@ _CAUSES = (
         coloured=False,
         has_line=True,
     ),
-    CauseRow("gpu-fault", "GPU fault", once="Check {gpu}: a fault of it {probably}cost {took}"),
+    CauseRow("gpu-fault", "GPU fault", once="Check {gpu}: a fault of it {probably}cost {took}", in_gpu=True),
     CauseRow(
         WAITING_FOR_PEER,
         "Waiting for another GPU",

@@ -28,6 +28,7 @@ class RuleRow:
     - `mentioned_once`: the verdict has a sentence on its longest finding; `without_cause`: and adds the cause to it;
     - `in_steps`: it takes its part of each step, so that it lasts as long as the training does;
     - `of_calls`: it is about the calls of a model, not about a training;
+    - `lowers_clock`: a GPU ran at a lower clock, which costs its share of the time at most;
     - `ending`: an end that was no good one; `owns_kernel_lines`: what the kernel said of it is part of its finding.
     """
 
@@ -51,10 +52,13 @@ class RuleRow:
     owns_kernel_lines: bool = False
     of_calls: bool = False
     in_steps: bool = False
+    lowers_clock: bool = False
 
 
 _fall = partial(RuleRow, fall=True, takes_time=True, takes_epoch_time=True, disturbs=True)
-_throttled = partial(RuleRow, subject="sm_clock_mhz", takes_epoch_time=True, explains_slow_epoch=True)
+_throttled = partial(
+    RuleRow, subject="sm_clock_mhz", lowers_clock=True, takes_epoch_time=True, explains_slow_epoch=True
+)
 _profiled = partial(RuleRow, anchor="step", name="Seen by PyTorch's profiler", in_steps=True)
 _of_calls = partial(RuleRow, of_calls=True)
 _end = partial(RuleRow, anchor="ended", title="Training cut short", ending=True, owns_kernel_lines=True)

@@ -13,10 +13,10 @@ from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, as_array
+from gpu_report.catalogue import RULES
 from gpu_report.model import Advice, EpochSummary, Finding
 from gpu_report.wording import counted, lower_first
 
-OF_CLOCKS = frozenset({"power-cap", "thermal", "lower-clock"})  # rules
 MORE = "Give the loader more workers, or CPU cores"
 
 
@@ -28,7 +28,7 @@ def with_next_limit(
 
 
 def _is_of_clock(finding: Finding) -> bool:
-    return finding.rule in OF_CLOCKS and finding.severity != "info" and finding.gpu is not None
+    return RULES[finding.rule].lowers_clock and finding.severity != "info" and finding.gpu is not None
 
 
 def _with_next(context: Context, training: Training, epochs: Sequence[EpochSummary], finding: Finding) -> Finding:

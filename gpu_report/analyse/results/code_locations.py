@@ -23,8 +23,6 @@ SHOWN = 4  # locations of a finding: what comes after them is seldom what held i
 LEAST_SHARE = 0.05  # of the notes of a process: less is passing by
 AT_WORK_SHARE = 0.1  # of the finding, of workers: a loader that is waited for works nearly always
 LEAST_NOTED_S = 1.0  # of a process within the finding: less of it may be chance
-# Causes in the GPU itself: in which line the training stood meanwhile says nothing of them.
-OF_THE_GPU = frozenset({"other-process", "power-cap", "thermal", "lower-clock", "pcie-link", "gpu-fault"})
 STEADY = frozenset({"starved", "user-code"})  # rules whose figures are of the steady state
 NOT_READ = -1  # in the place of a row's number: before the first reading
 NOT_LOST = frozenset({"work", "unmeasured"})  # rows of the ledger in which nothing waited
@@ -37,7 +35,7 @@ def with_locations(context: Context, finding: Finding) -> Finding:
     """Return a finding with the lines of code in which the training stood meanwhile, where that was noted."""
     if not (context.run.stacks or context.run.dumps) or finding.expected or finding.where or not _takes_time(finding):
         return finding
-    if finding.cause is not None and finding.cause.name in OF_THE_GPU:
+    if finding.cause is not None and CAUSES[finding.cause.name].in_gpu:
         return finding
     spans = _spans(context, finding)
     found = _of_a_thread(context, finding, spans)

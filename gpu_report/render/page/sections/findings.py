@@ -36,11 +36,10 @@ SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
 MEDIUM = 0.5
 HIGH = 0.8
 
-AT_MOST = frozenset(
-    {"power-cap", "thermal", "lower-clock"}
-)  # a slower clock costs no more than its share: not all work needs it
 # Whose length is no news: of a start-up or a slower clock the summary says it, the others last as long as training.
-LENGTH_SAID = AT_MOST | {"slow-start", "starved", "user-code", "unused-gpu", "long-epoch-ends"}
+LENGTH_SAID = frozenset({"slow-start", "starved", "user-code", "unused-gpu", "long-epoch-ends"}) | {
+    rule.id for rule in RULES.values() if rule.lowers_clock
+}
 PART_OF_EPOCH = 0.1  # of an epoch's time: what took less of it was hardly in it
 NO_BREAK = "\u00a0"  # between a number and its unit
 TITLES_SHOWN = 3  # of the findings that one step is for
@@ -143,7 +142,7 @@ def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
         return _how_long(finding, analysis)
     rule = RULES[finding.rule]
     if _is_costly(finding) and not rule.fall:
-        return f"{'at most ' * (finding.rule in AT_MOST)}{duration(finding.lost_gpu_s)} of GPU time lost"
+        return f"{'at most ' * (RULES[finding.rule].lowers_clock)}{duration(finding.lost_gpu_s)} of GPU time lost"
     if finding.occurrences:
         return f"{counted(len(finding.occurrences), 'time')}, {duration(finding.took_s)} in all"
     if not (rule.takes_time or rule.takes_epoch_time) or not finding.duration_s:
@@ -306,7 +305,7 @@ def _is_costly(finding: Finding) -> bool:
 
 def _lost(finding: Finding) -> Fact:
     """Return what a finding took, and of how much that is."""
-    label = "GPU time lost, at most" if finding.rule in AT_MOST else "GPU time lost"
+    label = "GPU time lost, at most" if RULES[finding.rule].lowers_clock else "GPU time lost"
     part, of = known(finding.share_of_training), "the epochs' time" if RULES[finding.rule].at_epoch_ends else "training"
     return Fact(label, duration(finding.lost_gpu_s), "" if part is None else f"{share(part)} of {of}")
 

@@ -12,12 +12,12 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.rules.between_trainings import between_trainings
 from gpu_report.analyse.rules.between_validations import between_validations
+from gpu_report.analyse.rules.contained_findings import without_contained
 from gpu_report.analyse.rules.drops import drops
 from gpu_report.analyse.rules.drops.of_ranks import one_of_ranks
 from gpu_report.analyse.rules.drops.slow_epoch_ends import slow_epoch_ends
-from gpu_report.analyse.rules.drops.slowdowns import slowdowns, without_parts
+from gpu_report.analyse.rules.drops.slowdowns import slowdowns
 from gpu_report.analyse.rules.drops.stalled_epoch_ends import stalled_epoch_ends
-from gpu_report.analyse.rules.drops.within_slowdowns import with_cause_of_slowdown
 from gpu_report.analyse.rules.epochs import compare_epochs
 from gpu_report.analyse.rules.epochs.growing_pauses import without_growing_pauses
 from gpu_report.analyse.rules.gpus.gpu_imbalance import uneven_gpus
@@ -108,7 +108,7 @@ def find_all(context: Context) -> list[Finding]:
     found += inference_findings(context)
     found = one_of_ranks(context, found)
     found += compare_epochs(context, found)
-    found = with_cause_of_slowdown(without_vaguer(without_parts(without_growing_pauses(found))))
+    found = without_vaguer(without_contained(without_growing_pauses(found)))
     counts: Counter[str] = Counter()
     for at, finding in enumerate(found):
         anchor = CATALOGUE[finding.rule].anchor

@@ -31,7 +31,7 @@ from gpu_report.analyse.timeseries.intervals import (
 )
 from gpu_report.analyse.timeseries.robust_outliers import tolerance
 from gpu_report.analyse.timeseries.thresholds import OUTLIER_SIBLINGS
-from gpu_report.catalogue import CAUSES, RULES, SLOW_IMAGES_KEY, UNEXPLAINED
+from gpu_report.catalogue import CAUSES
 from gpu_report.gpu_words import gpu_words
 from gpu_report.model import Advice, Cause, Finding, Options
 from gpu_report.wording import fall_words, length
@@ -46,9 +46,6 @@ SCATTERS_OVER = 6  # ... and so many, where they are of minutes
 LASTED_S, LASTED_PERCENT = 300.0, 20.0
 SLIGHT_PERCENT = 10.0  # ... where epochs took longer by it as well, and a cause began with it
 STORAGE = "input-storage"
-LASTING = frozenset({"starved", "slow-epoch", "data-wait-growing"})
-MAY_BE_DATA = frozenset({"main-process", "validation", UNEXPLAINED})  # causes that a validation has when data lacks
-ARRIVES_SLOWLY = frozenset({"input-latency", "input-stalled"})
 
 
 def slowdowns(context: Context) -> list[Finding]:
@@ -56,7 +53,7 @@ def slowdowns(context: Context) -> list[Finding]:
 
     Cores that others take leave a training half of its throughput, and so no drop. Without a cause beside it,
     utilisation that is a third lower is what a change of work looks like, too. One that holds drops is told anyway:
-    they are pieces of it (`without_parts`). So is one that came and went, for a change of work stays.
+    they are pieces of it (`contained_findings.py`). So is one that came and went, for a change of work stays.
     """
     found: list[Finding] = []
     kinds = (_lasting, 0.0), (_falls, th.SLOWED_CONFIDENCE), (_around_drops, 0.0), (_slight, th.SLOWED_CONFIDENCE)
@@ -80,69 +77,6 @@ def beside_slow_loading(context: Context) -> Context:
     goes_on = spans[-1][1] >= trained[-1][1] - th.ABUTS_S
     most = th.FALL_THAT_GOES_ON_SHARE if goes_on else HALF
     return context.without(spans) if length_s(intersect(trained, spans)) < most * length_s(trained) else context
-
-
-def without_parts(found: Sequence[Finding]) -> list[Finding]:
-    """Return what was found without falls for what holds back all of a training, or some of its epochs.
-
-    Nor with the kind of disk that images lie on, where what holds it back names that. Nor with drops that are pieces of
-    a fall, or validations that are slow for what it waits for; one without a cause is told for its pieces alone.
-    """
-    lasting = [each for each in found if each.rule in LASTING]
-    kept = [each for each in found if each.rule != "slowdown" or not any(_is_part(each, of) for of in lasting)]
-    kept = [each for each in kept if not (_is_of_disk(each) and any(_names_disk(of) for of in kept))]
-    pieces = {id(f): [d for d in kept if RULES[d.rule].drop and _is_piece(d, f)] for f in kept if f.rule == "slowdown"}
-    left_out = {id(drop) for mine in pieces.values() for drop in mine}
-    left_out |= {
-        id(f)
-        for f in kept
-        if f.rule == "slowdown" and not pieces[id(f)] and not f.is_explained and f.duration_s < LASTED_S
-    }
-    left_out |= {id(each) for each in kept if any(_is_validation_in(each, fall) for fall in kept)}
-    return [each for each in kept if id(each) not in left_out]
-
-
-def _is_validation_in(validation: Finding, fall: Finding) -> bool:
-    """Tell whether a slow validation lies in a time in which training waited for data: its images came as slowly."""
-    if validation.rule != "slow-validation" or not RULES[fall.rule].fall or fall.expected:
-        return False
-    waited = fall.cause is not None and CAUSES[fall.cause.name].is_input
-    may_be = validation.cause is None or CAUSES[validation.cause.name].is_input or validation.cause.name in MAY_BE_DATA
-    inside_s = length_s(intersect([validation.span], [fall.span]))
-    return waited and may_be and fall.gpu == validation.gpu and inside_s > validation.duration_s / 2
-
-
-def _is_of_disk(finding: Finding) -> bool:
-    """Tell whether it is that images lie on a slow disk, and not that a training waited for some kind of them."""
-    is_storage = finding.cause is not None and finding.cause.name == STORAGE
-    return finding.rule == "environment" and is_storage and finding.number(SLOW_IMAGES_KEY) is None
-
-
-def _names_disk(finding: Finding) -> bool:
-    is_lasting = finding.rule in LASTING or finding.rule == "slowdown"
-    return is_lasting and finding.cause is not None and finding.cause.name == STORAGE
-
-
-def _is_piece(drop: Finding, fall: Finding) -> bool:
-    """Tell whether a drop lies in a fall, and has its cause or none."""
-    inside_s = length_s(intersect([drop.span], [fall.span]))
-    is_in = drop.gpu == fall.gpu and inside_s > drop.duration_s / 2
-    return is_in and (
-        not drop.is_explained
-        or (fall.cause is not None and drop.cause is not None and drop.cause.name == fall.cause.name)
-    )
-
-
-def _is_part(slowed: Finding, lasting: Finding) -> bool:
-    """Tell whether a fall has the cause of what lasts, and lies mostly in it; what of epochs is found has no GPU.
-
-    A loader whose images arrive slowly has workers that stand still at times, and the other way round.
-    """
-    if lasting.gpu not in {None, slowed.gpu} or slowed.cause is None or lasting.cause is None:
-        return False
-    names = {slowed.cause.name, lasting.cause.name}
-    inside_s = length_s(intersect([slowed.span], [lasting.span]))
-    return inside_s > slowed.duration_s / 2 and (len(names) == 1 or names <= ARRIVES_SLOWLY)
 
 
 def _falls(context: Context) -> list[Drop]:

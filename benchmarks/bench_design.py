@@ -16,7 +16,7 @@ from gpu_report.bench.rounds import orders
 
 STEP_S = 0.02  # of the host's speed
 TRUE_MS = np.array([6.0, 6.2, 4.0, 6.4, 6.5, 4.3, 8.2, 8.0, 6.5])
-FOLLOWS = np.array([1, 1, 1, 1, 1, 1, 0.9, 0.9, 0.5])  # how far each follows the CPU
+TRACERS = np.array([1, 1, 1, 1, 1, 1, 0.9, 0.9, 0.5])  # how far each follows the CPU
 DESIGNS = {"2 s": (1.75, 0.44), "1 s": (1.0, 0.25), "0.3 s": (0.3, 0.2)}  # a turn, and settling before it
 BUDGET_S = 9.0  # of a variant, settling included
 CHANCE = np.random.default_rng(1)
@@ -63,7 +63,7 @@ def benchmark(host: Callable[[int], Floats], turn_s: float, settle_s: float) -> 
     for order in orders(count, rounds, seed=int(CHANCE.integers(1 << 30))):
         for variant in order:
             first, last = (int(at / STEP_S) for at in (now_s + settle_s, now_s + settle_s + turn_s))
-            within = FOLLOWS[variant] * slower[first : last + 1] + own[variant]
+            within = TRACERS[variant] * slower[first : last + 1] + own[variant]
             calls = max(int(turn_s * 1000 / (TRUE_MS[variant] * np.exp(within.mean()))), 1)
             logs = within[np.linspace(0, len(within) - 1, calls).astype(int)] + CHANCE.normal(0, 0.02, calls)
             turns[variant].append(TRUE_MS[variant] * np.exp(logs))

@@ -27,7 +27,7 @@ import numpy as np
 from tiles import START_MONO_S, START_WALL_S, Shape, Tiling, make_run
 
 from gpu_report import schema
-from gpu_report.analyse.signals.code.stack_notes import of_worker_alone
+from gpu_report.analyse.signals.code.stack_kinds import of_worker_alone
 from gpu_report.inside.on_path.gpu_report_inside import notes
 from gpu_report.inside.on_path.gpu_report_inside.stacks import BLOCK_S, PERIOD_S, PROBE_EVERY, WORKER_PERIOD_S
 from gpu_report.load import load_run

@@ -28,7 +28,7 @@ from gpu_report.analyse.results.verdict.hypotheses import hypotheses
 from gpu_report.analyse.results.verdict.sentences import verdict
 from gpu_report.analyse.results.verdict.which_training import which_training
 from gpu_report.analyse.rules import find_all
-from gpu_report.analyse.rules.drops.slowdowns import beside_slow_loading
+from gpu_report.analyse.rules.drops.slowdowns import without_slow_loading
 from gpu_report.analyse.signals.gpu.utilisation_drops import find_low_intervals
 from gpu_report.analyse.signals.host.kernel_event_owner import mark_foreign_kernel_events
 from gpu_report.analyse.timeseries.gpu_series import gaps, measured_s
@@ -80,7 +80,7 @@ def analyse(
     statistics of the GPUs, which other threads work out `meanwhile`; without these, whoever asks for them does.
     """
     options, run = options or Options(), mark_foreign_kernel_events(run)
-    context = beside_slow_loading(build_context(run, options))
+    context = without_slow_loading(build_context(run, options))
     gpus = _gpu_summaries(context, meanwhile)
     judged = _judged(context)
     where = _code_time(context, judged) if run.stacks and with_code_time else ()

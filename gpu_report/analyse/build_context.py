@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from gpu_report.analyse.context import Context, working_on
-from gpu_report.analyse.signals.code.hold_lines import with_hold_lines
+from gpu_report.analyse.signals.code.gil_hold_lines import with_gil_hold_lines
 from gpu_report.analyse.signals.gpu.busy_wait import busy_waits_of
 from gpu_report.analyse.signals.gpu.chance_drops import drops_by_chance
 from gpu_report.analyse.signals.gpu.clock_fall import TrainedSteps
@@ -36,7 +36,7 @@ def build_context(run: Run, options: Options) -> Context:
     """Return the context of a run: what YOLO reported where it did, else what the files and the GPUs show."""
     series = gpu_series(run)
     timeline = find_timeline(run, series)
-    run = with_hold_lines(run, timeline.phases)
+    run = with_gil_hold_lines(run, timeline.phases)
     read = _read(run, series, timeline)
     found = read.drops(options)
     others = tuple(other for each in series for other in other_processes_on(run, each))

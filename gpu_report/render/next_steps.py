@@ -42,7 +42,7 @@ def next_step(finding: Finding, analysis: Analysis) -> str:
     if finding.advice or finding.expected or finding.severity == "info":
         return ""
     if finding.cause is None:
-        return _anothers(finding)
+        return _as_foreign(finding)
     return _of_cause(finding, finding.cause.name, analysis)
 
 
@@ -92,7 +92,7 @@ def _less_memory(analysis: Analysis) -> str:
     return f"use less host memory ({less}), or give the machine more."
 
 
-def _anothers(finding: Finding) -> str:
+def _as_foreign(finding: Finding) -> str:
     """Return what to do about a fault that the kernel named of another program, empty where it named none."""
     if not is_anothers(finding):
         return ""

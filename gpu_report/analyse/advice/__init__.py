@@ -14,7 +14,7 @@ from gpu_report.analyse.advice.smaller_images import resize_images
 from gpu_report.analyse.causes.slower_storage import faster_disk
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE
 from gpu_report.analyse.timeline.thresholds import ENDED_TOGETHER_S
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.catalogue import LAUNCH_BOUND, RULES, SINCE_EPOCH_KEY
@@ -164,7 +164,7 @@ def _next_limit(context: Context, training: Training, limit: SpeedupLimit, found
     signals, settings = _signals(context, training), run_settings_of(context, training)
     if signals is None or found.argument != "batch" or found.also or found.epoch_s is None or not settings.batch:
         return ()
-    if signals.worker_code is not None and signals.worker_code.share >= STOOD_SHARE:  # the cause has said so
+    if signals.worker_code is not None and signals.worker_code.share >= MOSTLY_SHARE:  # the cause has said so
         return ()
     batches = LargerBatches(settings, limit, signals, settings.batch, settings.batch)
     advice = next_limit(context, training, batches, found.epoch_s)

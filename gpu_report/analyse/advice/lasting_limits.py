@@ -12,7 +12,7 @@ from gpu_report.analyse.causes.candidate import waits_for_data
 from gpu_report.analyse.causes.data_loading import handed_over_share
 from gpu_report.analyse.causes.garbage import garbage_collected
 from gpu_report.analyse.causes.host import cores_short
-from gpu_report.analyse.causes.main_process import OF_A_CALL, main_process_bound, partly_in_call
+from gpu_report.analyse.causes.main_process import CODE_CAUSES, main_process_bound, partly_in_call
 from gpu_report.analyse.causes.slow_modes import slowed_by_mode
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.gpus.gpu_imbalance import peer_waits
@@ -144,7 +144,7 @@ def _share_in_call(cause: str, signals: IntervalSignals | None) -> float | None:
     It holds the next step up all the while that it lasts, also while the GPU still works on the one before; but not
     while it only waits for that, which has to be done without it, too.
     """
-    if signals is None or signals.idle_location is None or cause not in OF_A_CALL:
+    if signals is None or signals.idle_location is None or cause not in CODE_CAUSES:
         return None
     only = partly_in_call(signals) is not None and slowed_by_mode(signals) is main_process_bound(signals) is None
     taken = signals.idle_location.call_of_all - signals.idle_location.call_waited

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpu_report.analyse.advice.larger_batches import LargerBatches
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.code.loader_work import WorkerCode, worker_places
-from gpu_report.analyse.signals.code.stack_notes import kind_of
+from gpu_report.analyse.signals.code.stack_kinds import kind_of
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Advice
 from gpu_report.wording import counted, place_words

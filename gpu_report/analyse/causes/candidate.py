@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT, STOOD_SHARE, WAITING_MAIN_PCT
+from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT, MOSTLY_SHARE, WAITING_MAIN_PCT
 from gpu_report.model import Advice, Evidence
 
 
@@ -75,7 +75,7 @@ def main_never_waits_more(signals: IntervalSignals, main: float, util: float) ->
     """
     usual, level = signals.typical("main_cpu_pct"), signals.gpu_typical("gpu_util_pct")
     workers, loaded = signals.within("workers_cpu_pct"), signals.typical("workers_cpu_pct")
-    if signals.is_lasting or not signals.is_alone or not usual or not level or main < th.MAIN_FULL_PCT:
+    if signals.is_steady or not signals.is_alone or not usual or not level or main < th.MAIN_FULL_PCT:
         return False
     fell = 1 - util / level
     if fell < th.FELL_SHARE or 1 - main / usual >= th.LITTLE_OF_IT * fell or workers is None or not loaded:
@@ -86,7 +86,7 @@ def main_never_waits_more(signals: IntervalSignals, main: float, util: float) ->
 def _workers_idle_more(signals: IntervalSignals) -> bool:
     """Tell whether the workers have time, and more of it than they usually have: their queue is full."""
     total, typical = signals.within("workers_cpu_pct") or 0.0, signals.typical("workers_cpu_pct")
-    rest = typical is None or total < max(th.WORKERS_REST_SHARE * typical, th.WORKERS_FULL_PCT)
+    rest = typical is None or total < max(th.WORKERS_IDLE_SHARE * typical, th.WORKERS_FULL_PCT)
     return rest and workers_have_spare_cpu(signals)
 
 
@@ -106,7 +106,7 @@ def is_in_unusual_place(signals: IntervalSignals) -> bool:
     idle_location = signals.idle_location
     if idle_location is None or idle_location.is_in_call:
         return idle_location is not None
-    if idle_location.usual is None or idle_location.share < STOOD_SHARE:
+    if idle_location.usual is None or idle_location.share < MOSTLY_SHARE:
         return False
     return idle_location.share >= th.RISEN_FACTOR * idle_location.usual
 
@@ -127,7 +127,7 @@ def computes_in_place(signals: IntervalSignals) -> bool | None:
 
 def waits_for_loader(signals: IntervalSignals) -> bool:
     """Tell whether stacks show the main process in its loader."""
-    return signals.idle_location is not None and signals.idle_location.in_loader >= STOOD_SHARE
+    return signals.idle_location is not None and signals.idle_location.in_loader >= MOSTLY_SHARE
 
 
 def waits_for_data(signals: IntervalSignals) -> bool:

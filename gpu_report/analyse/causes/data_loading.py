@@ -21,7 +21,7 @@ from gpu_report.analyse.causes.slower_storage import advice_on_remote, read_word
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.host.kernel_events import cache_dropped
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import IDLE_SHARE, STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import IDLE_SHARE, MOSTLY_SHARE
 from gpu_report.model import Advice, Evidence, KernelEvent
 from gpu_report.wording import counted, setting_location_words
 
@@ -83,7 +83,7 @@ def workers_stuck(signals: IntervalSignals) -> Candidate | None:
     if signals.waited_share is None and main >= th.MAIN_FULL_PCT:  # who waits for data leaves its core
         return None
     is_new = risen(blocked, signals.typical("workers_blocked"), th.WORKERS_BLOCKED)
-    if not is_new and not signals.is_lasting and not waits_for_data(signals):  # so it was while utilisation was higher
+    if not is_new and not signals.is_steady and not waits_for_data(signals):  # so it was while utilisation was higher
         return None
     if (signals.within("memory_pressure_pct") or 0.0) >= th.MEMORY_PRESSURE_PCT or signals.within("swap_in_mib_s"):
         return None
@@ -103,7 +103,7 @@ def _where(signals: IntervalSignals) -> str:
     storage, read = image_storage(signals), signals.within("trainer_read_mib_s")
     if storage is None:
         return "storage"
-    if not signals.is_lasting or not storage.device or read is None or read < th.READ_MIB_S:
+    if not signals.is_steady or not storage.device or read is None or read < th.READ_MIB_S:
         return storage.words
     return f"{storage.words}, which gave {read_words(read)}"
 
@@ -165,7 +165,7 @@ def loader_cpu_bound(signals: IntervalSignals) -> Candidate | None:
     return Candidate("input-cpu", SUPPORTED if are_full else LIKELY, text, numbers, _slow_images(signals))
 
 
-def workers_never_rest(signals: IntervalSignals) -> bool:
+def workers_always_busy(signals: IntervalSignals) -> bool:
     """Tell whether all workers use a core each all the time: those whose queue is full wait."""
     total, there = signals.within("workers_cpu_pct"), loading_workers(signals)
     return bool(there) and total is not None and total >= th.WORKER_FULL_PCT * there
@@ -202,7 +202,7 @@ def _slow_images(signals: IntervalSignals) -> tuple[Advice, ...]:
     """
     others = others_cpu(signals) or 0.0
     theirs = others >= th.OTHERS_CPU_PCT and not use_other_cores(signals, others * (signals.cores or 0))
-    if signals.is_lasting or theirs:
+    if signals.is_steady or theirs:
         return ()
     left, usual = round(loading_workers(signals)), round(_usual_workers(signals))
     if left < usual:
@@ -229,9 +229,9 @@ def loader_idle(signals: IntervalSignals) -> Candidate | None:
     """
     main, workers = signals.within("main_cpu_pct"), signals.within("workers_cpu_pct")
     lead, in_loader = signals.workers_lead_s(), signals.idle_location.in_loader if signals.idle_location else None
-    if signals.is_lasting or main is None or workers is None or not idle(signals) or never_waits_for_data(signals):
+    if signals.is_steady or main is None or workers is None or not idle(signals) or never_waits_for_data(signals):
         return None
-    if (lead is None and in_loader is None) or (in_loader is not None and in_loader < STOOD_SHARE):
+    if (lead is None and in_loader is None) or (in_loader is not None and in_loader < MOSTLY_SHARE):
         return None
     surge = signals.workers_surge()
     first, refilled = lead is not None and lead >= th.LEAD_S, surge is not None and surge >= th.SURGE_FACTOR
@@ -264,7 +264,7 @@ def loader_hung(signals: IntervalSignals) -> Candidate | None:
     ):
         return None
     # a batch was counted, or is of a validation, whose batches are not
-    if not signals.is_lasting or signals.step_s is not None or signals.phases.get("validation"):
+    if not signals.is_steady or signals.step_s is not None or signals.phases.get("validation"):
         return None
     if not loading_workers(signals) or not workers_have_spare_cpu(signals):
         return None
@@ -301,7 +301,7 @@ def loader_latency(signals: IntervalSignals) -> Candidate | None:
         ("time in which a process waited for input or output", signals.within("io_pressure_pct"), "%"),
     )
     unsure = LIKELY if waits_for_loader(signals) else POSSIBLE
-    sure = unsure if may_stall and not signals.is_lasting else SUPPORTED
+    sure = unsure if may_stall and not signals.is_steady else SUPPORTED
     return Candidate("input-latency", sure, _why_slow(signals), numbers)
 
 
@@ -312,7 +312,7 @@ def many_tensors(signals: IntervalSignals) -> Candidate | None:
     late, or steps are slow, depends on how many are fetched in advance.
     """
     count, share = signals.batch_tensors or 0.0, handed_over_share(signals)
-    if not signals.is_lasting or share < th.HANDED_OVER_SHARE:
+    if not signals.is_steady or share < th.HANDED_OVER_SHARE:
         return None
     numbers = evidence(
         ("tensors of a batch", count, ""),
@@ -322,7 +322,9 @@ def many_tensors(signals: IntervalSignals) -> Candidate | None:
         ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
     )
     text = f"each batch was handed over as {count:,.0f} small tensors, one by one"
-    return Candidate("many-tensors", STRONG if share >= STOOD_SHARE else SUPPORTED, text, numbers, _one_tensor(signals))
+    return Candidate(
+        "many-tensors", STRONG if share >= MOSTLY_SHARE else SUPPORTED, text, numbers, _one_tensor(signals)
+    )
 
 
 def handed_over_share(signals: IntervalSignals) -> float:
@@ -364,7 +366,7 @@ def waited_for_data(signals: IntervalSignals) -> Candidate | None:
         ("CPU of all workers meanwhile", workers, "% of a core"),
     )
     stood_still = workers is not None and workers < th.LATENCY_WORKERS_LEAST_SHARE * 100 * loading_workers(signals)
-    name = "input-stalled" if stood_still and not signals.is_lasting else "input-latency"
+    name = "input-stalled" if stood_still and not signals.is_steady else "input-latency"
     text = "the training waited for data; what its loader waited for is unknown"
     return Candidate(name, WEAK, text, numbers, (LOOK_AT_WORKERS,) if unseen else ())
 
@@ -400,12 +402,12 @@ def _why_slow(signals: IntervalSignals) -> str:
         return "images were slow to arrive (remote storage, lock)"
     if signals.loader.waits_for_lock:
         return "the data-loader workers waited for a lock"
-    if not _rest(signals):
+    if not _workers_idle(signals):
         return "images were slow to arrive, with CPU and disk to spare"
     return "images were slow to arrive, using neither CPU nor disk"
 
 
-def _rest(signals: IntervalSignals) -> bool:
+def _workers_idle(signals: IntervalSignals) -> bool:
     """Tell whether all workers together used next to no CPU: with spare CPU they may still fill many cores."""
     workers = signals.within("workers_cpu_pct")
     return workers is not None and workers < th.LATENCY_WORKERS_LEAST_SHARE * 100 * loading_workers(signals)
@@ -421,7 +423,8 @@ def loader_idle_at_times(signals: IntervalSignals) -> Candidate | None:
         (f"CPU of all {there:.0f} workers while training waited", waiting, "% of a core"),
         ("time in which a process waited for input or output", signals.within("io_pressure_pct"), "%"),
     )
-    text = f"data-loader workers were blocked again and again{', with no CPU or disk in use' if _rest(signals) else ''}"
+    without = ", with no CPU or disk in use" if _workers_idle(signals) else ""
+    text = f"data-loader workers were blocked again and again{without}"
     return Candidate("input-stalled", SUPPORTED if _stand_still(signals) else POSSIBLE, text, numbers)
 
 

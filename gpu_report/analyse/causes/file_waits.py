@@ -7,7 +7,7 @@ from gpu_report.analyse.causes.slower_storage import advice_on_remote, stood_wor
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.host.process_waits import FileWait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE
 from gpu_report.catalogue import WAITING_FOR_PEER
 from gpu_report.model import Evidence
 from gpu_report.wording import brief_seconds
@@ -33,7 +33,7 @@ def main_waits_for_file(signals: IntervalSignals) -> Candidate | None:
 def workers_wait_for_file(signals: IntervalSignals) -> Candidate | None:
     """Find a worker in one system call on a remote filesystem for most of it, while training waited for data."""
     wait, idle_location = signals.worker_file_wait, signals.idle_location
-    elsewhere = idle_location is not None and idle_location.in_loader < STOOD_SHARE
+    elsewhere = idle_location is not None and idle_location.in_loader < MOSTLY_SHARE
     if wait is None or not wait.is_remote or not _took(signals, wait) or elsewhere:
         return None
     on = ", on a network filesystem" if wait.is_network else ""
@@ -41,17 +41,17 @@ def workers_wait_for_file(signals: IntervalSignals) -> Candidate | None:
     return Candidate("input-storage", STRONG, text, advice=advice_on_remote(signals))
 
 
-def lock_kept(signals: IntervalSignals) -> Candidate | None:
+def gil_held(signals: IntervalSignals) -> Candidate | None:
     """Find that nothing of the main process could run Python for most of it: C code had the lock, and worked or waited.
 
     However busy the machine is: who waits for a core does not ask for the lock meanwhile.
     """
-    kept = signals.lock_kept
+    kept = signals.gil_held
     if signals.busy_thread is not None:  # who asks for the lock beside a thread that runs Python may wait for long, too
         return None
-    if kept is None or kept.seconds < STOOD_SHARE * (signals.end_t_s - signals.start_t_s):
+    if kept is None or kept.seconds < MOSTLY_SHARE * (signals.end_t_s - signals.start_t_s):
         return None
-    computes = kept.cpu_share >= STOOD_SHARE
+    computes = kept.cpu_share >= MOSTLY_SHARE
     what = "computed" if computes else "waited"
     text = f"C code {what} without releasing the GIL (Python's lock), so no thread of the main process could run"
     return Candidate("main-process" if computes else "trainer-blocked", CERTAIN, text)
@@ -67,14 +67,14 @@ def wait_evidence(signals: IntervalSignals) -> tuple[Evidence, ...]:
         for who, wait in waits
         if wait is not None
     )
-    kept = signals.lock_kept
+    kept = signals.gil_held
     held_s = None if kept is None or kept.seconds < th.LOCK_SHOWN_SHARE * whole_s else min(kept.seconds, whole_s)
     return evidence(*found, (f"C code held the GIL (Python's lock){of}", held_s, "s"), *_of_line(signals))
 
 
 def _of_line(signals: IntervalSignals) -> tuple[Evidence, ...]:
     """Return in how many holds the line was seen that had called the C code, where others are taken for its, too."""
-    held = None if signals.lock_kept is None else signals.lock_kept.inferred
+    held = None if signals.gil_held is None else signals.gil_held.inferred
     if held is None:
         return ()
     return evidence((f"times that the line that called it was seen (of {held.alike})", float(held.seen), ""))
@@ -92,4 +92,4 @@ def wait_words(wait: FileWait) -> str:
 
 
 def _took(signals: IntervalSignals, wait: FileWait) -> bool:
-    return wait.seconds >= STOOD_SHARE * (signals.end_t_s - signals.start_t_s)
+    return wait.seconds >= MOSTLY_SHARE * (signals.end_t_s - signals.start_t_s)

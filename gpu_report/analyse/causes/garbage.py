@@ -5,12 +5,12 @@ from dataclasses import replace
 from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate
 from gpu_report.analyse.causes.confidence import CERTAIN
-from gpu_report.analyse.causes.main_process import OF_A_CALL
+from gpu_report.analyse.causes.main_process import CODE_CAUSES
 from gpu_report.analyse.causes.slow_modes import switch_off
 from gpu_report.analyse.signals.code.garbage import Garbage
-from gpu_report.analyse.signals.code.stack_notes import kind_of
+from gpu_report.analyse.signals.code.stack_kinds import kind_of
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE
 from gpu_report.catalogue import CAUSES, GARBAGE_KEY
 from gpu_report.model import Advice, Evidence
 from gpu_report.wording import brief_seconds, counted, length, place_words
@@ -31,7 +31,7 @@ def garbage_collected(signals: IntervalSignals) -> Candidate | None:
     """
     found, util = signals.garbage, signals.gpu_within("gpu_util_pct")
     idle = 1.0 if util is None else 1 - util / 100
-    least = max(STOOD_SHARE * idle, th.GARBAGE_LEAST_SHARE, signals.waited_share or 0.0)
+    least = max(MOSTLY_SHARE * idle, th.GARBAGE_LEAST_SHARE, signals.waited_share or 0.0)
     if found is None or found.share < least:
         return None
     do = against_garbage(found, signals)
@@ -59,7 +59,7 @@ def garbage_beside(signals: IntervalSignals, best: Candidate) -> tuple[tuple[Evi
     It is some of what they did: the advice is no more than one of several.
     """
     of_workers = CAUSES[best.name].is_input
-    found = signals.workers_garbage if of_workers else signals.garbage if best.name in OF_A_CALL else None
+    found = signals.workers_garbage if of_workers else signals.garbage if best.name in CODE_CAUSES else None
     if found is None or found.share < th.GARBAGE_LEAST_SHARE or any(each.key == GARBAGE_KEY for each in best.evidence):
         return (), ()
     return (_evidence(found, "of data-loader workers " if of_workers else ""),), (

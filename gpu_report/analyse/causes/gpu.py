@@ -73,7 +73,7 @@ def copies_to_cpu(signals: IntervalSignals) -> Candidate | None:
     copies of its own.
     """
     sent, link = signals.gpu_within("pcie_tx_mib_s"), _link(signals.gpu_within)
-    if not signals.is_lasting or signals.exchanges or sent is None or link is None or other_process(signals):
+    if not signals.is_steady or signals.all_reduces or sent is None or link is None or other_process(signals):
         return None
     if not sent * MIB >= th.SENT_BACK_SHARE * link.bytes_per_s:  # of a generation that nobody knows nothing is said
         return None

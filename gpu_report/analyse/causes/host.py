@@ -134,11 +134,11 @@ def cores_stolen(signals: IntervalSignals) -> Candidate | None:
     stolen, wanted = signals.within("cpu_steal_pct"), signals.within("cpu_pct")
     if stolen is None or not wanted or stolen < th.STOLEN_LEAST_PCT or stolen < th.STOLEN_SHARE * wanted:
         return None
-    if not signals.is_lasting and not risen(stolen, signals.typical("cpu_steal_pct"), th.STOLEN_LEAST_PCT):
+    if not signals.is_steady and not risen(stolen, signals.typical("cpu_steal_pct"), th.STOLEN_LEAST_PCT):
         return None
     numbers = evidence(
         ("CPU that went to other virtual machines (steal)", stolen, "% of all cores"),
-        *([] if signals.is_lasting else [usually(signals.typical("cpu_steal_pct"), "%")]),
+        *([] if signals.is_steady else [usually(signals.typical("cpu_steal_pct"), "%")]),
         ("CPU, all cores, with that", wanted, "%"),
     )
     share = stolen / wanted
@@ -189,7 +189,7 @@ def _more_of_others(signals: IntervalSignals) -> float | None:
     return now * signals.cores - (cpu * signals.cores - own)
 
 
-def held_on_few_cores(signals: IntervalSignals) -> Candidate | None:
+def pinned_to_few_cores(signals: IntervalSignals) -> Candidate | None:
     """Find that a process of the training was held on fewer cores than before, by its affinity.
 
     Ranks share nothing of this: the fewest cores are those of the one that is late.
@@ -246,7 +246,7 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers, advice)
 
 
-def held_by_limit(signals: IntervalSignals) -> Candidate | None:
+def capped_by_limit(signals: IntervalSignals) -> Candidate | None:
     """Find that a limit which nobody recorded gives the training no more CPU, on a machine that has more of it.
 
     Nobody waits for a core where most are free, unless he may not have it. A quota (of cgroup v1, or of a group that a
@@ -312,7 +312,7 @@ def _enough_cores(signals: IntervalSignals, trainer: float, cores: float) -> int
     for longer than data is waited for, the main process itself lacks CPU: what it would use then is not known.
     """
     waited, util = signals.waited_share, signals.gpu_within("gpu_util_pct")
-    if not signals.is_lasting or not waited or waited >= 1 or signals.cores is None or util is None:
+    if not signals.is_steady or not waited or waited >= 1 or signals.cores is None or util is None:
         return None
     if waited < th.IDLE_BY_WAITING * (1 - util / 100):
         return None
@@ -346,4 +346,4 @@ def cores_short(signals: IntervalSignals) -> bool:
     """Tell whether the training got fewer cores than it needs, taken by others or by a quota."""
     if is_in_unusual_place(signals):
         return False
-    return any(find(signals) is not None for find in (cores_taken, cores_stolen, own_cores_full, held_by_limit))
+    return any(find(signals) is not None for find in (cores_taken, cores_stolen, own_cores_full, capped_by_limit))

@@ -19,16 +19,16 @@ from gpu_report.analyse.causes.data_loading import loader_idle
 from gpu_report.analyse.evidence import evidence, stopped_processes, usually
 from gpu_report.analyse.signals.code.call_growth import CallGrowth
 from gpu_report.analyse.signals.code.loader_work import WorkerCode
-from gpu_report.analyse.signals.code.stack_habits import IdleLocation
+from gpu_report.analyse.signals.code.stack_profile import IdleLocation
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signals_index import OwnCode
 from gpu_report.analyse.signals.thresholds import (
     COMPUTES_CPU_PCT,
     FAST_LAUNCHES_S,
     LAUNCHES_S,
+    MOSTLY_SHARE,
     MUCH_SHARE,
     OWN_SHARE,
-    STOOD_SHARE,
 )
 from gpu_report.catalogue import BUSY_THREAD_KEY, GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY, IDLE_IN_STEPS_KEY
 from gpu_report.model import Advice, Cause, Evidence, Setting
@@ -49,7 +49,7 @@ WHO_PAUSED = Advice(
     "Find who paused the training: Ctrl-Z, `kill -STOP`, or a daemon that limits CPU time, as login nodes have",
     short="Find who paused the training",
 )
-OF_A_CALL = frozenset({"trainer-blocked", "main-process"})  # causes that a function of the user's can be
+CODE_CAUSES = frozenset({"trainer-blocked", "main-process"})  # causes that a function of the user's can be
 
 
 def trainer_stopped(signals: IntervalSignals) -> Candidate | None:
@@ -90,7 +90,7 @@ def trainer_blocked(signals: IntervalSignals) -> Candidate | None:
     return Candidate("trainer-blocked", STRONG if elsewhere else LIKELY, text, numbers)
 
 
-def lock_kept_busy(signals: IntervalSignals) -> Candidate | None:
+def gil_held_by_thread(signals: IntervalSignals) -> Candidate | None:
     """Find another thread of the main process that ran Python nearly always, so that the main one could not.
 
     Where its CPU was not noted, as in old recordings, only a step that launches cannot explain says so: the thread may
@@ -160,10 +160,10 @@ def main_process_bound(signals: IntervalSignals) -> Candidate | None:
     )
     if works_there:
         return Candidate("main-process", STRONG if computes else POSSIBLE, _other_work(signals), numbers)
-    if signals.is_lasting and launches_too_much(signals) and _meets_sizes(signals):
+    if signals.is_steady and launches_too_much(signals) and _meets_sizes(signals):
         text = f"a step took {_launching_s(signals):.1f} s, for each of {signals.image_sizes} image sizes once"
         return Candidate("main-process", LIKELY, text, numbers, (_one_size(signals),))
-    if signals.is_lasting and launches_too_much(signals):  # one batch of a drop says nothing of all steps
+    if signals.is_steady and launches_too_much(signals):  # one batch of a drop says nothing of all steps
         text = f"a step took {_launching_s(signals):.1f} s of CPU work, far more than any YOLO model needs"
         return Candidate("main-process", LIKELY, text, numbers, (_of_layer(signals) or PROFILE,))
     if partly_in_call(signals) is not None:  # which says where
@@ -185,7 +185,7 @@ def idles_in_long_steps(signals: IntervalSignals) -> Candidate | None:
     What is left is other code of the main process between two batches. Where stacks were noted, they say so themselves.
     """
     util, step_s = signals.gpu_within("gpu_util_pct"), signals.step_s
-    if util is None or step_s is None or not (signals.is_lasting and signals.is_alone) or signals.idle_location:
+    if util is None or step_s is None or not (signals.is_steady and signals.is_alone) or signals.idle_location:
         return None
     if (signals.within("main_cpu_pct") or 0.0) < th.MAIN_FULL_PCT:  # who waits leaves its core
         return None
@@ -210,7 +210,7 @@ def _may_launch(signals: IntervalSignals) -> bool:
     idle_location = signals.idle_location
     if idle_location is None:
         return True
-    return max(idle_location.in_loader, idle_location.call_share, idle_location.own_share) < STOOD_SHARE
+    return max(idle_location.in_loader, idle_location.call_share, idle_location.own_share) < MOSTLY_SHARE
 
 
 def _meets_sizes(signals: IntervalSignals) -> bool:
@@ -233,7 +233,7 @@ def _of_layer(signals: IntervalSignals) -> Advice | None:
     What it launches there comes once more in the backward pass, of which stacks tell nothing.
     """
     layer = signals.own_layer
-    if layer is None or layer.share < STOOD_SHARE:
+    if layer is None or layer.share < MOSTLY_SHARE:
         return None
     took = f"{100 * layer.share:.0f} % of the model's forward pass"
     short = f"Look at {place_words(layer.line)}: your layer takes {took}"
@@ -278,19 +278,19 @@ def _less_in_workers(signals: IntervalSignals) -> tuple[Advice, ...]:
     Who launches shares the cores with them; workers that are hardly ever free could not feed steps that are faster.
     """
     code, workers_pct, cores = signals.worker_code, signals.within("workers_cpu_pct") or 0.0, usable_cores(signals)
-    if code is None or code.share < STOOD_SHARE:
+    if code is None or code.share < MOSTLY_SHARE:
         return ()
     if not cores or workers_pct < 100 * th.CROWDED_SHARE * cores:
-        return _of_tied_workers(signals, code)
+        return _of_busy_workers(signals, code)
     taken = f"{code.share * workers_pct / 100:.0f} of {cores:g} CPU cores"
     short = f"Make {place_words(code.line)} cheaper: in data-loader workers it keeps {taken} busy"
     why = "The main process, which launches the GPU's work, shares these cores with them"
     return (Advice(f"{short}. {why}", short=short),)
 
 
-def _of_tied_workers(signals: IntervalSignals, code: WorkerCode) -> tuple[Advice, ...]:
+def _of_busy_workers(signals: IntervalSignals, code: WorkerCode) -> tuple[Advice, ...]:
     there, at_work = loading_workers(signals) / signals.ranks, signals.workers_at_work or 0.0
-    if not there or at_work < th.TIED_SHARE * there:
+    if not there or at_work < th.WORKERS_BUSY_SHARE * there:
         return ()
     short = (
         f"Make {place_words(code.line)} shorter: data-loader workers spend {100 * code.share:.0f} % of their work there"
@@ -323,7 +323,7 @@ def _only_launches(signals: IntervalSignals) -> bool:
     does what only waits, as for a server: it launches nothing, however long it takes.
     """
     idle_location = signals.idle_location
-    if idle_location is None or idle_location.launching < STOOD_SHARE:
+    if idle_location is None or idle_location.launching < MOSTLY_SHARE:
         return False
     is_beside = idle_location.call_share < MUCH_SHARE or computes_in_place(signals) is False
     return idle_location.own_share - idle_location.call_share < OWN_SHARE and is_beside

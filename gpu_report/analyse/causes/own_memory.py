@@ -9,7 +9,7 @@ SHORT = "Find what grows in the training's memory, which leaves no room for the 
 WHY = "Lists of Python objects in a data set grow in each worker; arrays do not. Until then keep the images on an SSD"
 
 
-def images_pushed_out(signals: IntervalSignals) -> Advice | None:
+def images_evicted(signals: IntervalSignals) -> Advice | None:
     """Return to look for what grows, where the training's own memory took most of what was free, and reads rose.
 
     None where that was not read, or where others took the memory.

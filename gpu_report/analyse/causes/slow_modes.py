@@ -56,9 +56,9 @@ SLOW_MODES: Mapping[str, SlowMode] = {
 }
 
 
-TRIES = frozenset({"cudnn_benchmark"})  # each size but once: it is no reason for steps of the usual length
+AUTOTUNES = frozenset({"cudnn_benchmark"})  # each size but once: it is no reason for steps of the usual length
 SYNCED = frozenset({"sync_bn"})  # by stacks: what it costs depends on the model, and on the way between the GPUs
-FOLLOWS = frozenset({"trace_function", "profile_function"})  # a function of the user's that Python calls at each step
+TRACERS = frozenset({"trace_function", "profile_function"})  # a function of the user's that Python calls at each step
 PROFILED = frozenset({"profile_function"})  # PyTorch's profiler sets one, to know the stacks
 
 
@@ -80,7 +80,7 @@ def slowed_by_mode(signals: IntervalSignals) -> Candidate | None:
     if not on and is_slower_since_first(signals) and bound is not None:
         times = f"steps took {signals.slower_since_first_epoch:.1f}\u00d7 as long after the first epoch as in it"
         return Candidate("main-process", LIKELY, times, bound.evidence, (WHAT_SLOWED,))
-    if not on or not signals.is_lasting or bound is None:
+    if not on or not signals.is_steady or bound is None:
         return None
     advice = tuple(switch_off(name, signals.setting_locations) for name in on)
     return Candidate("main-process", STRONG, SLOW_MODES[on[0]].what, bound.evidence, advice)
@@ -90,14 +90,14 @@ def is_slower_since_first(signals: IntervalSignals) -> bool:
     """Tell whether steps became slower after the first epoch, and no function of the user's is known to take them."""
     at = signals.idle_location
     is_own = at is not None and (at.is_in_call or at.is_partly_in_call)
-    return signals.is_lasting and not is_own and signals.slower_since_first_epoch >= SLOWER_TIMES
+    return signals.is_steady and not is_own and signals.slower_since_first_epoch >= SLOWER_TIMES
 
 
 def modes_that_slow(signals: IntervalSignals) -> frozenset[str]:
     """Return what was switched on that slows steps such as these."""
     by_profiler = PROFILED if "torch_profiler" in signals.slow_modes else frozenset[str]()
     synced = SYNCED if signals.synced_norms >= MUCH_SHARE else frozenset[str]()
-    return (signals.slow_modes | synced) - by_profiler - (frozenset() if launches_too_much(signals) else TRIES)
+    return (signals.slow_modes | synced) - by_profiler - (frozenset() if launches_too_much(signals) else AUTOTUNES)
 
 
 def switch_off(name: str, places: Sequence[SettingLocation]) -> Advice:

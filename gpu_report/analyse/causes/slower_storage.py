@@ -10,7 +10,7 @@ from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.cpu_users import new_cpu_users
 from gpu_report.analyse.causes.image_storage import ImageStorage, copy_images, image_storage
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Advice
@@ -32,13 +32,13 @@ def advice_on_remote(signals: IntervalSignals) -> tuple[Advice, ...]:
     """
     storage = image_storage(signals)
     if storage is None or not storage.is_remote:
-        return copy_images(signals) if signals.is_lasting else ()
+        return copy_images(signals) if signals.is_steady else ()
     if _stood(signals, storage):
         short = f"Find why {_who_answers(storage)} did not answer"
         return (
             Advice(f"{short}: look at its load and the network. A copy on a local disk needs neither", short=short),
         )
-    if signals.is_lasting or signals.in_first_epoch or storage.type in HOSTED or not _slowed(signals, storage):
+    if signals.is_steady or signals.in_first_epoch or storage.type in HOSTED or not _slowed(signals, storage):
         return copy_images(signals)
     short = "Copy the images to a local disk, or find what slowed their network drive"
     return (Advice(f"{short} ({storage.type}): a backup, other machines or the network itself", short=short),)
@@ -85,13 +85,13 @@ def _slowed(signals: IntervalSignals, storage: ImageStorage) -> bool:
 
 def _stood(signals: IntervalSignals, storage: ImageStorage) -> bool:
     """Tell whether remote storage gave nothing: no byte came, as they did before, or one read lasted for most of it."""
-    if signals.is_lasting or not storage.is_remote:
+    if signals.is_steady or not storage.is_remote:
         return False
     now, before = signals.within("trainer_read_mib_s"), signals.typical("trainer_read_mib_s")
     if now is not None and before is not None and before >= th.READ_MIB_S:
         return now < th.NOTHING_READ_SHARE * before
     wait = signals.worker_file_wait
-    return wait is not None and wait.wait.duration_s >= STOOD_SHARE * (signals.end_t_s - signals.start_t_s)
+    return wait is not None and wait.wait.duration_s >= MOSTLY_SHARE * (signals.end_t_s - signals.start_t_s)
 
 
 def advice_on_storage(signals: IntervalSignals) -> Advice:
@@ -101,7 +101,7 @@ def advice_on_storage(signals: IntervalSignals) -> Advice:
     """
     disk, own = signals.within("disk_read_mib_s"), signals.within("trainer_read_mib_s")
     disk_before, before = signals.typical("disk_read_mib_s"), signals.typical("trainer_read_mib_s")
-    if pushed_out := own_memory.images_pushed_out(signals):
+    if pushed_out := own_memory.images_evicted(signals):
         return pushed_out
     if disk is None or own is None or disk_before is None or before is None:
         return SLOWER_STORAGE

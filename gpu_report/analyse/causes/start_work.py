@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from gpu_report.analyse.signals.code.stack_notes import in_yolo, is_loader, is_plumbing
+from gpu_report.analyse.signals.code.stack_kinds import in_yolo, is_loader, is_plumbing
 from gpu_report.model import Advice, Frame, Stack
 
 

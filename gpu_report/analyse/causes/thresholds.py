@@ -34,7 +34,7 @@ STOLEN_SHARE, STOLEN_MUCH_SHARE, STOLEN_LEAST_PCT = 0.1, 0.3, 2.0
 OTHERS_CPU_PCT = 40.0  # of all cores, taken by others than the training
 WORKER_FULL_PCT = 85.0  # of one core: 66 to 99 measured with too few workers
 WORKERS_FULL_PCT = 60.0  # likewise on average over all workers
-WORKERS_REST_SHARE = 0.5  # of their typical CPU: workers whose queue is full have as little to do as the trainer takes
+WORKERS_IDLE_SHARE = 0.5  # of their typical CPU: workers whose queue is full have as little to do as the trainer takes
 SIZES_MET = 4  # steps for each image size: of 21 that are drawn at random, the last one comes after 77 on average
 MAIN_FULL_PCT = 90.0  # of one core; it also spins there while it waits for the GPU, so only where the GPU does not work
 # Of utilisation: with less of it gone, what the main process has less of its core is not seen. Of that share again: one
@@ -59,7 +59,9 @@ OWN_CORES_PCT = 90.0  # of each core that the training may use: 97 to 100 with 8
 # Of the cores that a training may use, which are mostly two threads of one core each: with more of them busy, the main
 # process shares its own with a worker. JSON parsed for each image on 12 of 16 made its steps 16 % longer (H200).
 CROWDED_SHARE = 0.5
-TIED_SHARE = 0.7  # of the workers, at work on average: faster steps gain a tenth or two until they wait for them
+WORKERS_BUSY_SHARE = (
+    0.7  # of the workers, at work on average: faster steps gain a tenth or two until they wait for them
+)
 # Likewise while a process waited for a core: who sleeps between two batches leaves a core free, and then all want it.
 # 87 to 100 with 9 processes on 2 and 4 cores, under 60 where cores were not what lacked (H100, H200).
 CROWDED_CORES_PCT = 75.0

@@ -16,7 +16,7 @@ from gpu_report.analyse.compare.line_matching import match_lines
 from gpu_report.analyse.compare.line_times import LineTime, RunLines, noted_run
 from gpu_report.analyse.compare.significance import Basis, SampleValues, band_of
 from gpu_report.analyse.compare.slower_host import HostSlowdown
-from gpu_report.analyse.signals.code.stack_notes import WORKERS
+from gpu_report.analyse.signals.code.stack_kinds import WORKERS
 from gpu_report.analyse.timeseries.bootstrap import change_interval
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.model import LineChange

@@ -17,7 +17,7 @@ from gpu_report.analyse.compare import thresholds as th
 from gpu_report.analyse.compare.fingerprint import fingerprint
 from gpu_report.analyse.compare.significance import Basis, SampleValues
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks, idle_stacks
-from gpu_report.analyse.signals.code.stack_notes import MAIN, WORKERS
+from gpu_report.analyse.signals.code.stack_kinds import MAIN, WORKERS
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.model import WELL_COVERED
 

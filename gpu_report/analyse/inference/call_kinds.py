@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from gpu_report.analyse.inference.gap_kinds import is_stream
-from gpu_report.analyse.signals.code.stack_notes import kind_of, location_of
+from gpu_report.analyse.signals.code.stack_kinds import kind_of, location_of
 from gpu_report.model import Frame, ProcessStacks, Stack
 
 CallKind = Literal["own code", "tracking", "cutting out boxes", "writing labels", "drawing and saving"]

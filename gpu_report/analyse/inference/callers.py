@@ -9,7 +9,7 @@ from gpu_report.analyse.inference.gap_kinds import is_in_call, is_stream
 from gpu_report.analyse.inference.gaps import noted_thread
 from gpu_report.analyse.inference.thread_seconds import Seconds
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.code.stack_notes import kind_of
+from gpu_report.analyse.signals.code.stack_kinds import kind_of
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import CodeLocation, Frame, ServedModel, Stack

@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Final
 
-from gpu_report.analyse.signals.code.stack_notes import ENTERS, WAITING_CALLS, kind_of, location_of
+from gpu_report.analyse.signals.code.stack_kinds import ENTERS, WAITING_CALLS, kind_of, location_of
 from gpu_report.model import CodeLocation, Frame, GapKind, GapPart, ProcessStacks, Stack
 
 Lines = Mapping[Frame | None, float]  # seconds

@@ -19,7 +19,7 @@ from gpu_report.analyse.inference.gap_kinds import (
 from gpu_report.analyse.inference.locks import in_locks
 from gpu_report.analyse.inference.thread_seconds import Seconds, added, seconds_in
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.code.stack_notes import MAIN, THREAD, kind_of, location_of
+from gpu_report.analyse.signals.code.stack_kinds import MAIN, THREAD, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span

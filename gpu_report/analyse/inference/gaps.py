@@ -21,7 +21,7 @@ from gpu_report.analyse.inference.gap_threads import WAITING, images_read, made_
 from gpu_report.analyse.inference.received import computing, taking
 from gpu_report.analyse.inference.thread_seconds import Seconds, seconds_in
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.code.stack_notes import NUMBERS, kind_of, location_of
+from gpu_report.analyse.signals.code.stack_kinds import NUMBERS, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.analyse.timeseries.sums import sums_by_key

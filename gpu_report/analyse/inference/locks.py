@@ -7,7 +7,7 @@ import numpy as np
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.gap_kinds import is_in_call, kind_between_calls
 from gpu_report.analyse.inference.thread_seconds import added, seconds_in
-from gpu_report.analyse.signals.code.stack_notes import ENTERS, THREAD, kind_of, location_of
+from gpu_report.analyse.signals.code.stack_kinds import ENTERS, THREAD, kind_of, location_of
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import CodeLocation, ProcessStacks, Stack

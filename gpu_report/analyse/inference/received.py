@@ -12,7 +12,7 @@ import numpy as np
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.gap_kinds import waits_in_own
 from gpu_report.analyse.inference.thread_seconds import Seconds
-from gpu_report.analyse.signals.code.stack_notes import location_of
+from gpu_report.analyse.signals.code.stack_kinds import location_of
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import ProcessStacks, Stack
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gpu_report.analyse.signals.code.stack_notes import location_of, stacks_waiting_for_loader, waits_for_gpu
+from gpu_report.analyse.signals.code.stack_kinds import location_of, stacks_waiting_for_loader, waits_for_gpu
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import CodeLocation, InsideRun, ProcessStacks, Run, Stack

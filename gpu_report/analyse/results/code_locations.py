@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpu_report.analyse.causes.main_process import OF_A_CALL
+from gpu_report.analyse.causes.main_process import CODE_CAUSES
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.dump_locations import dump_locations
 from gpu_report.analyse.results.idle_rows import IdleRows, idle_rows
 from gpu_report.analyse.results.time_ledger import WHOLE_ROWS
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks, Rows
-from gpu_report.analyse.signals.code.stack_notes import MAIN, THREAD, WORKERS, kind_of
+from gpu_report.analyse.signals.code.stack_kinds import MAIN, THREAD, WORKERS, kind_of
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE
 from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, parts, union
@@ -40,7 +40,7 @@ def with_locations(context: Context, finding: Finding) -> Finding:
     spans = _spans(context, finding)
     found = _of_a_thread(context, finding, spans)
     roles = (WORKERS, MAIN) if finding.waited_for == LOADER else _roles(finding.cause_name)
-    own_first = finding.cause is not None and finding.cause.name in {*OF_A_CALL, WAITING_FOR_PEER}
+    own_first = finding.cause is not None and finding.cause.name in {*CODE_CAUSES, WAITING_FOR_PEER}
     for role in roles:
         processes = _processes(context, finding, role)
         if role == WORKERS and finding.rule == "slow-start" and not _noted_most(processes, spans):

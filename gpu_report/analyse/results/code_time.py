@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.code.stack_notes import WAIT_FOR_GPU, WORKERS, kind_of, shown_frames
+from gpu_report.analyse.signals.code.stack_kinds import WAIT_FOR_GPU, WORKERS, kind_of, shown_frames
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
 from gpu_report.analyse.timeseries.distinct import distinct
 from gpu_report.analyse.timeseries.intervals import parts

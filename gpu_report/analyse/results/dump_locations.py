@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse.context import Context
-from gpu_report.analyse.signals.code.stack_notes import MAIN, WORKERS, is_loader, location_of
+from gpu_report.analyse.signals.code.stack_kinds import MAIN, WORKERS, is_loader, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.analyse.timeseries.sums import sums_by_key

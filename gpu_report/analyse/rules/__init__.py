@@ -14,7 +14,7 @@ from gpu_report.analyse.rules.between_trainings import between_trainings
 from gpu_report.analyse.rules.between_validations import between_validations
 from gpu_report.analyse.rules.contained_findings import without_contained
 from gpu_report.analyse.rules.drops import drops
-from gpu_report.analyse.rules.drops.of_ranks import one_of_ranks
+from gpu_report.analyse.rules.drops.merged_over_ranks import merged_over_ranks
 from gpu_report.analyse.rules.drops.slow_epoch_ends import slow_epoch_ends
 from gpu_report.analyse.rules.drops.slowdowns import slowdowns
 from gpu_report.analyse.rules.drops.stalled_epoch_ends import stalled_epoch_ends
@@ -34,7 +34,7 @@ from gpu_report.analyse.rules.leftover_processes import leftover_processes
 from gpu_report.analyse.rules.low_utilisation import starved_gpus
 from gpu_report.analyse.rules.nccl import missing_ranks, nccl_warnings
 from gpu_report.analyse.rules.other_processes import other_processes
-from gpu_report.analyse.rules.past_causes import with_what_is_past
+from gpu_report.analyse.rules.past_causes import with_past_causes_as_notes
 from gpu_report.analyse.rules.profiler import profiled_findings
 from gpu_report.analyse.rules.rank_waits import waiting_for_peer
 from gpu_report.analyse.rules.repeated_data import repeated_data
@@ -45,7 +45,7 @@ from gpu_report.analyse.rules.tensor_share import other_gpu_work
 from gpu_report.analyse.rules.training_end import bad_endings
 from gpu_report.analyse.rules.training_end.resume_command import with_resume_command
 from gpu_report.analyse.rules.trainings_at_once import trainings_at_once
-from gpu_report.analyse.rules.user_code import user_code, without_vaguer
+from gpu_report.analyse.rules.user_code import user_code, without_less_specific
 from gpu_report.analyse.validations import nothing_trained
 from gpu_report.catalogue import RULES as CATALOGUE
 from gpu_report.model import Finding
@@ -106,12 +106,12 @@ def find_all(context: Context) -> list[Finding]:
     rules = [rule for rule in RULES if rule not in not_theirs]
     found = [finding for rule in rules for finding in rule(context)]
     found += inference_findings(context)
-    found = one_of_ranks(context, found)
+    found = merged_over_ranks(context, found)
     found += compare_epochs(context, found)
-    found = without_vaguer(without_contained(without_growing_pauses(found)))
+    found = without_less_specific(without_contained(without_growing_pauses(found)))
     counts: Counter[str] = Counter()
     for at, finding in enumerate(found):
         anchor = CATALOGUE[finding.rule].anchor
         counts[anchor] += 1
         found[at] = replace(finding, id=f"{anchor}-{counts[anchor]}")
-    return with_what_is_past(context, with_resume_command(context, attach_to_their_finding(found)))
+    return with_past_causes_as_notes(context, with_resume_command(context, attach_to_their_finding(found)))

@@ -12,7 +12,7 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.gap_kinds import kind_between_calls
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.code.stack_notes import kind_of
+from gpu_report.analyse.signals.code.stack_kinds import kind_of
 from gpu_report.analyse.signals.thresholds import COMPUTES_CPU_PCT
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s
@@ -52,20 +52,20 @@ def _gaps(context: Context) -> Iterator[tuple[int, list[Span]]]:
 
 def _of_process(context: Context, pid: int, gaps: Sequence[Span]) -> Finding | None:
     *between, last = gaps
-    stood = _stood(context, pid, between)
+    stood = _stack_times(context, pid, between)
     noted_s = sum(stood.values())
     most = _deepest_of_most(stood, noted_s)
     least_s = max(th.SLOW_EXIT_S, th.SLOW_START_SHARE * context.run.duration_s)
     if most is None or noted_s < th.BETWEEN_NOTED * length_s(between):
         return None
     # a training that was to come is prepared after the last one, too: Ctrl-C may have ended that
-    again_s = _within(_stood(context, pid, [last]), most)
+    again_s = _within(_stack_times(context, pid, [last]), most)
     is_again = again_s > (last[1] - last[0]) / 2
     spans, took_s = gaps if is_again else between, _within(stood, most) + (again_s if is_again else 0.0)
     return _finding(context, stood, most, spans, took_s) if took_s >= least_s else None
 
 
-def _stood(context: Context, pid: int, spans: Sequence[Span]) -> dict[Stack, float]:
+def _stack_times(context: Context, pid: int, spans: Sequence[Span]) -> dict[Stack, float]:
     """Return how long the main thread of a process stood in each stack (s), in NO_WORK while it waited."""
     mine = (each for each in context.signals.idle_stacks if each.process.pid == pid and not each.process.is_worker)
     return sums_by_key(pair for each in mine for pair in _of_main(context, each, spans))

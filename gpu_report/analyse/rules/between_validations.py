@@ -10,7 +10,7 @@ from gpu_report.analyse.causes.start_work import SCANS, StartWork, work_of
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.code.stack_notes import kind_of, location_of
+from gpu_report.analyse.signals.code.stack_kinds import kind_of, location_of
 from gpu_report.analyse.timeseries.intervals import Span, length_s
 from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.analyse.validations import is_validation, validations
@@ -62,7 +62,7 @@ def between_validations(context: Context) -> list[Finding]:
     """
     gaps = list(_gaps(context)) if is_validation(context) else []
     gap_s, whole_s = length_s([gap.span for gap in gaps]), sum(gap.whole_s for gap in gaps)
-    did = _did(_stood(context, gaps), gap_s) if gap_s >= max(th.BETWEEN_S, th.BETWEEN_SHARE * whole_s) else None
+    did = _did(_stack_times(context, gaps), gap_s) if gap_s >= max(th.BETWEEN_S, th.BETWEEN_SHARE * whole_s) else None
     return [] if did is None else [_finding(context, gaps, did)]
 
 
@@ -79,7 +79,7 @@ def _gaps(context: Context) -> Iterator[ValidationGap]:
             seen.add(data)
 
 
-def _stood(context: Context, gaps: Sequence[ValidationGap]) -> dict[Stack, float]:
+def _stack_times(context: Context, gaps: Sequence[ValidationGap]) -> dict[Stack, float]:
     """Return how long processes stood in each stack between validations (s), but for sleep."""
     mains = (each for each in context.signals.idle_stacks if not each.process.is_worker)
     spans = ((each, [gap.span for gap in gaps if gap.pid == each.process.pid]) for each in mains)
@@ -177,5 +177,5 @@ def _share(gaps: Sequence[ValidationGap], did: GapWork) -> float:
 
 def _checked_s(context: Context, gaps: Sequence[ValidationGap]) -> float:
     """Return how long processes checked images and labels in some gaps."""
-    stood = _stood(context, gaps)
+    stood = _stack_times(context, gaps)
     return sum(spent for stack, spent in stood.items() if work_of(stack) is SCANS)

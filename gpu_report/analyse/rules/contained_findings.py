@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from gpu_report.analyse.rules.drops.slowdowns import LASTED_S, STORAGE
+from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.timeseries.intervals import intersect, length_s
 from gpu_report.catalogue import CAUSES, RULES, SLOW_IMAGES_KEY, UNEXPLAINED
 from gpu_report.model import Finding
 
+STORAGE = "input-storage"
 LASTING = frozenset({"starved", "slow-epoch", "data-wait-growing"})
 MAY_BE_DATA = frozenset({"main-process", "validation", UNEXPLAINED})  # causes that a validation has when data lacks
 ARRIVES_SLOWLY = frozenset({"input-latency", "input-stalled"})
@@ -26,7 +27,7 @@ def without_contained(found: Sequence[Finding]) -> list[Finding]:
     left_out |= {
         id(f)
         for f in kept
-        if f.rule == "slowdown" and not pieces[id(f)] and not f.is_explained and f.duration_s < LASTED_S
+        if f.rule == "slowdown" and not pieces[id(f)] and not f.is_explained and f.duration_s < th.SLOWDOWN_LASTS_S
     }
     left_out |= {id(each) for each in kept if any(_is_validation_in(each, fall) for fall in kept)}
     return [each for each in kept if id(each) not in left_out]
@@ -48,8 +49,8 @@ def _is_of_disk(finding: Finding) -> bool:
 
 
 def _names_disk(finding: Finding) -> bool:
-    is_lasting = finding.rule in LASTING or finding.rule == "slowdown"
-    return is_lasting and finding.cause is not None and finding.cause.name == STORAGE
+    names_what_lasts = finding.rule in LASTING or finding.rule == "slowdown"
+    return names_what_lasts and finding.cause is not None and finding.cause.name == STORAGE
 
 
 def _is_piece(drop: Finding, fall: Finding) -> bool:

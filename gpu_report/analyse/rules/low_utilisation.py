@@ -13,11 +13,11 @@ from gpu_report.analyse.busy_in_training import (
     steady_words,
 )
 from gpu_report.analyse.causes import Explanation, explain, explain_waiting
-from gpu_report.analyse.causes.data_loading import WAITED_KEY, workers_never_rest, workers_stuck
+from gpu_report.analyse.causes.data_loading import WAITED_KEY, workers_always_busy, workers_stuck
 from gpu_report.analyse.causes.faster_epochs import FasterEpochs, faster_epochs
 from gpu_report.analyse.causes.host import cores_short
 from gpu_report.analyse.causes.late_first_batches import with_late_first_batches
-from gpu_report.analyse.causes.main_process import OF_A_CALL, idles_in_long_steps, launch_bound, of_growth
+from gpu_report.analyse.causes.main_process import CODE_CAUSES, idles_in_long_steps, launch_bound, of_growth
 from gpu_report.analyse.causes.slower_storage import advice_on_remote, advice_on_storage, until_cached
 from gpu_report.analyse.causes.thresholds import CPU_PRESSURE_PCT, MAIN_BOUND_UTIL_PCT
 from gpu_report.analyse.context import Context
@@ -44,7 +44,7 @@ FIRST_SHARE = 0.25  # of a training: what holds it back in all of it does so in 
 _IsLimit = Callable[[IntervalSignals], bool]
 
 
-class _Low(NamedTuple):
+class _UnderusedGpu(NamedTuple):
     """A GPU that waits: its signals, mean utilisation in the steady state (%), and the share (0 to 1) of data waits."""
 
     signals: IntervalSignals
@@ -66,7 +66,7 @@ def starved_gpus(context: Context) -> list[Finding]:
     return found
 
 
-def _low(context: Context, training: Training) -> Iterator[_Low]:
+def _low(context: Context, training: Training) -> Iterator[_UnderusedGpu]:
     """Yield the GPUs of a training that wait.
 
     One that reports no utilisation waits where the trainer reported that it waited for data.
@@ -86,10 +86,10 @@ def _low(context: Context, training: Training) -> Iterator[_Low]:
         waits = waited is not None and waited >= th.DATA_WAIT_SHARE
         waits = waits or _waits_unreported(signals, mean_pct, _limits_of(training)) or _idles_in_steps(signals)
         if waits or (mean_pct is not None and mean_pct < HEALTHY_PCT) or _has_small_kernels(context, training, signals):
-            yield _Low(signals, mean_pct, waited)
+            yield _UnderusedGpu(signals, mean_pct, waited)
 
 
-def _stuck_throughout(context: Context, training: Training, series: GpuSeries) -> Iterator[_Low]:
+def _stuck_throughout(context: Context, training: Training, series: GpuSeries) -> Iterator[_UnderusedGpu]:
     """Yield a GPU that waits while readings cannot tell validation from training, where its workers wait in both.
 
     They read images in both: what they wait for in state D is no matter of which it is.
@@ -100,10 +100,10 @@ def _stuck_throughout(context: Context, training: Training, series: GpuSeries) -
     start_s, end_s = float(spans[0][0]), float(spans[-1][1])
     whole = context.signals.of(series.gpu, start_s, end_s)
     host = whole.host.with_steady(spans).only_steady()
-    whole = replace(whole, host=host, own=whole.own.with_steady(spans).only_steady(), is_lasting=True)
+    whole = replace(whole, host=host, own=whole.own.with_steady(spans).only_steady(), is_steady=True)
     mean_pct, _ = series.mean_util_in(spans)
     if _waits_unreported(whole, mean_pct, (_waits_in_state_d,)):
-        yield _Low(whole, mean_pct, None)
+        yield _UnderusedGpu(whole, mean_pct, None)
 
 
 def _waits_in_state_d(signals: IntervalSignals) -> bool:
@@ -114,7 +114,7 @@ def _waits_in_state_d(signals: IntervalSignals) -> bool:
 def _fills_cpu(signals: IntervalSignals) -> bool:
     """Tell whether workers never rest, or cores are full and processes wait for them: no queue is ever full then."""
     short = (signals.within("cpu_pressure_pct") or 0.0) >= CPU_PRESSURE_PCT and cores_short(signals)
-    return (short or workers_never_rest(signals)) and explain(signals).cause.name in CPU_SHORT
+    return (short or workers_always_busy(signals)) and explain(signals).cause.name in CPU_SHORT
 
 
 def _limits_of(training: Training) -> tuple[_IsLimit, ...]:
@@ -168,7 +168,7 @@ def _is_in_call(signals: IntervalSignals) -> bool:
     return signals.idle_location is not None and signals.idle_location.is_in_call
 
 
-def _finding(context: Context, training: Training, span: Span, low: _Low) -> Finding:
+def _finding(context: Context, training: Training, span: Span, low: _UnderusedGpu) -> Finding:
     """Return the finding; without a cause, what is between starved and healthy is a note."""
     signals, mean_pct, waited = low
     busy = None if mean_pct is None else busy_in_training(context, training, signals.gpu)
@@ -234,13 +234,13 @@ def _of_a_step(context: Context, span: Span) -> tuple[Evidence, ...]:
 def _of_its_call(context: Context, training: Training, signals: IntervalSignals, cause: Cause) -> tuple[Evidence, ...]:
     """Return how the function of the user's grew that is why the GPU waits."""
     idle_location = signals.idle_location
-    if cause.name not in OF_A_CALL or idle_location is None or idle_location.call is None:
+    if cause.name not in CODE_CAUSES or idle_location is None or idle_location.call is None:
         return ()
     is_why = idle_location.is_in_call or idle_location.is_partly_in_call
     return of_growth(context.signals.call_growth(signals.gpu, idle_location.call, training)) if is_why else ()
 
 
-def _how_busy(context: Context, training: Training, busy: Busy, low: _Low, *, by_nature: bool) -> str:
+def _how_busy(context: Context, training: Training, busy: Busy, low: _UnderusedGpu, *, by_nature: bool) -> str:
     gpu, which = low.signals.gpu, context.which_training(training)
     if busy is None:
         waited_pct = 100 * (low.waited or 0.0)

@@ -17,7 +17,7 @@ OF_LOADER, OF_STEPS = ("workers", "cache"), ("batch",)
 OF_IMAGES = {"data_folder": "reads {}", "image_px": "has images of {} px"}
 
 
-def with_what_is_past(context: Context, findings: Sequence[Finding]) -> list[Finding]:
+def with_past_causes_as_notes(context: Context, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings, those of a cause that lasted in an earlier training and is over as notes that say so.
 
     It is over where the last training on that GPU had another setting that the cause is about, and is without it.

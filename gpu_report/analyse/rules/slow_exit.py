@@ -8,7 +8,7 @@ from gpu_report.analyse.causes.confidence import CERTAIN
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.code.stack_notes import kind_of, location_of
+from gpu_report.analyse.signals.code.stack_kinds import kind_of, location_of
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Span

@@ -7,7 +7,7 @@ from statistics import median
 from typing import NamedTuple
 
 from gpu_report.analyse.causes.confidence import CERTAIN
-from gpu_report.analyse.causes.slow_modes import TRIES, switch_off
+from gpu_report.analyse.causes.slow_modes import AUTOTUNES, switch_off
 from gpu_report.analyse.causes.start_work import (
     CACHES,
     COMPILES,
@@ -23,7 +23,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.code.stack_notes import kind_of
+from gpu_report.analyse.signals.code.stack_kinds import kind_of
 from gpu_report.analyse.signals.host.filesystems import mount_of
 from gpu_report.analyse.timeline.ranks import RankGroup
 from gpu_report.analyse.timeline.trainings import Training
@@ -163,8 +163,8 @@ def _of_sizes(training: Training) -> Iterator[Advice]:
     again = SEARCHES.advice.text
     if training.image_sizes > 1:
         again = f"{again}. Each of {training.image_sizes} sizes (`multi_scale`) needs this once"
-    if TRIES & training.slow_modes:
-        yield from (replace(switch_off(name, training.setting_locations), text=again) for name in TRIES)
+    if AUTOTUNES & training.slow_modes:
+        yield from (replace(switch_off(name, training.setting_locations), text=again) for name in AUTOTUNES)
     elif training.image_sizes > 1:
         yield replace(SEARCHES.advice, text=again, also=(Setting("multi_scale", None, "0.0"),))
     elif training.args.get("rect") is True:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.code.stack_habits import OwnFunction
-from gpu_report.analyse.signals.code.stack_notes import FORWARD
+from gpu_report.analyse.signals.code.stack_kinds import FORWARD
+from gpu_report.analyse.signals.code.stack_profile import OwnFunction
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE
 from gpu_report.analyse.tensor_share import (

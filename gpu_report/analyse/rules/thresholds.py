@@ -6,6 +6,7 @@
 # ones falls by a third for 10 s.
 SLOWED_PERCENT = 30.0
 SLOWED_CONFIDENCE = 0.75  # ... but a cause must be beside it, and not one among several
+SLOWDOWN_LASTS_S = 300.0  # of one that is reported though nothing explains it: what makes a drop a new state
 # Of training, one that lasts to its end: what was before is then no queue of batches that were ready at the start. That
 # of 8 workers holds 32: seconds on an H200, half a minute on a small card.
 FALL_THAT_GOES_ON_SHARE = 2 / 3
@@ -21,10 +22,10 @@ REMAINS_AT_LEAST_S = 5.0
 
 # --- ends of epochs ---
 
-HELD_SHARE = 0.05  # of the time of all epochs: to win less is not worth a change
-HELD_OF_ENDS = 0.5  # of the ends of epochs, and two at least: what comes once is a slow validation or checkpoint
-HELD_AT_LEAST_S = 0.2  # of one epoch's end: four notes of where it stood
-HELD_APART_S = 0.5  # what is so far apart is held up twice; notes come 20 times a second
+STALLS_SHARE = 0.05  # of the time of all epochs: to win less is not worth a change
+STALLS_OF_ENDS = 0.5  # of the ends of epochs, and two at least: what comes once is a slow validation or checkpoint
+STALL_LEAST_S = 0.2  # of one epoch's end: four notes of where it stood
+STALLS_APART_S = 0.5  # what is so far apart is held up twice; notes come 20 times a second
 MOSTLY_ONCE = 0.5  # of what a first validation takes longer than later ones: most of it explains it
 # Of a validation that waits for its loader: the first batch of any takes a second or two, of a short one most of it.
 LOADING_AT_LEAST_S = 3.0
@@ -39,9 +40,9 @@ SAVING_LONG_S = 10.0
 CLEAR_END_S = 10.0
 CLEAR_END_READINGS = 5
 IDLE_AT_ENDS_PCT = 10.0  # utilisation of a row of the host in which a GPU had next to nothing to do
-PLAIN_ENDS_SHARE = 0.5  # ... and of which so much is said only: of less nobody knows what the GPU waited for
-PLAIN_SAVING_SHARE = 0.1
-PLAIN_ENDS_LEAST = 3  # epochs, without the first, each of which is mostly its end: a lasting share, not one slow end
+LARGE_ENDS_SHARE = 0.5  # ... and of which so much is said only: of less nobody knows what the GPU waited for
+LARGE_SAVING_SHARE = 0.1
+LARGE_ENDS_LEAST = 3  # epochs, without the first, each of which is mostly its end: a lasting share, not one slow end
 SWAPPED_TIMES = 2.0  # as many images to validate as to train: of a split of 70 to 30 that is swapped 2.3 times as many
 # Images to validate that distinguish epochs: those of COCO, or as many of the training images as a usual split has.
 # Twice as many are a large set.
@@ -115,7 +116,7 @@ ALLOWED_FREE = 0.5
 # ... and what is left on a card whose process has gone: its driver's, a desktop's.
 EMPTY_SHARE = 0.1
 NEAR_LIMIT_PCT = 95.0  # of what the card can hold is in use
-NO_CARD_HOLDS_PCT = 105.0  # of what it can hold, whatever is rounded or reserved: its size is another one then
+IMPOSSIBLE_MEMORY_PCT = 105.0  # of what it can hold, whatever is rounded or reserved: its size is another one then
 NEAR_LIMIT_S = 10.0  # held for so long: an allocator that is at its limit for a moment gives its cache back
 LAST_MINUTE_S = 60.0  # what led to the end of a training that ran out of memory is looked for in this time
 

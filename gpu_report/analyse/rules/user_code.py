@@ -8,17 +8,17 @@ from gpu_report.analyse.causes import thresholds as causes_th
 from gpu_report.analyse.causes.candidate import is_in_unusual_place
 from gpu_report.analyse.causes.confidence import CERTAIN, HINTED, LIKELY
 from gpu_report.analyse.causes.garbage import against_garbage, is_own_call, took_words
-from gpu_report.analyse.causes.main_process import OF_A_CALL, in_call, launches_too_much, of_growth
-from gpu_report.analyse.causes.slow_modes import FOLLOWS, SLOW_MODES, switch_off
+from gpu_report.analyse.causes.main_process import CODE_CAUSES, in_call, launches_too_much, of_growth
+from gpu_report.analyse.causes.slow_modes import SLOW_MODES, TRACERS, switch_off
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.code.call_growth import CallGrowth
 from gpu_report.analyse.signals.code.garbage import Garbage
-from gpu_report.analyse.signals.code.stack_habits import IdleLocation
-from gpu_report.analyse.signals.code.stack_notes import kind_of
+from gpu_report.analyse.signals.code.stack_kinds import kind_of
+from gpu_report.analyse.signals.code.stack_profile import IdleLocation
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import OWN_SHARE, STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE, OWN_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
 from gpu_report.catalogue import GARBAGE_KEY, SEEN_IDLE_KEY, USER_CODE_IDLE_KEY, USER_CODE_KEY
@@ -71,7 +71,7 @@ def _without_utilisation(context: Context) -> Iterator[Finding]:
     call, seconds = context.signals.longest_call(None, spans)
     share = seconds / length_s(spans)
     collects = context.signals.garbage(None, spans)
-    least_s = max(causes_th.GARBAGE_LEAST_S, length_s(spans) * max(causes_th.GARBAGE_LEAST_SHARE, STOOD_SHARE * share))
+    least_s = max(causes_th.GARBAGE_LEAST_S, length_s(spans) * max(causes_th.GARBAGE_LEAST_SHARE, MOSTLY_SHARE * share))
     if collects is not None and collects.seconds >= least_s:
         yield _collecting(context, spans, collects)
         if is_own_call(collects):
@@ -120,13 +120,13 @@ def _calling(context: Context, spans: Sequence[Span], call: Frame, seconds: floa
 def _of_gpu(context: Context, training: Training, gpu: int) -> Finding | None:
     signals, spans = context.signals.of_training(gpu, training), context.signals.steady_of(training)
     own = None if signals is None else _own(signals)
-    if signals is None or own is None or not spans or _is_told(signals):
+    if signals is None or own is None or not spans or _is_reported(signals):
         return None
     span = spans[0][0], spans[-1][1]
     code = context.signals.own_code(gpu, own.function, spans, own.of_all, is_call=own.is_call)
     alone = IdleLocation(0.0, None, 0.0, None, own.function, 1.0, cpu_pct=code.cpu_pct, is_alone=signals.is_alone)
     explained = explain(replace(signals, idle_location=alone))
-    if explained.cause.name not in OF_A_CALL:
+    if explained.cause.name not in CODE_CAUSES:
         return None
     growth = context.signals.call_growth(gpu, own.function, training, is_call=own.is_call)
     into = f"{where_it_is(code.at)}{_grown_words(growth)}"
@@ -174,7 +174,7 @@ def _seen_idle(training: Training, own: _Own) -> tuple[Evidence, ...]:
     return (Evidence("training time in it with the GPU idle", 100 * own.seen_idle, "%", key=SEEN_IDLE_KEY),)
 
 
-def without_vaguer(found: Sequence[Finding]) -> list[Finding]:
+def without_less_specific(found: Sequence[Finding]) -> list[Finding]:
     """Return findings without GPUs that wait in part for a function, where another finding names it."""
     own = [each for each in found if each.rule == "user-code" and each.phase is None]
     return [each for each in found if not (_is_partly_of_code(each) and any(_names(it, each) for it in own))]
@@ -182,7 +182,7 @@ def without_vaguer(found: Sequence[Finding]) -> list[Finding]:
 
 def _is_partly_of_code(finding: Finding) -> bool:
     cause = finding.cause
-    return finding.rule == "starved" and cause is not None and cause.confidence <= HINTED and cause.name in OF_A_CALL
+    return finding.rule == "starved" and cause is not None and cause.confidence <= HINTED and cause.name in CODE_CAUSES
 
 
 def _names(own: Finding, waits: Finding) -> bool:
@@ -192,7 +192,7 @@ def _names(own: Finding, waits: Finding) -> bool:
 
 def _mode_of(training: Training, at: CodeLocation) -> str | None:
     """Return the slow mode that has Python call a function of the user's at each line or call; None for another."""
-    mine = (each.name for each in training.setting_locations if each.name in FOLLOWS and each.file == at.file)
+    mine = (each.name for each in training.setting_locations if each.name in TRACERS and each.file == at.file)
     return next(mine, None)
 
 
@@ -225,7 +225,7 @@ def _own(signals: IntervalSignals) -> _Own | None:
 def _is_in_layer(signals: IntervalSignals, function: Frame) -> bool:
     """Tell whether a line is of the user's layer that is why steps take long, which is told then."""
     layer = signals.own_layer if launches_too_much(signals) else None
-    return layer is not None and layer.share >= STOOD_SHARE and layer.line.file == function.file
+    return layer is not None and layer.share >= MOSTLY_SHARE and layer.line.file == function.file
 
 
 def _held_up(of_idle: float, of_all: float, util_pct: float, in_loader: float) -> float:
@@ -237,9 +237,9 @@ def _held_up(of_idle: float, of_all: float, util_pct: float, in_loader: float) -
     return max(of_idle, min(of_all, 1 - in_loader)) if util_pct < HEALTHY_PCT else of_idle
 
 
-def _is_told(signals: IntervalSignals) -> bool:
+def _is_reported(signals: IntervalSignals) -> bool:
     """Tell whether it is the cause of a GPU that is under-utilised: one of the same name may be another's work."""
     util_pct, idle_location = signals.gpu_within("gpu_util_pct"), signals.idle_location
-    if util_pct is None or util_pct >= HEALTHY_PCT or explain(signals).cause.name not in OF_A_CALL:
+    if util_pct is None or util_pct >= HEALTHY_PCT or explain(signals).cause.name not in CODE_CAUSES:
         return False
     return idle_location is not None and (is_in_unusual_place(signals) or idle_location.is_partly_in_call)

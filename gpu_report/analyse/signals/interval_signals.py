@@ -10,10 +10,10 @@ from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.code.busy_thread import BusyThread
 from gpu_report.analyse.signals.code.garbage import Garbage
 from gpu_report.analyse.signals.code.loader_work import LoaderWork, WorkerCode
-from gpu_report.analyse.signals.code.stack_habits import IdleLocation, OwnLayer
+from gpu_report.analyse.signals.code.stack_profile import IdleLocation, OwnLayer
 from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.host.other_programs import Program
-from gpu_report.analyse.signals.host.process_waits import FileWait, LockKept
+from gpu_report.analyse.signals.host.process_waits import FileWait, GilHold
 from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import Frame, Mount, NearbyKernelEvent, OtherProgram, SettingLocation
@@ -34,7 +34,7 @@ class IntervalSignals:
     `is_rect` says that its training loads images in the order of their shape, `image_sizes` how many sizes they have.
     `idle_location` is where the main process stood in its idle GPU time, None without its stacks.
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `named_file_wait` that of a worker
-    for one whose name is known. `lock_kept` says how long of it C code
+    for one whose name is known. `gil_held` says how long of it C code
     kept Python's lock.
     `garbage` is what Python's garbage collector took of the main process, `workers_garbage` what it took of the workers
     in all of its training.
@@ -49,12 +49,12 @@ class IntervalSignals:
     `own_layer` is the layer of the user's in which the main process was longest in all of its training, `synced_norms`
     the share (0 to 1) of its forward passes in which norms exchanged with other ranks.
     `copying_line` is the line of the user's for which tensors were copied between GPU and CPU memory for longest in it.
-    `is_lasting` says that it is all of a training's steady state, with nothing else to compare it with, and
+    `is_steady` says that it is all of a training's steady state, with nothing else to compare it with, and
     `waits` that its host rows are only those of an interval in which the trainer waited.
     `image_bytes_s` is what goes to this GPU of images (bytes/s), None where callbacks did not count them.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
     (`usable_cores`), the share of its training that waited for data, the seconds of a training step, and how many
-    workers load for training, over all its `ranks` here (processes of it on this machine). It `exchanges` gradients
+    workers load for training, over all its `ranks` here (processes of it on this machine). It `all_reduces` gradients
     where there are several ranks, here or on other nodes. `batch_tensors` is how many tensors a batch of it has,
     most of them under `batch_key`.
     """
@@ -75,10 +75,10 @@ class IntervalSignals:
     image_bytes_s: float | None = None
     loader_workers: int | None = None
     ranks: int = 1
-    exchanges: bool = False
+    all_reduces: bool = False
     phases: Mapping[str, float] = field(default_factory=dict)
     in_first_epoch: bool = False
-    is_lasting: bool = False
+    is_steady: bool = False
     waits: bool = False
     slow_modes: frozenset[str] = frozenset()
     slower_since_first_epoch: float = 1.0
@@ -91,7 +91,7 @@ class IntervalSignals:
     main_file_wait: FileWait | None = None
     worker_file_wait: FileWait | None = None
     named_file_wait: FileWait | None = None
-    lock_kept: LockKept | None = None
+    gil_held: GilHold | None = None
     garbage: Garbage | None = None
     workers_garbage: Garbage | None = None
     loader: LoaderWork | None = None

@@ -58,6 +58,6 @@ def _is_as_usual(signals: IntervalSignals) -> bool:
     if not workers or not usual or cpu is None or usual_cpu is None or main is None:
         return False
     waits = main < th.WAITING_MAIN_PCT or (
-        signals.idle_location is not None and signals.idle_location.in_loader >= th.STOOD_SHARE
+        signals.idle_location is not None and signals.idle_location.in_loader >= th.MOSTLY_SHARE
     )
     return waits and workers >= th.WENT_ON_SHARE * usual and cpu <= usual_cpu + th.OTHERS_CAME_PCT

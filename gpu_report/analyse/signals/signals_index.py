@@ -10,16 +10,16 @@ import numpy as np
 
 from gpu_report import schema
 from gpu_report.analyse.signals import thresholds as th
-from gpu_report.analyse.signals.code.busy_thread import BusyThread, ThreadHabits
+from gpu_report.analyse.signals.code.busy_thread import BusyThread, ThreadProfile
 from gpu_report.analyse.signals.code.call_growth import CallGrowth, call_growth
 from gpu_report.analyse.signals.code.garbage import Garbage, garbage_of_all, most_garbage
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks, idle_stacks
 from gpu_report.analyse.signals.code.loader_work import LoaderWork, loader_work, worker_code, workers_at_work
-from gpu_report.analyse.signals.code.stack_habits import OwnFunction, OwnLayer, StackHabits, idle_location_of
+from gpu_report.analyse.signals.code.stack_profile import OwnFunction, OwnLayer, StackProfile, idle_location_of
 from gpu_report.analyse.signals.host.kernel_events import kernel_events_near
 from gpu_report.analyse.signals.host.other_processes import OtherProcess
 from gpu_report.analyse.signals.host.other_programs import Program, typical_programs
-from gpu_report.analyse.signals.host.process_waits import longest_file_wait, longest_lock, seen_waits
+from gpu_report.analyse.signals.host.process_waits import longest_file_wait, longest_gil_hold, seen_waits
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable, signal_table
 from gpu_report.analyse.timeline.thresholds import LEVEL_AT_LEAST_S
@@ -123,7 +123,7 @@ class SignalsIndex:
             feeding = self._feeding(gpu)
             code, at_work = worker_code(feeding, steady), workers_at_work(feeding, steady)
             layer = self.longest_layer(gpu, steady)
-            synced = max((each.synced_share(steady) for each in self._habits_of(gpu)), default=0.0)
+            synced = max((each.synced_share(steady) for each in self._profiles_of(gpu)), default=0.0)
             self._lasting[key] = replace(
                 whole,
                 host=host,
@@ -135,7 +135,7 @@ class SignalsIndex:
                 own_layer=layer,
                 copying_line=self.copying_line(gpu, steady),
                 synced_norms=synced,
-                is_lasting=True,
+                is_steady=True,
             )
         return self._lasting[key]
 
@@ -163,13 +163,13 @@ class SignalsIndex:
             data_wait_share=self._data_wait_share(gpu, within),
             step_s=self._step_s(gpu, within),
             image_bytes_s=self._image_bytes_s(training, within),
-            exchanges=self._run.job.is_of_several_nodes,
+            all_reduces=self._run.job.is_of_several_nodes,
             phases=_shares(self._phases(start_t_s, end_t_s), start_t_s, end_t_s),
-            idle_location=idle_location_of(self._habits, gpu, within),
+            idle_location=idle_location_of(self._profiles, gpu, within),
             main_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "main", interval),
             worker_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", interval),
             named_file_wait=longest_file_wait(self._waits(start_t_s, end_t_s), "worker", interval, only_named=True),
-            lock_kept=longest_lock((held(start_t_s, end_t_s) for held in self._held), interval),
+            gil_held=longest_gil_hold((held(start_t_s, end_t_s) for held in self._held), interval),
             garbage=self.garbage(gpu, within),
             mounts=self._run.recording.mounts,
             other_programs=self._programs(start_t_s, end_t_s),
@@ -228,29 +228,29 @@ class SignalsIndex:
 
     def garbage(self, gpu: int | None, spans: Sequence[Span]) -> Garbage | None:
         """Return what Python's garbage collector took of a GPU's main process, of that in which it took most."""
-        return most_garbage((each.stacks.process for each in self._habits_of(gpu)), spans)
+        return most_garbage((each.stacks.process for each in self._profiles_of(gpu)), spans)
 
     def busy_thread(self, gpu: int, spans: Sequence[Span]) -> BusyThread | None:
         """Return the thread beside the main one that kept Python busy in the process of a GPU, None without one."""
-        found = [each.within(spans) for gpus, each in self._thread_habits if gpu in gpus]
+        found = [each.within(spans) for gpus, each in self._thread_profiles if gpu in gpus]
         return max((each for each in found if each is not None), key=lambda each: each.share, default=None)
 
     @cached_property
-    def _thread_habits(self) -> list[tuple[tuple[int, ...], ThreadHabits]]:
-        return [(each.stacks.gpus, ThreadHabits(each.stacks.process)) for each in self._habits]
+    def _thread_profiles(self) -> list[tuple[tuple[int, ...], ThreadProfile]]:
+        return [(each.stacks.gpus, ThreadProfile(each.stacks.process)) for each in self._profiles]
 
     def cpu_in_call(self, gpu: int | None, call: Frame, spans: Sequence[Span]) -> float | None:
         """Return the CPU (% of a core) that a main process used in a function of the user's, None where not known."""
-        found = (each.cpu_in_call(call, spans) for each in self._habits_of(gpu))
+        found = (each.cpu_in_call(call, spans) for each in self._profiles_of(gpu))
         return next((cpu for cpu in found if cpu is not None), None)
 
     def call_growth(self, gpu: int, place: Frame, training: Training, *, is_call: bool = True) -> CallGrowth | None:
         """Return how a function of the user's, else a line, grew dearer in a training, None where it did not."""
         throughput, steady = self._throughput_by_gpu.get(gpu) or self._throughput, self.steady_of(training)
-        habits = next(self._habits_of(gpu), None)
-        if throughput is None or habits is None or not steady:
+        profile = next(self._profiles_of(gpu), None)
+        if throughput is None or profile is None or not steady:
             return None
-        there = habits.when_in(place, is_call=is_call)
+        there = profile.when_in(place, is_call=is_call)
         return call_growth(there, throughput, (steady[0][0], steady[-1][1]), whole(training.settings.get("batches")))
 
     def place_in_call(self, gpu: int | None, call: Frame, spans: Sequence[Span]) -> CodeLocation | None:
@@ -258,7 +258,7 @@ class SignalsIndex:
 
         It is the line of its innermost function, with the share (0 to 1) of the function's time that this line took.
         """
-        found = (each.place_in_call(call, spans) for each in self._habits_of(gpu))
+        found = (each.place_in_call(call, spans) for each in self._profiles_of(gpu))
         return next((place for place in found if place is not None), None)
 
     def own_code(
@@ -274,54 +274,54 @@ class SignalsIndex:
 
     def longest_layer(self, gpu: int, spans: Sequence[Span]) -> OwnLayer | None:
         """Return the user's own layer that a GPU's main process was in for longest, None without one."""
-        layers = (each.longest_layer(spans) for each in self._habits_of(gpu))
+        layers = (each.longest_layer(spans) for each in self._profiles_of(gpu))
         return next((layer for layer in layers if layer is not None), None)
 
     def copying_line(self, gpu: int, spans: Sequence[Span]) -> Frame | None:
         """Return the user's line for which a GPU's main process copied tensors for longest, None without."""
-        lines = (each.copying_line(spans) for each in self._habits_of(gpu))
+        lines = (each.copying_line(spans) for each in self._profiles_of(gpu))
         return next((line for line in lines if line is not None), None)
 
     def network_line(self, gpu: int, spans: Sequence[Span]) -> CodeLocation | None:
         """Return the user's line in which a GPU's main process ran another network for longest, None without."""
-        lines = (each.network_line(spans) for each in self._habits_of(gpu))
+        lines = (each.network_line(spans) for each in self._profiles_of(gpu))
         return next((line for line in lines if line is not None), None)
 
     def longest_line(self, gpu: int, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the line that a GPU's main process was in for longest in some stretches, and its share of them."""
         return max(
-            (each.longest_line(spans) for each in self._habits_of(gpu)), key=lambda line: line[1], default=(None, 0.0)
+            (each.longest_line(spans) for each in self._profiles_of(gpu)), key=lambda line: line[1], default=(None, 0.0)
         )
 
     def longest_own(self, gpu: int, spans: Sequence[Span]) -> OwnFunction | None:
         """Return the user's function that a GPU's main process was in for longest in some stretches, None without."""
-        found = (each.longest_own(spans) for each in self._habits_of(gpu))
+        found = (each.longest_own(spans) for each in self._profiles_of(gpu))
         return max((own for own in found if own is not None), key=lambda own: own.share, default=None)
 
     def own_functions(self, gpu: int | None, spans: Sequence[Span]) -> Mapping[Frame, OwnFunction]:
         """Return the user's functions that a GPU's main process was in in some stretches, of ranks the first's."""
-        return next((each.own_functions(spans) for each in self._habits_of(gpu)), {})
+        return next((each.own_functions(spans) for each in self._profiles_of(gpu)), {})
 
     def longest_call(self, gpu: int | None, spans: Sequence[Span]) -> tuple[Frame | None, float]:
         """Return the user's function that YOLO called for longest in some stretches, and its seconds there."""
-        calls = (each.longest_call(spans) for each in self._habits_of(gpu))
+        calls = (each.longest_call(spans) for each in self._profiles_of(gpu))
         return max(calls, key=lambda call: call[1], default=(None, 0.0))
 
     def calls(self, gpu: int | None, spans: Sequence[Span], *, only_idle: bool = False) -> Mapping[Frame, float]:
         """Return the user's functions that YOLO called in some stretches, and their seconds, `only_idle` or all."""
-        found = (each.calls(spans, only_idle=only_idle) for each in self._habits_of(gpu))
+        found = (each.calls(spans, only_idle=only_idle) for each in self._profiles_of(gpu))
         return sums_by_key(pair for calls in found for pair in calls.items())
 
-    def _habits_of(self, gpu: int | None) -> Iterator[StackHabits]:
-        """Yield the habits of the main processes that feed a GPU; of all where it is None, as on the CPU."""
-        return (each for each in self._habits if gpu is None or gpu in each.stacks.gpus)
+    def _profiles_of(self, gpu: int | None) -> Iterator[StackProfile]:
+        """Yield the profile of the main processes that feed a GPU; of all where it is None, as on the CPU."""
+        return (each for each in self._profiles if gpu is None or gpu in each.stacks.gpus)
 
     @cached_property
-    def _habits(self) -> list[StackHabits]:
-        """Return the habits of each main process; of several ranks no CPU is known: it is that of the busiest."""
+    def _profiles(self) -> list[StackProfile]:
+        """Return the profile of each main process; of several ranks no CPU is known: it is that of the busiest."""
         mains = [each for each in self.idle_stacks if not each.process.is_worker]
         return [
-            StackHabits(each, self._all_phases, self._host_readings if _is_alone(each, mains) else NO_SIGNALS)
+            StackProfile(each, self._all_phases, self._host_readings if _is_alone(each, mains) else NO_SIGNALS)
             for each in mains
         ]
 
@@ -355,7 +355,7 @@ class SignalsIndex:
     def _host(self) -> SignalTable:
         """Return the readings of the host, and of each for how much of it no main process waited for its loader."""
         host = self._host_readings
-        if not self._habits or len(host.t_s) <= 1:
+        if not self._profiles or len(host.t_s) <= 1:
             return host
         rows = np.column_stack([np.concatenate([[host.t_s[0]], host.t_s[:-1]]), host.t_s])
         length = np.maximum(rows[:, 1] - rows[:, 0], SHORTEST_ROW_S)
@@ -364,7 +364,7 @@ class SignalsIndex:
     def loading(self, gpu: int | None) -> IntervalCover:
         """Return when the main processes of a GPU, or of all (None), waited for their loaders, by their stacks."""
         if gpu not in self._loading:
-            mains = [each.stacks for each in self._habits if gpu is None or gpu in each.stacks.gpus]
+            mains = [each.stacks for each in self._profiles if gpu is None or gpu in each.stacks.gpus]
             waits = [each.together(np.flatnonzero(each.waits)) for each in mains]
             self._loading[gpu] = interval_cover(np.concatenate([np.empty((0, 2)), *waits]))
         return self._loading[gpu]
@@ -392,7 +392,7 @@ def _in_training(signals: IntervalSignals, training: Training) -> IntervalSignal
         signals,
         loader_workers=training.workers,
         ranks=training.ranks_here,
-        exchanges=signals.exchanges or training.ranks > 1,
+        all_reduces=signals.all_reduces or training.ranks > 1,
         slow_modes=training.slow_modes,
         slower_since_first_epoch=training.slower_since_first_epoch,
         setting_locations=training.setting_locations,

@@ -53,7 +53,7 @@ SURGE_S = 3.0  # after a drop: for so long workers may fill an empty queue
 WAITING_MAIN_PCT = 60.0
 # Of what workers do while they are waited for: so much in a lock, or in asking one process, and more would wait, too.
 SHARED_WAIT_SHARE = 0.25
-STOOD_SHARE = 0.5  # of an interval: what a process did in most of it, by its stacks
+MOSTLY_SHARE = 0.5  # of an interval: what a process did in most of it, by its stacks
 # Likewise, in code of the user's own: none where nothing but steps goes on, 0.13 with hooks in each layer, 0.18 with
 # threads that are waited for, 0.2 with a tracer (H100, H200; set with these in view).
 OWN_SHARE = 0.1
@@ -96,7 +96,7 @@ SPIN_POWER_FACTOR = 1.4
 SPIN_SM_PCT = 20.0
 SPIN_TENSOR_PCT = 1.0
 EXCHANGE_SM_PERCENTILE = 5.0  # of SM activity in such waits: what NCCL alone takes; a lower one may be a row at an edge
-BUSY_WAIT_HABIT_SHARE = 0.5  # of a training: then it waits in each epoch, and epochs may be shorter than LOW_AT_LEAST_S
+BUSY_WAIT_MOST_SHARE = 0.5  # of a training: then it waits in each epoch, and epochs may be shorter than LOW_AT_LEAST_S
 # What drivers average power over (nvmlDeviceGetPowerUsage, from Ampere on): what comes so soon after work is no rest.
 POWER_MEAN_S = 1.0
 IDLE_POWER_RANGE = 1.5  # times it, that the GPU drew at some time: else its power tells nothing of its work
@@ -134,7 +134,7 @@ LOWER_LEVEL_S, LOWER_AT_LEAST_S = 60.0, 120.0  # a level is of so long, and a fa
 LOWER_EPOCH_SHARE = 0.9  # of an epoch's work at one clock: then its length is that clock's
 # Heat without a word of the driver: nearly all readings at the lower clock are hotter than nearly all at the full one.
 # Cards slow down at 83 to 89 °C; targets that somebody set lower, and laptops, begin at 75.
-KNEE_SHARE, KNEE_LEAST_C = 0.1, 75.0
+HEAT_ONSET_SHARE, HEAT_ONSET_LEAST_C = 0.1, 75.0
 SAID_SHARE = 0.1  # of the time at a lower clock: reasons come and go by the second, and a reading is of a moment
 BUSIER_SHARE = 0.1  # of utilisation: with less of it a GPU waits, and lowers its clock by itself
 HALVED_PCT = 45.0  # nvml.h: HW slowdown divides the clock by two or more; the rest is for ticks at its edges

@@ -3,7 +3,7 @@
 import pytest
 from support.stacks import process
 
-from gpu_report.analyse.signals.code.stack_notes import kind_of
+from gpu_report.analyse.signals.code.stack_kinds import kind_of
 from gpu_report.load.installed import with_installed
 from gpu_report.model import Frame
 

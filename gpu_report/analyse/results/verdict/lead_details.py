@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpu_report.analyse.busy_in_training import Busy
-from gpu_report.analyse.causes.main_process import OF_A_CALL
+from gpu_report.analyse.causes.main_process import CODE_CAUSES
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results.unseen_waits import waits_unseen
 from gpu_report.analyse.results.verdict.hypotheses import hypotheses
@@ -133,7 +133,7 @@ def is_of_lead(limits: Sequence[SpeedupLimit], lead: Lead | None, said: Sequence
     """Tell whether a limit is that of what leads: of a function not where it is that of all that its cause took."""
     about = lead.sentence.about if lead is not None else ""
     of_more = not any(limit.function for limit in limits if limit.cause == about)
-    is_call = lead is not None and lead.sentence.names_own and about in OF_A_CALL
+    is_call = lead is not None and lead.sentence.names_own and about in CODE_CAUSES
     return any(each.about == about for each in said) and not (is_call and of_more)
 
 

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from gpu_report.analyse.signals.code.stack_notes import kind_of
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.analyse.signals.code.stack_kinds import kind_of
+from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE
 from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import CodeLocation, Finding, Frame
 
 
-def worst_place(finding: Finding, own_share: float = STOOD_SHARE) -> CodeLocation | None:
+def worst_place(finding: Finding, own_share: float = MOSTLY_SHARE) -> CodeLocation | None:
     """Return the function in which the training stood for most of the time, at its worst line; None where none is.
 
     Of a function of the user's `own_share` of the time is enough: that one can be changed.

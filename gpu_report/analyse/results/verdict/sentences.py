@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from gpu_report.analyse.busy_in_training import Busy, busy_in_training
 from gpu_report.analyse.causes.confidence import LIKELY
-from gpu_report.analyse.causes.main_process import OF_A_CALL
+from gpu_report.analyse.causes.main_process import CODE_CAUSES
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import is_inference
 from gpu_report.analyse.results.unseen_waits import waits_unseen
@@ -341,7 +341,7 @@ def _without_lasting(findings: Sequence[Finding], lead: Lead | None) -> Sequence
 def _is_less_than_its_line(finding: Finding) -> bool:
     """Tell whether a cause that lasts is one of a function of the user's, and not sure."""
     cause = finding.cause
-    return finding.rule == "starved" and cause is not None and cause.confidence < LIKELY and cause.name in OF_A_CALL
+    return finding.rule == "starved" and cause is not None and cause.confidence < LIKELY and cause.name in CODE_CAUSES
 
 
 def _of(lead: Lead) -> tuple[str, ...]:

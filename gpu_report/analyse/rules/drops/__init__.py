@@ -9,7 +9,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import DropPart, drop_parts
 from gpu_report.analyse.rules.drops.cause_at_epoch_end import EpochEndCause, epoch_end_cause
 from gpu_report.analyse.rules.drops.kept_speed import kept_speed
-from gpu_report.analyse.rules.drops.regular import ends_a_training, regular_drops
+from gpu_report.analyse.rules.drops.periodic_drops import ends_a_training, periodic_drops
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
@@ -86,7 +86,7 @@ def of_first_reads(context: Context, signals: IntervalSignals, cause: Cause) -> 
 
 def _without_epochs(context: Context, drop: Drop) -> Cause | None:
     """Return what a drop may be in a training of which no epochs are known, None where nothing speaks for it."""
-    if drop in context.cached(regular_drops):
+    if drop in context.cached(periodic_drops):
         return COMES_ROUND
     return ENDS_SO if ends_a_training(context, drop) else None
 

@@ -119,10 +119,10 @@ def _stops(context: Context, gpu: int, span: Span) -> list[Span]:
     if watched is not None:
         t_s, workers_idle, _ = watched
         return _runs(t_s, workers_idle, span)
-    return _runs(context.series_of(gpu).t_s, context.cached(_rests)[gpu], span)
+    return _runs(context.series_of(gpu).t_s, context.cached(_gpu_idle)[gpu], span)
 
 
-def _rests(context: Context) -> dict[int, Bools]:
+def _gpu_idle(context: Context) -> dict[int, Bools]:
     return {series.gpu: series.util_pct < LOW_PCT for series in context.series}
 
 

@@ -42,8 +42,8 @@ MEANS_S = 20.0  # three of them are a minute, and a GPU that waits for data has 
 HALF = 0.5  # of training: a fall for its loader that came and went is less
 SCATTERS_OVER_S = 300.0  # of means before a fall: fewer do not say how far they scatter ...
 SCATTERS_OVER = 6  # ... and so many, where they are of minutes
-# Of a fall that is told though nothing explains it: as long as makes a drop a new state, and by a fifth, as epochs are.
-LASTED_S, LASTED_PERCENT = 300.0, 20.0
+# Of a fall that is reported though nothing explains it, if it lasts SLOWDOWN_LASTS_S: by a fifth, as epochs are.
+LASTED_PERCENT = 20.0
 SLIGHT_PERCENT = 10.0  # ... where epochs took longer by it as well, and a cause began with it
 STORAGE = "input-storage"
 
@@ -58,13 +58,13 @@ def slowdowns(context: Context) -> list[Finding]:
     found: list[Finding] = []
     kinds = (_lasting, 0.0), (_falls, th.SLOWED_CONFIDENCE), (_around_drops, 0.0), (_slight, th.SLOWED_CONFIDENCE)
     for falls, least in kinds:
-        apart = [fall for fall in context.cached(falls) if not any(_meet(fall, each) for each in found)]
+        apart = [fall for fall in context.cached(falls) if not any(_overlap(fall, each) for each in found)]
         each = [_finding(context, fall, least) for fall in apart]
         found += [finding for finding in each if finding is not None]
     return sorted(found, key=lambda finding: finding.start_t_s)
 
 
-def beside_slow_loading(context: Context) -> Context:
+def without_slow_loading(context: Context) -> Context:
     """Return a run without falls for its loader in its steady state, where they are less than half of a training.
 
     What it waits for all the time is another matter: a short training would be judged by the one that came and went.
@@ -92,8 +92,8 @@ def _falls(context: Context) -> list[Drop]:
         return []
     fine_s = options.drop_seconds / LOW_READINGS
     long, short = (_beside_drops(context, options, each_s) for each_s in (max(MEANS_S, fine_s), fine_s))
-    own = [*long, *(fall for fall in short if not any(_meet(fall, each) for each in long))]
-    own += [fall for fall in context.cached(_of_many_readings) if not any(_meet(fall, each) for each in own)]
+    own = [*long, *(fall for fall in short if not any(_overlap(fall, each) for each in long))]
+    own += [fall for fall in context.cached(_of_many_readings) if not any(_overlap(fall, each) for each in own)]
     return _unexplained(context, own)
 
 
@@ -116,22 +116,30 @@ def _lasting(context: Context) -> list[Drop]:
     falls = _long_falls(context, LASTED_PERCENT)
     longer = [fall for fall in falls if made_epochs_longer(context, fall)]
     gone = [fall for fall in _unexplained(context, falls) if _came_and_went(context, fall)]
-    gone = [fall for fall in gone if not any(_meet(fall, each) for each in longer)]
+    gone = [fall for fall in gone if not any(_overlap(fall, each) for each in longer)]
     found = [*longer, *(fall for fall in gone if not _is_of_epochs(context, fall))]
-    return [each for each in found if each.duration_s >= LASTED_S and not _is_of_drops(context, each, LASTED_PERCENT)]
+    return [
+        each
+        for each in found
+        if each.duration_s >= th.SLOWDOWN_LASTS_S and not _is_of_drops(context, each, LASTED_PERCENT)
+    ]
 
 
 def _slight(context: Context) -> list[Drop]:
     """Return the falls of SLIGHT_PERCENT or more that made epochs longer: told where their cause is beyond doubt."""
     falls = [fall for fall in _long_falls(context, SLIGHT_PERCENT) if made_epochs_longer(context, fall)]
-    return [each for each in falls if each.duration_s >= LASTED_S and not _is_of_drops(context, each, SLIGHT_PERCENT)]
+    return [
+        each
+        for each in falls
+        if each.duration_s >= th.SLOWDOWN_LASTS_S and not _is_of_drops(context, each, SLIGHT_PERCENT)
+    ]
 
 
 def _long_falls(context: Context, percent: float) -> list[Drop]:
     """Return the falls of so much in a training without callbacks, each to its end."""
     if context.throughput is not None or context.too_coarse:
         return []
-    seconds = max(_many_readings_s(context), LASTED_S / LOW_READINGS)
+    seconds = max(_many_readings_s(context), th.SLOWDOWN_LASTS_S / LOW_READINGS)
     falls = _falls_of_means(context, replace(context.options, drop_percent=percent), seconds)
     return [fall for fall in to_their_ends(context, falls, seconds) if _is_beyond_scatter(context, fall, seconds)]
 
@@ -147,7 +155,7 @@ def _is_beyond_scatter(context: Context, fall: Drop, seconds: float) -> bool:
 
 
 def _came_and_went(context: Context, fall: Drop) -> bool:
-    """Tell whether utilisation was about as before for LASTED_S after a fall.
+    """Tell whether utilisation was about as before for SLOWDOWN_LASTS_S after a fall.
 
     One that ends with a row of results.csv may be a validation that readings did not tell from training, and any may
     be one where no epochs are known.
@@ -158,8 +166,8 @@ def _came_and_went(context: Context, fall: Drop) -> bool:
     trains = context.trains[context.series.index(series)]
     after = series.between(fall.end_t_s, np.inf)
     seconds = series.weight_s[after] * trains[after]
-    seconds = np.where(np.cumsum(seconds) <= LASTED_S, seconds, 0.0)
-    if seconds.sum() < LASTED_S / 2:
+    seconds = np.where(np.cumsum(seconds) <= th.SLOWDOWN_LASTS_S, seconds, 0.0)
+    if seconds.sum() < th.SLOWDOWN_LASTS_S / 2:
         return False
     return float(np.average(series.util_pct[after], weights=seconds)) >= (fall.level_pct + fall.mean_pct) / 2
 
@@ -211,7 +219,7 @@ def _goes_beyond_drops(context: Context, fall: Drop) -> bool:
 
 
 def _drops_in(context: Context, fall: Drop) -> list[Span]:
-    return [drop.span for drop in context.cached(_drops)(*fall.span) if _meet(fall, drop)]
+    return [drop.span for drop in context.cached(_drops)(*fall.span) if _overlap(fall, drop)]
 
 
 def _drops(context: Context) -> IntervalIndex[Drop]:
@@ -242,7 +250,7 @@ def _many_readings_s(context: Context) -> float:
 def _beside_drops(context: Context, options: Options, seconds: float) -> list[Drop]:
     near = IntervalIndex([*context.drops, *context.between_bursts], lambda drop: drop.span)
     falls = context.cached(_falls_of_means, options, seconds)
-    beside = [fall for fall in falls if not any(_meet(fall, drop) for drop in near(*fall.span))]
+    beside = [fall for fall in falls if not any(_overlap(fall, drop) for drop in near(*fall.span))]
     by_chance = _by_chance(context, beside, options.line_share)
     return [fall for fall in beside if fall not in by_chance]
 
@@ -330,12 +338,12 @@ def _with_edges(series: GpuSeries, trains: Bools, fall: Drop, within_s: float) -
     Sums of what is over the middle of two known levels are highest where the first ends (least squares).
     """
     middle = (fall.level_pct + fall.mean_pct) / 2
-    start_s = _turns(series, trains, fall.start_t_s, within_s, lambda pct: pct - middle)
-    end_s = _turns(series, trains, fall.end_t_s, within_s, lambda pct: middle - pct)
+    start_s = _change_point(series, trains, fall.start_t_s, within_s, lambda pct: pct - middle)
+    end_s = _change_point(series, trains, fall.end_t_s, within_s, lambda pct: middle - pct)
     return replace(fall, start_t_s=start_s, end_t_s=end_s) if start_s < end_s else fall
 
 
-def _turns(
+def _change_point(
     series: GpuSeries, trains: Bools, t_s: float, within_s: float, over: Callable[[Percents], Percents]
 ) -> float:
     """Return where sums of `over` are highest near a time; that time itself where a validation is near."""
@@ -347,14 +355,14 @@ def _turns(
     return float(ends[int(np.argmax(sums))])
 
 
-def _meet(fall: Drop, other: Drop | Finding) -> bool:
+def _overlap(fall: Drop, other: Drop | Finding) -> bool:
     """Tell whether a fall and something else of the same GPU overlap."""
     return fall.gpu == other.gpu and fall.start_t_s < other.end_t_s and other.start_t_s < fall.end_t_s
 
 
 def _finding(context: Context, fall: Drop, least_confidence: float) -> Finding | None:
     """Return what a fall came to, None where its cause is not as sure as asked for."""
-    beside = context.cached(_beside, fall) if fall.duration_s >= LASTED_S else context
+    beside = context.cached(_beside, fall) if fall.duration_s >= th.SLOWDOWN_LASTS_S else context
     signals = beside.signals.of(fall.gpu, *fall.span)
     explained = explain(signals, fell=True, always=lasting_cause(context, fall.gpu, fall.start_t_s))
     if explained.cause.confidence < least_confidence:

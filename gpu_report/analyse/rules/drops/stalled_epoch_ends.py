@@ -16,8 +16,8 @@ from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops.at_epoch_end import AT_THE_END
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
-from gpu_report.analyse.signals.code.stack_habits import IdleLocation
-from gpu_report.analyse.signals.code.stack_notes import serves_validation
+from gpu_report.analyse.signals.code.stack_kinds import serves_validation
+from gpu_report.analyse.signals.code.stack_profile import IdleLocation
 from gpu_report.analyse.signals.host.process_waits import is_named
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.gpu_series import Floats
@@ -49,7 +49,7 @@ class _StalledEnd:
 
 
 def stalled_epoch_ends(context: Context) -> list[Finding]:
-    """Report what took HELD_SHARE of all epochs at the ends of most, one finding an epoch.
+    """Report what took STALLS_SHARE of all epochs at the ends of most, one finding an epoch.
 
     Of a training with a single end that is what takes as long as a drop must: nothing says that the next is shorter.
     """
@@ -60,14 +60,14 @@ def _of_training(context: Context, training: Training) -> Iterator[Finding]:
     gpu, ends = min(training.gpus, default=None), _ends(context, training)
     if gpu is None or not ends:
         return
-    least_s = th.HELD_SHARE * (length_s(training.train_spans) + length_s(ends))
+    least_s = th.STALLS_SHARE * (length_s(training.train_spans) + length_s(ends))
     held = list(_held(context, gpu, ends))
     told: list[Span] = []
     for by in dict.fromkeys(each.by for each in sorted(held, key=_is_file)):
         cover = interval_cover(told)
-        mine = [each for each in held if each.by == by and not _is_told(each, cover)]
+        mine = [each for each in held if each.by == by and not _is_reported(each, cover)]
         times = len({each.end for each in mine})
-        recurs = times > 1 and times >= th.HELD_OF_ENDS * len(ends)
+        recurs = times > 1 and times >= th.STALLS_OF_ENDS * len(ends)
         is_long = any(each.seconds >= context.options.drop_seconds for each in mine)
         counts = recurs or (len(ends) == 1 and by != LOADER and is_long)
         is_much = counts and sum(each.seconds for each in mine) >= least_s
@@ -82,7 +82,7 @@ def _is_file(held: _StalledEnd) -> bool:
     return held.wait is not None
 
 
-def _is_told(held: _StalledEnd, told: IntervalCover) -> bool:
+def _is_reported(held: _StalledEnd, told: IntervalCover) -> bool:
     """Tell whether something else has been told of most of its time."""
     return told.seconds_in(held.span) > (held.span[1] - held.span[0]) / 2
 
@@ -114,7 +114,7 @@ def _by_code(stacks: IdleStacks, number: int, end: Span) -> Iterator[_StalledEnd
     for at in np.unique(of[rows]).tolist():
         call = calls[at]
         mine = (of[rows] == at) & (stacks.waits[rows] if call is None else True)
-        if float(idle_s[mine].sum()) >= (loads_s if call is None else th.HELD_AT_LEAST_S):
+        if float(idle_s[mine].sum()) >= (loads_s if call is None else th.STALL_LEAST_S):
             by = LOADER if call is None else f"{call.function} {call.file}"
             starts, stops = np.maximum(stacks.start_s[rows[mine]], end[0]), np.minimum(stacks.end_s[rows[mine]], end[1])
             stack = stacks.process.stacks.get(int(stacks.number[rows[mine][0]]), ())
@@ -127,7 +127,7 @@ def _stretches(starts: Floats, stops: Floats, idle_s: Floats) -> Iterator[tuple[
 
     What is done between the batches of a validation takes so much of them, from the first on.
     """
-    breaks = np.flatnonzero(starts[1:] - stops[:-1] > th.HELD_APART_S) + 1
+    breaks = np.flatnonzero(starts[1:] - stops[:-1] > th.STALLS_APART_S) + 1
     for part in np.split(np.arange(len(starts)), breaks):
         start, stop, seconds = float(starts[part[0]]), float(stops[part[-1]]), float(idle_s[part].sum())
         if seconds > 0:
@@ -141,7 +141,7 @@ def _by_files(waits: IntervalIndex[ProcessWait], number: int, end: Span) -> Iter
         alike = list(group)
         longest = max(alike, key=lambda wait: wait.duration_s)
         for span in union([(max(wait.start_t_s, end[0]), min(wait.end_t_s, end[1])) for wait in alike]):
-            if span[1] - span[0] >= th.HELD_AT_LEAST_S:
+            if span[1] - span[0] >= th.STALL_LEAST_S:
                 yield _StalledEnd(" ".join(kind), number, span, span[1] - span[0], wait=longest)
 
 
@@ -154,7 +154,7 @@ def _explained(context: Context, gpu: int, held: Sequence[_StalledEnd]) -> Expla
     longest = max(held, key=lambda each: each.seconds)
     signals = context.signals.of(gpu, *_with_a_row(context, longest.span))
     if longest.by == LOADER:  # callbacks tell of the wait for training's loader alone; it is as long in all epochs
-        signals = replace(signals, is_lasting=True, data_wait_share=None)
+        signals = replace(signals, is_steady=True, data_wait_share=None)
     if longest.call is not None:  # whatever YOLO's own share of an epoch's end is, a callback is none of it
         alone = signals.idle_location is None or signals.idle_location.is_alone
         cpu_pct = context.signals.cpu_in_call(gpu, longest.call, [(held[0].span[0], held[-1].span[1])])

@@ -5,9 +5,9 @@ from collections.abc import Sequence, Set
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch, trained_epochs
 from gpu_report.analyse.rules.epochs.data_wait import data_wait_growing
+from gpu_report.analyse.rules.epochs.growing_epoch_ends import growing_epoch_ends
 from gpu_report.analyse.rules.epochs.growing_pauses import growing_pauses
 from gpu_report.analyse.rules.epochs.long_epoch_ends import long_epoch_ends
-from gpu_report.analyse.rules.epochs.longer_ends import ends_slowing
 from gpu_report.analyse.rules.epochs.slow_epochs import epochs_slowing, slow_epochs, slow_first_epochs
 from gpu_report.analyse.rules.epochs.slow_parts import slow_parts
 from gpu_report.analyse.rules.epochs.slowing_steps import slowing_steps
@@ -17,7 +17,7 @@ from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.catalogue import GROWTH_KEY, PAUSES_KEY, RULES
 from gpu_report.model import Cause, Finding
 
-EPOCH_RULES = (growing_pauses, slow_first_epochs, slow_epochs, epochs_slowing, ends_slowing, data_wait_growing)
+EPOCH_RULES = (growing_pauses, slow_first_epochs, slow_epochs, epochs_slowing, growing_epoch_ends, data_wait_growing)
 
 
 def compare_epochs(context: Context, found: Sequence[Finding]) -> list[Finding]:

@@ -22,7 +22,7 @@ WHY = "work over all earlier epochs, such as plots of them. Do it for the latest
 
 
 def growing_pauses(context: Context, epochs: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> list[Finding]:
-    """Report pauses before validations that rise all along, and take HELD_SHARE of their epochs or more."""
+    """Report pauses before validations that rise all along, and take STALLS_SHARE of their epochs or more."""
     found = []
     for _, of_process in groupby(epochs, key=lambda epoch: epoch.group[:2]):
         siblings = list(of_process)  # the first, and one that makes the loader anew, pause as others do
@@ -49,7 +49,7 @@ def _lost_s(epochs: Sequence[TrainedEpoch]) -> float:
 
 def _matters(siblings: Sequence[TrainedEpoch], paused: Sequence[TrainedEpoch]) -> bool:
     whole_s = sum(each.train_s + each.validation_s + each.checkpoint_s for each in siblings)
-    return _lost_s(paused) >= max(th.HELD_SHARE * whole_s, th.SLOW_AT_LEAST_S)
+    return _lost_s(paused) >= max(th.STALLS_SHARE * whole_s, th.SLOW_AT_LEAST_S)
 
 
 def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Finding:

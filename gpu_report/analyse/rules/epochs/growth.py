@@ -7,7 +7,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import changed
 from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch
-from gpu_report.analyse.rules.epochs.left_guesses import left_guesses
+from gpu_report.analyse.rules.epochs.possible_causes import possible_causes
 from gpu_report.analyse.timeseries.trend import Trend
 from gpu_report.catalogue import GREW_COST_KEY, GROWTH_KEY
 from gpu_report.model import Advice, Evidence, Frame, Reference
@@ -114,7 +114,7 @@ def advice_on_growth(
         since = risen_since(epochs, [epoch.train_s for epoch in epochs], grown)
         on = "" if since is epochs[0] else f" from epoch {since.epoch} on"
         short = f"Find what slowed {slowed}{on}"
-        what = SLOWS.get(slowed) or left_guesses(context, *thirds(epochs, grown))
+        what = SLOWS.get(slowed) or possible_causes(context, *thirds(epochs, grown))
         return Advice(f"{short}: {what}", short=short)
     why = "a list that is kept, a file that is read again, memory that is not given back"
     return Advice(f"{otherwise}: {why}", short=otherwise)

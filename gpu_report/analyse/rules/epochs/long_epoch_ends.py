@@ -15,11 +15,11 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
-from gpu_report.analyse.rules.epochs.lone_validator import lone_validator
+from gpu_report.analyse.rules.epochs.lone_validation import lone_validation
 from gpu_report.analyse.rules.epochs.typical_validation import RECURRING, TypicalValidation, typical_validation
 from gpu_report.analyse.rules.epochs.validation_advice import WRITE, ValidationAdvice, last_epoch_only, without_files
 from gpu_report.analyse.rules.epochs.work_at_ends import WorkAtEnds, cause_at_ends, saving_advice, work_at_ends
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE
 from gpu_report.analyse.timeline.trainings import BYTES_PER_PIXEL, Training, whole
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span
@@ -34,9 +34,9 @@ MIB = 2**20
 class _EpochParts:
     """What an epoch takes (s, medians) in training, in its validation and in saving, and how many epochs say so.
 
-    `typical` are the parts of the validations, None where they did not report them. `told_s` is what other findings say
-    of an epoch's end (median): it is not in the others. `saving` and `validating` are what the main process did
-    in both, None where nobody knows.
+    `typical` are the parts of the validations, None where they did not report them. `reported_s` is what other
+    findings say of an epoch's end (median): it is not in the others. `saving` and `validating` are what the main
+    process did in both, None where nobody knows.
     """
 
     train_s: float
@@ -44,7 +44,7 @@ class _EpochParts:
     checkpoint_s: float
     epochs: int
     typical: TypicalValidation | None
-    told_s: float
+    reported_s: float
     validating: WorkAtEnds | None = None
     saving: WorkAtEnds | None = None
 
@@ -78,10 +78,10 @@ class _EpochParts:
         return long and (else_short or self.checkpoint_s > self.validation_s)
 
     @property
-    def is_plain(self) -> bool:
+    def is_large(self) -> bool:
         """Tell whether the end of an epoch, or saving alone, takes so much that it is plain from outside."""
-        saving_s = max(th.SAVING_LONG_S, th.PLAIN_SAVING_SHARE * self.epoch_s)
-        return self.share >= th.PLAIN_ENDS_SHARE or self.checkpoint_s >= saving_s
+        saving_s = max(th.SAVING_LONG_S, th.LARGE_SAVING_SHARE * self.epoch_s)
+        return self.share >= th.LARGE_ENDS_SHARE or self.checkpoint_s >= saving_s
 
     @property
     def computed_s(self) -> float:
@@ -102,7 +102,7 @@ class _EpochParts:
     @property
     def epoch_s(self) -> float:
         """Return what an epoch takes with its end, and with what other findings say of that."""
-        return self.train_s + self.end_s + self.told_s
+        return self.train_s + self.end_s + self.reported_s
 
     def named(self, validation: Sequence[str], checkpoint: Sequence[str]) -> list[str]:
         """Return the words for the parts of its end that are worth one."""
@@ -137,7 +137,7 @@ def _of_training(
     if not mine:
         return
     parts = _parts(context, training, mine, told)
-    if not all(each.from_callbacks for each in mine) and not parts.is_plain and not _is_steady(mine):
+    if not all(each.from_callbacks for each in mine) and not parts.is_large and not _is_steady(mine):
         return
     if mine is not alike and not parts.is_long_at_once:
         return
@@ -183,7 +183,7 @@ def _agree(alike: Sequence[TrainedEpoch], known: Sequence[TrainedEpoch]) -> bool
         return ends[0] >= long_s and first_s * th.ENDS_AGREE >= ends[0]
     if not ends or min(ends) < th.LONG_END_S:
         return False
-    mostly_ends = len(ends) >= th.PLAIN_ENDS_LEAST and all(_end_share(each) >= th.PLAIN_ENDS_SHARE for each in alike)
+    mostly_ends = len(ends) >= th.LARGE_ENDS_LEAST and all(_end_share(each) >= th.LARGE_ENDS_SHARE for each in alike)
     return mostly_ends or max(ends) <= th.ENDS_AGREE * min(ends)
 
 
@@ -216,8 +216,8 @@ def _parts(context: Context, training: Training, epochs: Sequence[TrainedEpoch],
     checkpoints = [(end, end + each.checkpoint_s) for (_, end), each in zip(validations, epochs, strict=True)]
     return _EpochParts(
         median(_whole_s(training, each) for each in epochs),
-        median(_untold_s(span, told) for span in validations),
-        median(_untold_s(span, told) for span in checkpoints),
+        median(_unreported_s(span, told) for span in validations),
+        median(_unreported_s(span, told) for span in checkpoints),
         len(epochs),
         typical_validation([each.validated for each in epochs if each.validated]),
         median(told.seconds_in((start, end)) for (start, _), (_, end) in zip(validations, checkpoints, strict=True)),
@@ -225,7 +225,7 @@ def _parts(context: Context, training: Training, epochs: Sequence[TrainedEpoch],
     )
 
 
-def _untold_s(span: Span, told: IntervalCover) -> float:
+def _unreported_s(span: Span, told: IntervalCover) -> float:
     return span[1] - span[0] - told.seconds_in(span)
 
 
@@ -256,7 +256,7 @@ def _finding(
 
 def _writes_files(advice: Sequence[Advice], parts: _EpochParts) -> bool:
     """Tell whether to write predictions as files, off unless asked for, takes most of the ends of epochs."""
-    return any(each.argument in WRITE and (each.gain_at_most or 0.0) >= STOOD_SHARE * parts.share for each in advice)
+    return any(each.argument in WRITE and (each.gain_at_most or 0.0) >= MOSTLY_SHARE * parts.share for each in advice)
 
 
 def _cause(parts: _EpochParts, named: Sequence[str]) -> Cause:
@@ -270,7 +270,7 @@ def _cause(parts: _EpochParts, named: Sequence[str]) -> Cause:
 def _summary(parts: _EpochParts, named: Sequence[str], largest: str) -> str:
     takes = "take" if len(named) > 1 else "takes"
     share = parts.checkpoint_s / parts.epoch_s if parts.saves_long else parts.share
-    besides = ", without the stalls there" if parts.told_s >= th.ENDS_NAMED_S else ""
+    besides = ", without the stalls there" if parts.reported_s >= th.ENDS_NAMED_S else ""
     mostly = f"; {largest}" if largest else ""
     return f"{upper_first(and_words(named))} {takes} {100 * share:.0f} % of each epoch{besides}{mostly}"
 
@@ -297,7 +297,7 @@ def _of_work(work: WorkAtEnds | None) -> Iterator[Evidence]:
 def _of_validations(context: Context, training: Training, epochs: Sequence[TrainedEpoch], parts: _EpochParts) -> str:
     """Return who waits for whom in validations, else which of their parts takes longest; empty where nobody knows."""
     validations = [(each.span[1], each.span[1] + each.validation_s) for each in epochs if each.validation_s]
-    alone = lone_validator(context, training, validations)
+    alone = lone_validation(context, training, validations)
     if alone is not None:
         return alone.words
     large = _large_set(training, parts)

@@ -21,6 +21,7 @@ from gpu_report.analyse.rules.epochs.data_wait import (
     why_waited,
     with_storage_advice,
 )
+from gpu_report.analyse.rules.epochs.gpu_advice import LostTime, advice_on_gpu
 from gpu_report.analyse.rules.epochs.growth import (
     advice_on_growth,
     evidence_of_growth,
@@ -29,7 +30,6 @@ from gpu_report.analyse.rules.epochs.growth import (
     risen_since,
     thirds,
 )
-from gpu_report.analyse.rules.epochs.on_gpu import LostTime, advice_on_gpu
 from gpu_report.analyse.rules.epochs.slower_cpu import by_slower_cpu
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.timeseries.gpu_series import Bools

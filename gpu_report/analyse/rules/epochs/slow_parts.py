@@ -30,7 +30,7 @@ def slow_parts(
         _of_part(context, part, siblings)
         for siblings in _parts(context.throughput, epochs)
         for part in _slow(siblings, held_up)
-        if part[0] is not siblings[0] and not any(_is_told(part, finding) for finding in told)
+        if part[0] is not siblings[0] and not any(_is_reported(part, finding) for finding in told)
     ]
     return [_in_words(finding) for finding in merged(found)]
 
@@ -88,7 +88,7 @@ def _undisturbed_s(parts: Sequence[TrainedEpoch]) -> float:
     return float(np.quantile([part.train_s for part in parts], th.UNDISTURBED_QUANTILE))
 
 
-def _is_told(part: Sequence[TrainedEpoch], finding: Finding) -> bool:
+def _is_reported(part: Sequence[TrainedEpoch], finding: Finding) -> bool:
     """Tell whether a finding about epochs speaks of most of a stretch."""
     start_s, end_s = part[0].span[0], part[-1].span[1]
     return min(end_s, finding.end_t_s) - max(start_s, finding.start_t_s) > (end_s - start_s) / 2

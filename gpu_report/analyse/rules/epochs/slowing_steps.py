@@ -10,15 +10,15 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import changed
 from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch
+from gpu_report.analyse.rules.epochs.gpu_advice import LostTime, advice_on_gpu
 from gpu_report.analyse.rules.epochs.growth import (
     lost_gpu_s,
     numbers_of_growth,
     risen_since,
     thirds,
 )
-from gpu_report.analyse.rules.epochs.on_gpu import LostTime, advice_on_gpu
 from gpu_report.analyse.rules.epochs.slow_epochs import where_to_look
-from gpu_report.analyse.signals.code.stack_habits import OwnFunction
+from gpu_report.analyse.signals.code.stack_profile import OwnFunction
 from gpu_report.analyse.timeline.throughput import Throughput
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.intervals import Indices, Span
@@ -38,7 +38,7 @@ REGISTERED = {
 
 
 @dataclass(frozen=True)
-class _More:
+class _Registered:
     """Hooks or callbacks of which one more was registered at most batches: how many there were first and last."""
 
     kind: str
@@ -172,19 +172,23 @@ def _finding(context: Context, steps: _Steps, grown: Trend) -> Finding:
     )
 
 
-def _registered(steps: _Steps) -> _More | None:
+def _registered(steps: _Steps) -> _Registered | None:
     """Return of what one more was registered at REGISTERED_EACH of the batches or more; None where nothing was."""
     group, (start_s, end_s) = steps.training.rank_group, (steps.parts[0].span[0], steps.parts[-1].span[1])
     told = [each for each in (group.main.progress if group else ()) if start_s <= each.t_s <= end_s]
     for kind in REGISTERED:
         known = [count for each in told if (count := getattr(each, kind)) is not None]
         if known and known[-1] - known[0] >= th.REGISTERED_EACH * sum(steps.batches):
-            return _More(kind, known[0], known[-1])
+            return _Registered(kind, known[0], known[-1])
     return None
 
 
 def _advice(
-    context: Context, steps: _Steps, grown: Trend, own: tuple[float, OwnFunction, float] | None, more: _More | None
+    context: Context,
+    steps: _Steps,
+    grown: Trend,
+    own: tuple[float, OwnFunction, float] | None,
+    more: _Registered | None,
 ) -> Advice:
     first, last = thirds(steps.parts)
     if own is not None:

@@ -56,19 +56,19 @@ class ValidationAdvice:
         throughput = self.context.throughput
         waited = throughput.data_wait_share(self.training.train_spans) if throughput is not None else None
         known = self.training.args.get("cache") or any((*self._decoded_once(), *self._smaller_images()))
-        if not self._loads_most() or known or waited is None or waited >= th.HELD_SHARE:
+        if not self._loads_most() or known or waited is None or waited >= th.STALLS_SHARE:
             return []
         seconds = self.typical.of("data")
         short = "Find why validations wait for their images"
         why = f"{amount(seconds, 's')} each, while training hardly waits for its own. They may lie on a slower disk"
-        return [Advice(f"{short}: {why}", short=short)] if seconds >= th.HELD_SHARE * self.epoch_s else []
+        return [Advice(f"{short}: {why}", short=short)] if seconds >= th.STALLS_SHARE * self.epoch_s else []
 
     def on_loading(self) -> list[Advice]:
         """Return what changes the training's own steps, too: none where more is advised on those."""
         return self._worth(*self._more_workers(), *self._larger_batch())
 
     def _worth(self, *offers: Advice) -> list[Advice]:
-        worth = [advice for advice in offers if (advice.gain_at_most or 0.0) >= th.HELD_SHARE]
+        worth = [advice for advice in offers if (advice.gain_at_most or 0.0) >= th.STALLS_SHARE]
         return sorted(worth, key=lambda advice: -(advice.gain_at_most or 0.0))
 
     def _loads_most(self) -> bool:

@@ -14,7 +14,7 @@ from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.thresholds import IDLE_CPU_PCT, IO_PRESSURE_PCT, MAIN_FULL_PCT, QUIET_PRESSURE_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.gpu_series import HOLD_INTERVALS, GpuSeries
@@ -43,7 +43,7 @@ def work_at_ends(context: Context, training: Training, ends: Sequence[Span]) -> 
     idle = _idle_rows(context, training, ends)
     share, host = length_s(idle) / (length_s(list(ends)) or 1.0), context.run.host
     main = column_mean(host, "main_cpu_pct", idle)
-    if main is None or share < STOOD_SHARE or training.ranks_here > 1:
+    if main is None or share < MOSTLY_SHARE or training.ranks_here > 1:
         return None
     if main >= MAIN_FULL_PCT:
         return WorkAtEnds("computed", main, share)

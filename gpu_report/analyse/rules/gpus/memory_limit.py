@@ -30,7 +30,7 @@ def near_limit(memory: GpuMemory, series: GpuSeries, idle: tuple[Span, ...]) -> 
 
     It is not known where more was in use than it says.
     """
-    if memory.capacity_mib is None or (memory.used_mib > th.NO_CARD_HOLDS_PCT / 100 * memory.capacity_mib).any():
+    if memory.capacity_mib is None or (memory.used_mib > th.IMPOSSIBLE_MEMORY_PCT / 100 * memory.capacity_mib).any():
         return []
     full = memory.used_mib >= th.NEAR_LIMIT_PCT / 100 * memory.capacity_mib
     ends_s = memory.t_s + series.sample_weight_s

@@ -192,8 +192,8 @@ def _explanation(throttle: Throttle) -> str:
     if throttle.cause == LOWER_CLOCK and not throttle.applied:
         why = "; heavier work may lower it, too" if throttle.unsure else ""
         return f"its clock was {throttle.cost_pct:.0f} % lower, though it was as busy; no reason is recorded{why}"
-    if throttle.knee_c is not None:
-        from_on = f"only at {throttle.knee_c:.0f} °C or more, while the GPU drew less power"
+    if throttle.heat_onset_c is not None:
+        from_on = f"only at {throttle.heat_onset_c:.0f} °C or more, while the GPU drew less power"
         return f"its clock fell by {throttle.cost_pct:.0f} %, {from_on}; the log has no reasons"
     typical = "typical" if throttle.alike else "what it reaches under less load"
     if throttle.unseen:

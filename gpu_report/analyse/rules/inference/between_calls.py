@@ -32,7 +32,7 @@ from gpu_report.analyse.rules.inference.words import (
     severity,
     speed_now,
 )
-from gpu_report.analyse.signals.code.stack_notes import THREAD
+from gpu_report.analyse.signals.code.stack_kinds import THREAD
 from gpu_report.model import Advice, Cause, CodeLocation, Finding, GapPart, ServedModel, Severity, Stack
 from gpu_report.wording import counted, place_words, where_it_is
 

@@ -1,4 +1,4 @@
-"""Set-up at odds: a batch that did not fit the GPU's memory, so that YOLO trains with a smaller one."""
+"""Configuration problem: a batch that did not fit the GPU's memory, so that YOLO trains with a smaller one."""
 
 from dataclasses import replace
 

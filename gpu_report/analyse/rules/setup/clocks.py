@@ -1,4 +1,4 @@
-"""Set-up at odds: application clocks that somebody set hold a GPU far below what it can do, all training long."""
+"""Configuration problem: set application clocks hold a GPU far below what it can do, all training long."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Set-up at odds: shared memory, threads and cores that are not what the loader's workers need."""
+"""Configuration problem: shared memory, threads and cores that are not what the loader's workers need."""
 
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.host import ALLOW_MORE_CORES

@@ -1,4 +1,4 @@
-"""Set-up at odds: images that YOLO enlarges for training, far beyond what they are on disk."""
+"""Configuration problem: images that YOLO enlarges for training, far beyond what they are on disk."""
 
 from math import ceil
 

@@ -1,4 +1,4 @@
-"""Set-up at odds: the fast ways of NCCL between the GPUs of one machine that are switched off."""
+"""Configuration problem: the fast ways of NCCL between the GPUs of one machine that are switched off."""
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence

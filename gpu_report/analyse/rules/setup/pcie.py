@@ -1,4 +1,4 @@
-"""Set-up at odds: a PCIe link far below what it can do, or with few lanes, that takes much of a step.
+"""Configuration problem: a PCIe link far below what it can do, or with few lanes, that takes much of a step.
 
 For copies of images, or for the gradients of several GPUs.
 """

@@ -1,4 +1,4 @@
-"""Set-up at odds: a machine that goes to sleep while it trains, so that nothing runs for much of the time."""
+"""Configuration problem: a machine that goes to sleep while it trains, so that nothing runs for much of the time."""
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th

@@ -1,4 +1,4 @@
-"""Set-up at odds: images that come so slowly that the first batch and each validation wait for them.
+"""Configuration problem: images that come so slowly that the first batch and each validation wait for them.
 
 Training steps may be slow enough to hide it: then no cause of the steady state says so.
 """
@@ -16,7 +16,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.setup.check import SetupIssue, host_mean
 from gpu_report.analyse.signals.code.loader_work import LoaderWork, loader_work, waited_for_workers_s, worker_code
 from gpu_report.analyse.signals.host.filesystems import mount_of
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_mean
 from gpu_report.analyse.timeseries.intervals import Span, minus, union
@@ -65,7 +65,7 @@ def slow_images(context: Context, training: Training) -> SetupIssue | None:
         return None
     mount = _mount(context, training)
     own = worker_code(context.signals.idle_stacks, spans)
-    if own is not None and own.share >= STOOD_SHARE:  # wherever it reads from: the folder may be but a name
+    if own is not None and own.share >= MOSTLY_SHARE:  # wherever it reads from: the folder may be but a name
         short = f"Have {place_words(own.line)} read from a local copy of the images"
     else:
         short = FASTER if mount is not None and mount.device is not None else LOCAL

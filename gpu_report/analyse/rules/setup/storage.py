@@ -1,4 +1,4 @@
-"""Set-up at odds: images on a slow disk while reads are waited for, and where on this machine they would lie faster."""
+"""Configuration problem: images on a slow disk while reads are waited for, and a faster place for them."""
 
 from gpu_report.analyse.causes.confidence import LIKELY
 from gpu_report.analyse.causes.image_storage import copy_to, faster_place

@@ -1,4 +1,4 @@
-"""Set-up at odds: a torch that does not fit the driver or has no CUDA, and modes that slow each kernel."""
+"""Configuration problem: a torch that does not fit the driver or has no CUDA, and modes that slow each kernel."""
 
 from gpu_report.analyse.busy_in_training import busy_in_training, steady_utilisation
 from gpu_report.analyse.causes.slow_modes import SLOW_MODES, switch_off

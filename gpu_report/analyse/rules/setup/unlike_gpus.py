@@ -1,4 +1,4 @@
-"""Set-up at odds: GPUs of unlike models in one training, where the faster ones wait for the slowest in each step."""
+"""Configuration problem: GPUs of unlike models in one training: the faster ones wait for the slowest in each step."""
 
 from collections.abc import Sequence
 

@@ -8,7 +8,7 @@ import numpy as np
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.code.stack_notes import location_of
+from gpu_report.analyse.signals.code.stack_kinds import location_of
 from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.model import CodeLocation, Evidence, Finding, Frame, ProcessStacks, Stack
 from gpu_report.wording import where_it_is

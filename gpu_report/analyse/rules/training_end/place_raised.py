@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpu_report.analyse.signals.code.stack_notes import WORKER_LOOP, kind_of, location_of
+from gpu_report.analyse.signals.code.stack_kinds import WORKER_LOOP, kind_of, location_of
 from gpu_report.model import Advice, CodeLocation, Finding, Stack
 from gpu_report.wording import place_words, where_it_is
 

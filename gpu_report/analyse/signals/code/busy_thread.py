@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_report.analyse.signals import thresholds as th
-from gpu_report.analyse.signals.code.stack_notes import WAITING_CALLS, in_interpreter, kind_of, location_of
+from gpu_report.analyse.signals.code.stack_kinds import WAITING_CALLS, in_interpreter, kind_of, location_of
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.analyse.timeseries.intervals import Indices, Span, length_s, union
@@ -30,7 +30,7 @@ class BusyThread:
     main_share: float | None
 
 
-class ThreadHabits:
+class ThreadProfile:
     """Says of any interval which thread of one main process kept Python busy beside the main one."""
 
     def __init__(self, process: ProcessStacks) -> None:
@@ -55,7 +55,7 @@ class ThreadHabits:
         share = np.divide(inside_s, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
         cpu_s = looks.cpu_s * share
         mine = _longest(stacks, cpu_s)
-        if float(cpu_s[mine].sum()) < th.STOOD_SHARE * total_s:
+        if float(cpu_s[mine].sum()) < th.MOSTLY_SHARE * total_s:
             return None
         main_share = float((looks.main_cpu_s * share)[mine].sum() / inside_s[mine].sum())
         line = _line(stacks, mine, cpu_s)

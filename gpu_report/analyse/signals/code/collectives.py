@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpu_report.analyse.signals.code.stack_notes import location_of
+from gpu_report.analyse.signals.code.stack_kinds import location_of
 from gpu_report.model import CodeLocation, Collective, RankTrace, Run, TracedGroup
 
-HELD_AT_LEAST_S = 10.0  # before the end: as a drop, below which nothing is called a stall; others may be on their way
+PENDING_LEAST_S = 10.0  # before the end: as a drop, below which nothing is called a stall; others may be on their way
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def traces_of_the_end(run: Run) -> tuple[RankTrace, ...]:
     worked_s = max((e.end_t_s for each in run.inside for e in each.epochs if e.end_t_s is not None), default=0.0)
     if any(each.task == "train" and each.ended == "finished" for each in run.inside) or run.recording.exit_code == 0:
         return ()
-    until_s = run.duration_s - HELD_AT_LEAST_S
+    until_s = run.duration_s - PENDING_LEAST_S
     return tuple(
         replace(trace, groups=tuple(_of_the_end(group, worked_s, until_s) for group in trace.groups))
         for trace in run.nccl.traces

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpu_report.analyse.signals.code.stack_notes import line_of
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.analyse.signals.code.stack_kinds import line_of
+from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE
 from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.analyse.timeseries.interval_cover import IntervalCover, interval_cover
 from gpu_report.analyse.timeseries.intervals import Span, length_s, union
@@ -66,8 +66,8 @@ def garbage_in(process: ProcessStacks, spans: Sequence[Span]) -> Garbage | None:
     in_long = float(long_s.sum())
     times = int(np.count_nonzero(long_s))
     # of many short runs there are thousands; where long ones take the time, they are what is counted
-    times = times if in_long >= STOOD_SHARE * (in_long + short_s) else times + round(short_times)
-    is_called = called_s >= STOOD_SHARE * (in_long + short_s)
+    times = times if in_long >= MOSTLY_SHARE * (in_long + short_s) else times + round(short_times)
+    is_called = called_s >= MOSTLY_SHARE * (in_long + short_s)
     return Garbage(times, in_long + short_s, length_s(union(list(spans))), line, is_called) if times else None
 
 

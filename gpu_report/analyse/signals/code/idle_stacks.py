@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.analyse.signals.code.stack_notes import (
+from gpu_report.analyse.signals.code.stack_kinds import (
     called_by_yolo,
     kind_of,
     launches,

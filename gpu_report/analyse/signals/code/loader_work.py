@@ -7,8 +7,8 @@ import numpy as np
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks, WorkKind
-from gpu_report.analyse.signals.code.stack_habits import LEAST_IDLE_S
-from gpu_report.analyse.signals.code.stack_notes import kind_of, of_worker_alone
+from gpu_report.analyse.signals.code.stack_kinds import kind_of, of_worker_alone
+from gpu_report.analyse.signals.code.stack_profile import LEAST_IDLE_S
 from gpu_report.analyse.timeseries.intervals import Span, length_s
 from gpu_report.analyse.timeseries.sums import sums_by_key
 from gpu_report.model import Frame, Stack

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gpu_report.analyse.signals.code.stack_notes import location_of
+from gpu_report.analyse.signals.code.stack_kinds import location_of
 from gpu_report.model import CodeLocation, Frame, TraceAnalysis, WindowLines
 
 Floats = npt.NDArray[np.float64]

@@ -88,7 +88,7 @@ def _lasts(series: GpuSeries, wait: Interval, at_least_s: float) -> bool:
 def _is_habit(series: GpuSeries, usable: Bools, found: Sequence[Interval]) -> bool:
     """Tell whether a GPU waits for most of its training: in epochs that are shorter than LOW_AT_LEAST_S, too."""
     waited_s = sum(wait.duration_s for wait in found if _lasts(series, wait, 0.0))
-    return waited_s >= max(th.LOW_AT_LEAST_S, th.BUSY_WAIT_HABIT_SHARE * float(series.weight_s[usable].sum()))
+    return waited_s >= max(th.LOW_AT_LEAST_S, th.BUSY_WAIT_MOST_SHARE * float(series.weight_s[usable].sum()))
 
 
 def _idles(series: GpuSeries) -> Bools:

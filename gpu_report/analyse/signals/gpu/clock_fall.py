@@ -42,8 +42,8 @@ def clock_fall(
     spans = long_spans(replace(rows, work=work), down, series.tick_s, th.LOWER_LEVEL_S)
     if not spans or not _as_busy(rows, down, full) or _at_its_limit(rows, down, full, limit_w):
         return None
-    knee_c = _knee_c(rows, down, full)
-    cause = _said_of(rows, down, full, is_heat=knee_c is not None)
+    heat_onset_c = _heat_onset_c(rows, down, full)
+    cause = _said_of(rows, down, full, is_heat=heat_onset_c is not None)
     if cause is None or not is_alike(rows, steps, down, full_mhz, any_load=cause != POWER_CAP):
         return None
     lost = np.where(down, 1 - rows.clock_mhz / full_mhz, 0.0)
@@ -60,7 +60,7 @@ def clock_fall(
         share=rows.seconds(down) / rows.seconds(rows.work),
         lost_s=float((rows.weight_s * lost * rows.util_pct / 100).sum()),
         applied=rows.seconds(down & rows.applied) >= rows.seconds(down) / 2,
-        knee_c=knee_c if cause == THERMAL else None,
+        heat_onset_c=heat_onset_c if cause == THERMAL else None,
         unsure=cause == LOWER_CLOCK and not _was_slower(rows, down, full, trained, float(lost[down].mean())),
     )
 
@@ -125,7 +125,7 @@ def _lengths_at(rows: ClockRows, spans: Sequence[Span], marked: Bools) -> list[f
     return lengths
 
 
-def _knee_c(rows: ClockRows, down: Bools, full: Bools) -> float | None:
+def _heat_onset_c(rows: ClockRows, down: Bools, full: Bools) -> float | None:
     """Return from which temperature (°C) on alone a clock was down, though the GPU drew less; None where it is not so.
 
     That is heat. At a clock that somebody set, or that less power allows, a GPU is cooler than at the full one.
@@ -133,10 +133,10 @@ def _knee_c(rows: ClockRows, down: Bools, full: Bools) -> float | None:
     then, before = (mask & np.isfinite(rows.celsius) & np.isfinite(rows.power_w) for mask in (down, full))
     if not then.any() or not before.any():
         return None
-    knee_c = float(np.quantile(rows.celsius[then], th.KNEE_SHARE))
-    passes = float(np.mean(rows.celsius[before] >= knee_c)) <= th.KNEE_SHARE
+    heat_onset_c = float(np.quantile(rows.celsius[then], th.HEAT_ONSET_SHARE))
+    passes = float(np.mean(rows.celsius[before] >= heat_onset_c)) <= th.HEAT_ONSET_SHARE
     draws_less = median_of(rows.power_w[then]) <= th.SAME_POWER_SHARE * median_of(rows.power_w[before])
-    return knee_c if knee_c >= th.KNEE_LEAST_C and passes and draws_less else None
+    return heat_onset_c if heat_onset_c >= th.HEAT_ONSET_LEAST_C and passes and draws_less else None
 
 
 def _said_of(rows: ClockRows, down: Bools, full: Bools, *, is_heat: bool) -> str | None:

@@ -32,11 +32,11 @@ def short_pauses(
     if float(series.weight_s[beside & (series.util_pct < th.STILL_PCT)].sum()) < least_s:
         return []
     shorter = found_with(replace(options, drop_seconds=th.PAUSE_S))
-    pauses = [each for each in shorter if each.mean_pct < th.STILL_PCT and not _meets(each, drops)]
+    pauses = [each for each in shorter if each.mean_pct < th.STILL_PCT and not _overlaps(each, drops)]
     return pauses if sum(each.duration_s for each in pauses) >= least_s else []
 
 
-def _meets(pause: Drop, drops: Sequence[Drop]) -> bool:
+def _overlaps(pause: Drop, drops: Sequence[Drop]) -> bool:
     starts = np.array([drop.start_t_s for drop in drops])
     ends = np.array([drop.end_t_s for drop in drops])
     return bool(((starts < pause.end_t_s) & (ends > pause.start_t_s)).any())

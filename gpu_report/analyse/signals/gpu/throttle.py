@@ -23,7 +23,7 @@ class Throttle:
     work: that is what it can do. `lost_s` is the time lost at most: what was busy, by the clock that it lacked (work
     that waits for memory loses less). `applied` says that application clocks, which somebody sets, lowered it.
     `own_limit` says that it was the power limit that the card came with, by the driver: nobody had lowered it.
-    `knee_c` is the temperature (°C) from which on alone the clock fell, where that says that it was heat.
+    `heat_onset_c` is the temperature (°C) from which on alone the clock fell, where that says that it was heat.
     `other_limit_w` is what it drew at a power limit far below the one that was recorded: that had been lowered.
     """
 
@@ -43,7 +43,7 @@ class Throttle:
     unseen: bool = False
     applied: bool = False
     unsure: bool = False
-    knee_c: float | None = None
+    heat_onset_c: float | None = None
     other_limit_w: float | None = None
 
     @property

@@ -14,7 +14,7 @@ from gpu_report.analyse.timeseries.intervals import Span, as_array, mask_in_any
 
 MAIN_CPU = "main_cpu_pct"
 LEAST_ROWS = 2  # two unknowns
-DUST = 1e-9
+EPSILON = 1e-9
 
 
 def cpu_in_place(host: SignalTable, spans: Sequence[Span], there: IntervalCover) -> float | None:
@@ -34,7 +34,7 @@ def cpu_in_place(host: SignalTable, spans: Sequence[Span], there: IntervalCover)
     inside = there.seconds_in_each(np.column_stack([starts[rows], host.t_s[rows]]))
     share = np.clip(inside / length, 0.0, 1.0)
     told = _fitted_cpu_pct(share, column[rows], length)
-    at_most = float((length * column[rows]).sum()) / max(float(inside.sum()), DUST)
+    at_most = float((length * column[rows]).sum()) / max(float(inside.sum()), EPSILON)
     return told if told is not None or at_most >= th.COMPUTES_CPU_PCT or len(rows) <= LEAST_ROWS else at_most
 
 
@@ -45,13 +45,13 @@ def _fitted_cpu_pct(share: Floats, cpu_pct: Floats, weight_s: Floats) -> float |
     """
     beside = 1 - share
     both, rest = float((weight_s * share * beside).sum()), float((weight_s * beside**2).sum())
-    mixed = both / rest if rest > DUST else 0.0
+    mixed = both / rest if rest > EPSILON else 0.0
     own = share - mixed * beside  # what of the place no other column can stand for
     free = float((weight_s * own**2).sum())
     if len(share) <= LEAST_ROWS or free < th.THERE_LEAST_S:
         return None
     inside = float((weight_s * own * cpu_pct).sum()) / free
-    others = float((weight_s * beside * (cpu_pct - inside * share)).sum()) / rest if rest > DUST else 0.0
+    others = float((weight_s * beside * (cpu_pct - inside * share)).sum()) / rest if rest > EPSILON else 0.0
     left = cpu_pct - inside * share - others * beside
     variance = float((weight_s * left**2).sum() / weight_s.sum()) * len(share) / (len(share) - LEAST_ROWS)
     error = (variance * float(np.mean(weight_s)) / free) ** 0.5

@@ -12,7 +12,7 @@ ENDS_ITS_PROCESS = frozenset({"xid", "oom", "segfault"})
 
 
 @dataclass(frozen=True)
-class _There:
+class _TrainingProcess:
     """A process of a training: its pid, from when to when it reported, and when its last whole epoch had trained."""
 
     pid: int
@@ -26,18 +26,18 @@ def mark_foreign_kernel_events(run: Run) -> Run:
 
     Pids alone do not tell: in a container the kernel counts others.
     """
-    trainings = [_there(process) for process in run.inside if process.task == "train" and process.phases]
-    events = tuple(_anothers(event) if _is_anothers(event, trainings) else event for event in run.kernel.events)
+    trainings = [_training_processes(process) for process in run.inside if process.task == "train" and process.phases]
+    events = tuple(_as_foreign(event) if _is_foreign(event, trainings) else event for event in run.kernel.events)
     return replace(run, kernel=replace(run.kernel, events=events))
 
 
-def _there(process: InsideRun) -> _There:
+def _training_processes(process: InsideRun) -> _TrainingProcess:
     ends = (epoch.end_t_s for epoch in process.epochs if epoch.end_t_s is not None)
     last_s = max(ends, default=float("-inf"))
-    return _There(process.pid, process.phases[0].start_t_s, process.phases[-1].end_t_s, last_s)
+    return _TrainingProcess(process.pid, process.phases[0].start_t_s, process.phases[-1].end_t_s, last_s)
 
 
-def _is_anothers(event: KernelEvent, trainings: Sequence[_There]) -> bool:
+def _is_foreign(event: KernelEvent, trainings: Sequence[_TrainingProcess]) -> bool:
     """Tell whether the process of an event was none of these: each that was there by then went on."""
     # what is critical concerns the whole GPU, but for a kill for want of memory, which ends its victim alone
     concerns_all = event.severity == "critical" and event.kind != "oom"
@@ -48,7 +48,7 @@ def _is_anothers(event: KernelEvent, trainings: Sequence[_There]) -> bool:
     return any(t.last_s > event.t_s for t in trainings) and all(t.last_s > event.t_s for t in there)
 
 
-def _anothers(event: KernelEvent) -> KernelEvent:
+def _as_foreign(event: KernelEvent) -> KernelEvent:
     names_it = event.kind != "xid" and event.process is not None
     whose = NOT_OURS if names_it else f"{event.who('a process')}, {NOT_OURS}"
     return replace(

@@ -81,7 +81,7 @@ def seen_waits(waits: Sequence[ProcessWait], looks_s: Floats) -> list[ProcessWai
 
 
 @dataclass(frozen=True)
-class LockKept:
+class GilHold:
     """How long of an interval C code held the GIL, and the share (0 to 1) of it that the main thread computed.
 
     `inferred` is a time whose line is that of others: it has from how many.
@@ -97,7 +97,7 @@ def is_named(wait: ProcessWait) -> bool:
     return bool(wait.file) and wait.file not in UNNAMED
 
 
-def longest_lock(held: Iterable[Sequence[LockHeld]], span: Span) -> LockKept | None:
+def longest_gil_hold(held: Iterable[Sequence[LockHeld]], span: Span) -> GilHold | None:
     """Return for how long of an interval C code of one process kept Python's lock, None where it never did.
 
     `held` are the stretches of each process that touch the interval.
@@ -106,11 +106,11 @@ def longest_lock(held: Iterable[Sequence[LockHeld]], span: Span) -> LockKept | N
     return max((each for each in kept if each.seconds), key=lambda each: each.seconds, default=None)
 
 
-def _kept(held: Sequence[LockHeld], span: Span) -> LockKept:
+def _kept(held: Sequence[LockHeld], span: Span) -> GilHold:
     in_all = sum(each.duration_s for each in held)
     computed = sum(each.cpu_s for each in held) / in_all if in_all else 0.0
     inferred = max((each for each in held if each.seen), key=lambda each: each.alike, default=None)
-    return LockKept(_within(held, span), computed, inferred)
+    return GilHold(_within(held, span), computed, inferred)
 
 
 def _within(stretches: Sequence[ProcessWait] | Sequence[LockHeld], span: Span) -> float:

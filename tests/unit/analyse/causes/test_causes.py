@@ -11,9 +11,9 @@ from gpu_report.analyse.causes.data_loading import loader_idle_at_times
 from gpu_report.analyse.causes.slow_modes import SLOW_MODES
 from gpu_report.analyse.signals.code.busy_thread import BusyThread
 from gpu_report.analyse.signals.code.loader_work import LoaderWork, WorkerCode
-from gpu_report.analyse.signals.code.stack_habits import IdleLocation, OwnLayer
+from gpu_report.analyse.signals.code.stack_profile import IdleLocation, OwnLayer
 from gpu_report.analyse.signals.host.other_processes import OtherProcess
-from gpu_report.analyse.signals.host.process_waits import LockKept
+from gpu_report.analyse.signals.host.process_waits import GilHold
 from gpu_report.analyse.signals.interval_signals import NOT_LOADING, IntervalSignals
 from gpu_report.analyse.signals.signal_table import SignalTable
 from gpu_report.analyse.timeline.trainings import Training
@@ -299,7 +299,7 @@ def test_images_that_come_too_slowly_all_the_time_are_no_stall():
         loader_workers=12,
     )
     assert explain(slow).cause.name == "input-stalled"
-    assert explain(dataclasses.replace(slow, is_lasting=True)).cause.name == "input-latency"
+    assert explain(dataclasses.replace(slow, is_steady=True)).cause.name == "input-latency"
 
 
 def test_workers_that_share_their_cores_are_the_limit_though_none_has_one_to_itself():
@@ -343,7 +343,7 @@ def test_a_stopped_worker_is_no_stopped_training():
 
 
 def test_workers_that_wait_for_a_lock_are_said_to():
-    slow = signals({**IDLE, "workers_cpu_pct": 12}, idle_location=IdleLocation(0.9, None, 0.0, None), is_lasting=True)
+    slow = signals({**IDLE, "workers_cpu_pct": 12}, idle_location=IdleLocation(0.9, None, 0.0, None), is_steady=True)
     assert "a lock" in explain(dataclasses.replace(slow, loader=LoaderWork(0.0, 0.6))).cause.explanation
     assert "lock" not in explain(dataclasses.replace(slow, loader=LoaderWork(0.0, 0.0))).cause.explanation
 
@@ -355,7 +355,7 @@ def test_workers_that_wait_for_a_lock_are_said_to():
 def test_a_loader_from_which_nothing_comes_hangs_and_is_not_slow(in_loader, util, lasting, hung):
     idle_location = dataclasses.replace(IN_LOADER, in_loader=in_loader)
     gpu = {"gpu_util_pct": util, "sm_active_pct": 0}
-    stands = signals({**IDLE, "main_cpu_pct": 1}, gpu=gpu, idle_location=idle_location, is_lasting=lasting)
+    stands = signals({**IDLE, "main_cpu_pct": 1}, gpu=gpu, idle_location=idle_location, is_steady=lasting)
     assert (explain(stands).cause.explanation == "the data-loader workers delivered no more images") == hung
     assert any("a batch never came" in each.short for each in explain(stands).advice) == hung
     at_work = explain(dataclasses.replace(stands, loader=LoaderWork(0.0, 0.0)))
@@ -379,7 +379,7 @@ def test_a_main_process_that_neither_waits_nor_launches_small_kernels_is_named_i
 
 @pytest.mark.parametrize("sm_active", [7, 24])  # launch-bound without it, and the main process
 def test_a_main_process_that_is_late_with_a_profiler_on_is_late_for_it(sm_active):
-    late = signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": sm_active}, is_lasting=True)
+    late = signals(ONE_CORE, gpu={"gpu_util_pct": 28, "sm_active_pct": sm_active}, is_steady=True)
     slowed = dataclasses.replace(
         late, slow_modes=frozenset({"torch_profiler", "profile_function", "tracemalloc", "of a later version"})
     )
@@ -391,16 +391,16 @@ def test_a_main_process_that_is_late_with_a_profiler_on_is_late_for_it(sm_active
     ]
     placed = dataclasses.replace(slowed, setting_locations=(SettingLocation("tracemalloc", "/a/leak.py", 3),))
     assert [each.short for each in explain(placed).advice][1] == "Turn off `tracemalloc` (leak.py:3)"
-    assert not explain(dataclasses.replace(slowed, is_lasting=False)).advice
+    assert not explain(dataclasses.replace(slowed, is_steady=False)).advice
     assert explain(dataclasses.replace(slowed, idle_location=IN_CALL)).cause.explanation != explained.cause.explanation
-    fed = dataclasses.replace(signals({}), is_lasting=True, slow_modes=slowed.slow_modes)
+    fed = dataclasses.replace(signals({}), is_steady=True, slow_modes=slowed.slow_modes)
     assert explain(fed).cause.name == "unexplained"
 
 
 @pytest.mark.parametrize(("step_s", "is_why"), [(26.0, True), (0.2, False)])
 def test_what_tries_kernels_for_each_image_size_slows_steps_that_take_far_too_long(step_s, is_why):
     """The first two batches took 43 and 52 s with `multi_scale` (YOLO26m, H200, 2026-11-27)."""
-    late = signals(ONE_CORE, gpu={"gpu_util_pct": 3, "sm_active_pct": 2}, step_s=step_s, is_lasting=True)
+    late = signals(ONE_CORE, gpu={"gpu_util_pct": 3, "sm_active_pct": 2}, step_s=step_s, is_steady=True)
     tried = explain(dataclasses.replace(late, slow_modes=frozenset({"cudnn_benchmark"})))
     assert (SLOW_MODES["cudnn_benchmark"].what in tried.cause.explanation) == is_why
 
@@ -418,7 +418,7 @@ def test_each_mode_that_callbacks_tell_has_its_words():
 @pytest.mark.parametrize(("share", "is_why"), [(0.6, True), (0.1, False)])
 def test_ranks_that_exchange_in_each_norm_are_late_for_that(share, is_why):
     """SyncBatchNorm took 0.58 and 0.67 of forward passes, and doubled steps (YOLO26l, batch 64, two H200)."""
-    late = signals(ONE_CORE, gpu={"gpu_util_pct": 47, "sm_active_pct": 24}, is_lasting=True, synced_norms=share)
+    late = signals(ONE_CORE, gpu={"gpu_util_pct": 47, "sm_active_pct": 24}, is_steady=True, synced_norms=share)
     placed = dataclasses.replace(late, setting_locations=(SettingLocation("sync_bn", "/a/norms.py", 9),))
     explained = explain(placed)
     assert ("SyncBatchNorm" in explained.cause.explanation) == is_why
@@ -462,7 +462,7 @@ def test_code_in_the_workers_that_keeps_most_cores_busy_is_named_beside_launchin
     crowded = {**ONE_CORE, "busiest_worker_cpu_pct": 92, "workers_cpu_pct": workers_cpu_pct}
     crowded |= {"main_cores": cores, "worker_cores": cores}
     gpu = {"gpu_util_pct": 28, "sm_active_pct": 7}
-    told = explain(signals(crowded, gpu=gpu, data_wait_share=0.0, worker_code=code, cores=cores, is_lasting=True))
+    told = explain(signals(crowded, gpu=gpu, data_wait_share=0.0, worker_code=code, cores=cores, is_steady=True))
     assert told.cause.name == "launch-bound"
     assert [each.short for each in told.advice] == [
         "Make `load_json` (coco.py:19) cheaper: in data-loader workers it keeps 8 of 16 CPU cores busy"
@@ -475,7 +475,7 @@ def test_code_in_the_workers_that_waits_is_named_where_they_are_hardly_ever_free
     waits = {**ONE_CORE, "busiest_worker_cpu_pct": 45, "workers_cpu_pct": 400, "workers": 10}
     code = WorkerCode(Frame("/home/me/usage.py", 10, "count"), 0.7)
     gpu = {"gpu_util_pct": 28, "sm_active_pct": 7}
-    given = signals(waits, gpu=gpu, data_wait_share=0.0, worker_code=code, loader_workers=10, is_lasting=True)
+    given = signals(waits, gpu=gpu, data_wait_share=0.0, worker_code=code, loader_workers=10, is_steady=True)
     told = explain(dataclasses.replace(given, workers_at_work=at_work))
     assert told.cause.name == "launch-bound"
     assert [each.short for each in told.advice] == [
@@ -498,7 +498,7 @@ def test_a_process_that_only_holds_memory_takes_no_time_of_the_gpu():
 
 
 def test_a_full_core_is_named_by_the_function_that_much_of_it_goes_to():
-    full = signals(ONE_CORE, gpu={"gpu_util_pct": 8}, is_lasting=True)
+    full = signals(ONE_CORE, gpu={"gpu_util_pct": 8}, is_steady=True)
     assert explain(full).cause.explanation == "the main process used one CPU core fully"
     named = explain(dataclasses.replace(full, idle_location=dataclasses.replace(PARTLY, cpu_pct=95))).cause
     assert (named.name, named.explanation) == (
@@ -544,7 +544,7 @@ def test_much_of_the_time_in_one_function_is_a_cause_where_there_is_no_other(idl
     assert explain(storage).cause.name == "input-storage"
 
 
-HAS_MANY = {"is_lasting": True, "loader_workers": 12, "batch_tensors": 900.0, "batch_key": "rowers"}
+HAS_MANY = {"is_steady": True, "loader_workers": 12, "batch_tensors": 900.0, "batch_key": "rowers"}
 HAS_MANY["setting_locations"] = (SettingLocation("batch_tensors", "/home/me/dataset.py", 7),)
 
 
@@ -564,7 +564,7 @@ def test_a_batch_of_many_tensors_is_named_whether_it_comes_late_or_slows_the_ste
         {"loader_workers": 0},
         {"step_s": None},
         {"step_s": longest_s + 0.1},
-        {"is_lasting": False},
+        {"is_steady": False},
     ):
         assert explain(dataclasses.replace(given, **other)).cause.name != "many-tensors"
 
@@ -635,7 +635,7 @@ def test_cpu_time_that_a_hypervisor_took_is_said_and_is_no_process_of_this_machi
         ({"cpu_steal_pct": 5}, 0.0, {}, False),  # of 60 % that were wanted
         ({"cpu_steal_pct": 1.5, "cpu_pct": 3}, 0.0, {}, False),  # nobody wanted any
         ({}, 20.0, {}, False),  # as always
-        ({}, 20.0, {"is_lasting": True}, True),  # all of a training
+        ({}, 20.0, {"is_steady": True}, True),  # all of a training
     ],
 )
 def test_what_a_hypervisor_always_takes_explains_no_moment(within, usual, fields, found):
@@ -660,7 +660,7 @@ def test_cores_that_processes_wait_for_are_full_before_the_last_percent(used, pr
 )
 def test_who_needs_more_cores_than_there_are_is_asked_first(workers, cpu_pct, busiest, text):
     host_of = {"main_cpu_pct": 100, "workers_cpu_pct": cpu_pct, "busiest_worker_cpu_pct": busiest, "workers": workers}
-    full = signals(host_of, is_lasting=True)
+    full = signals(host_of, is_steady=True)
     found = host.own_cores_full(dataclasses.replace(full, cores=64, usable_cores=16.0))
     assert (found and found.explanation) == text
 
@@ -668,7 +668,7 @@ def test_who_needs_more_cores_than_there_are_is_asked_first(workers, cpu_pct, bu
 @pytest.mark.parametrize(("busiest", "threads"), [(140, True), (102, False)])
 def test_workers_of_the_validation_that_stay_neither_hide_nor_feign_several_threads(busiest, threads):
     host_of = {"main_cpu_pct": 100, "workers_cpu_pct": 1500, "busiest_worker_cpu_pct": busiest, "workers": 42}
-    full = signals(host_of, is_lasting=True)
+    full = signals(host_of, is_steady=True)
     found = host.own_cores_full(dataclasses.replace(full, cores=64, usable_cores=16.0, loader_workers=14))
     assert bool(found and found.explanation.startswith("14 multi-threaded data-loader workers")) == threads
 
@@ -692,7 +692,7 @@ def test_a_limit_that_nobody_recorded_shows_where_processes_wait_for_cores_that_
     given = signals({**QUOTA, "cpu_pressure_pct": pressures[0], **more})
     own = np.full(SECONDS, float(pressures[1]) if len(pressures) > 1 else np.nan)
     given = dataclasses.replace(given, host=given.host.with_column("cgroup_cpu_pressure_pct", own))
-    found = host.held_by_limit(given)
+    found = host.capped_by_limit(given)
     assert (found and found.confidence) == sure
     if found:
         words = "something limited the training to 4.0 of 16 CPU cores, though others were free"
@@ -704,7 +704,7 @@ def test_a_training_whose_cpu_comes_and_goes_is_held_by_no_quota():
     steady = signals({**QUOTA, "cpu_pressure_pct": 60})
     workers = steady.host.columns["workers_cpu_pct"] * np.resize([1.0, 0.5, 0.75], SECONDS)
     varying = dataclasses.replace(steady, host=steady.host.with_column("workers_cpu_pct", workers))
-    assert host.held_by_limit(varying) is None
+    assert host.capped_by_limit(varying) is None
 
 
 def test_a_process_that_was_held_on_few_cores_lacks_them():
@@ -746,7 +746,7 @@ def test_a_stopped_process_is_a_fact_and_nothing_is_second_to_it():
         ({}, {}, "Find why some images took longer to load (large files"),
         ({}, {"is_rect": True}, "in each epoch"),
         ({"cpu_pct": 80}, {}, None),  # others use most of the machine: the words of the cause say so
-        ({}, {"is_lasting": True}, None),  # nothing kept up before: an argument mends it
+        ({}, {"is_steady": True}, None),  # nothing kept up before: an argument mends it
     ],
 )
 def test_other_programs_are_named_for_slow_images_only_where_they_used_the_cpu(within, fields, said):
@@ -770,7 +770,7 @@ def test_a_thread_that_kept_pythons_lock_is_why_launching_is_slow():
 
 
 def test_beside_such_a_thread_a_long_wait_for_the_lock_is_no_c_code():
-    fields = {"idle_location": LAUNCHES, "step_s": 0.3, "lock_kept": LockKept(1e6, 0.0)}
+    fields = {"idle_location": LAUNCHES, "step_s": 0.3, "gil_held": GilHold(1e6, 0.0)}
     with_thread = explain(signals(ONE_FULL_CORE, busy_thread=EXPORTER, **fields))
     assert with_thread.cause.explanation.startswith("another thread held")
     assert explain(signals(ONE_FULL_CORE, **fields)).cause.explanation.startswith("C code waited")
@@ -799,7 +799,11 @@ def test_without_its_cpu_a_step_that_no_launching_explains_speaks_for_it():
 def test_the_time_in_a_function_of_the_users_is_no_launching(call_share, too_much):
     idle_location = dataclasses.replace(LAUNCHES, call=LINE, call_share=call_share, cpu_pct=90.0)
     found = signals(
-        ONE_CORE, gpu={"gpu_util_pct": 10, "sm_active_pct": 5}, idle_location=idle_location, step_s=0.6, is_lasting=True
+        ONE_CORE,
+        gpu={"gpu_util_pct": 10, "sm_active_pct": 5},
+        idle_location=idle_location,
+        step_s=0.6,
+        is_steady=True,
     )
     assert main_process.launches_too_much(found) == too_much
     assert explain(found).cause.explanation.startswith("a step took 0.5 s of CPU work") == too_much
@@ -818,7 +822,7 @@ def test_a_layer_of_the_users_that_takes_most_of_a_pass_is_why_a_step_takes_long
     """A loop over the windows of a feature map: 1.0 s a step, where YOLO26s takes 0.1 s (H200, 2026-11-27)."""
     layer = OwnLayer(Frame("/home/u/windows.py", 27, "forward"), share)
     slow = signals(
-        ONE_CORE, gpu={"gpu_util_pct": 10, "sm_active_pct": 5}, idle_location=LAUNCHES, step_s=1.0, is_lasting=True
+        ONE_CORE, gpu={"gpu_util_pct": 10, "sm_active_pct": 5}, idle_location=LAUNCHES, step_s=1.0, is_steady=True
     )
     (advice,) = explain(dataclasses.replace(slow, own_layer=layer)).advice
     look = "Look at `forward` (windows.py:27): your layer takes 89 % of the model's forward pass"
@@ -826,18 +830,18 @@ def test_a_layer_of_the_users_that_takes_most_of_a_pass_is_why_a_step_takes_long
     assert ("--profile" in advice.short) != leads
 
 
-@pytest.mark.parametrize("is_lasting", [False, True])
-def test_a_training_that_fills_all_cores_needs_more_of_them_and_not_more_workers(is_lasting):
+@pytest.mark.parametrize("is_steady", [False, True])
+def test_a_training_that_fills_all_cores_needs_more_of_them_and_not_more_workers(is_steady):
     filled = {"main_cpu_pct": 55, "busiest_worker_cpu_pct": 88, "workers_cpu_pct": 335, "workers": 4, "cpu_pct": 99}
     given = signals(filled, data_wait_share=0.5, loader_workers=4)
-    explained = explain(dataclasses.replace(given, cores=4, is_lasting=is_lasting))
+    explained = explain(dataclasses.replace(given, cores=4, is_steady=is_steady))
     assert explained.cause.explanation == "the training used all 4 CPU cores"
     assert [each.short for each in explained.advice] == ["Give the training more CPU cores"]
 
 
 def test_a_training_on_few_cores_is_given_more_unless_its_own_code_chose_them():
     busy = {"main_cpu_pct": 60, "workers_cpu_pct": 130, "main_cores": 2, "worker_cores": 2, "workers": 8}
-    lasting = signals(busy, is_lasting=True)
+    lasting = signals(busy, is_steady=True)
     on_two = dataclasses.replace(lasting, host=signal_table({**FED, "main_cores": 2, "worker_cores": 2}, busy, START))
     short = "Give the training more CPU cores than the 2 that it may use"
     assert [each.short for each in explain(on_two).advice] == [short]
@@ -857,7 +861,7 @@ def test_a_training_on_few_cores_is_given_more_unless_its_own_code_chose_them():
 )
 def test_how_many_cores_are_enough_follows_from_what_the_training_waits(cores, waited, util, about):
     full = {"main_cpu_pct": 64, "workers_cpu_pct": 320, "main_cores": 4, "worker_cores": 4, "workers": 8}
-    given = signals(full, gpu={"gpu_util_pct": util}, is_lasting=True, cores=cores, data_wait_share=waited)
+    given = signals(full, gpu={"gpu_util_pct": util}, is_steady=True, cores=cores, data_wait_share=waited)
     given = dataclasses.replace(given, host=signal_table({**FED, "main_cores": 4, "worker_cores": 4}, full, START))
     (advice,) = explain(given).advice
     assert advice.short == f"Give the training more CPU cores than the 4 that it may use{about}"
@@ -866,7 +870,7 @@ def test_how_many_cores_are_enough_follows_from_what_the_training_waits(cores, w
 def test_a_rank_on_few_cores_is_given_more_and_the_line_that_binds_it_is_named():
     busy = {"main_cpu_pct": 96, "workers_cpu_pct": 280, "main_cores": 2, "cpu_pressure_pct": 29, "workers": 24}
     place = (SettingLocation("affinity", "/home/me/binding.py", 14),)
-    lasting = dataclasses.replace(signals(busy, is_lasting=True, cores=32), setting_locations=place)
+    lasting = dataclasses.replace(signals(busy, is_steady=True, cores=32), setting_locations=place)
     explained = explain(dataclasses.replace(lasting, host=signal_table({**FED, "main_cores": 2}, busy, START)))
     assert explained.cause.explanation == "one rank may use only 2 of 32 CPU cores"
     short = "Give each rank its share of the CPU cores (binding.py:14): one may use only 2"
@@ -886,7 +890,7 @@ def test_workers_that_fill_cores_are_not_said_to_use_no_cpu(cpu_pct, words):
     slow = signals(
         {**SLOW_IMAGES, "workers_cpu_pct": cpu_pct, "workers": 12}, gpu=HALF_BUSY, loader=LoaderWork(0.0, 0.0)
     )
-    cause = explain(dataclasses.replace(slow, data_wait_share=0.8, is_lasting=True)).cause
+    cause = explain(dataclasses.replace(slow, data_wait_share=0.8, is_steady=True)).cause
     assert cause.name == "input-latency"
     assert words in cause.explanation
 
@@ -908,9 +912,7 @@ def _storage_all_along(**within):
     given = signals({}, gpu=GPU)
     host = signal_table({**FED, **SLOW_IMAGES, **STORAGE}, within, START)
     interval = dataclasses.replace(given, host=host, own=signal_table(GPU, {"gpu_util_pct": 3}))
-    return interval, dataclasses.replace(
-        interval, host=host.only_steady(), start_t_s=0.0, end_t_s=25.0, is_lasting=True
-    )
+    return interval, dataclasses.replace(interval, host=host.only_steady(), start_t_s=0.0, end_t_s=25.0, is_steady=True)
 
 
 def test_what_holds_a_loader_up_all_the_time_explains_a_fall_in_which_it_is_as_usual():
@@ -940,13 +942,13 @@ SENDS = {"pcie_tx_mib_s": 12_000, "pcie_rx_mib_s": 11_000, "pcie_link_generation
         ({"pcie_tx_mib_s": float("nan")}, {}, False),
         ({"pcie_link_width": float("nan")}, {}, False),
         ({"pcie_link_generation": 9}, {}, False),  # of which nobody knows the bandwidth
-        ({}, {"exchanges": True}, False),  # without NVLink ranks send gradients over it
+        ({}, {"all_reduces": True}, False),  # without NVLink ranks send gradients over it
         ({}, {"other_processes": [OtherProcess(0, 7, "other", (0.0, 60.0), 5000.0, None)]}, False),
-        ({}, {"is_lasting": False}, False),
+        ({}, {"is_steady": False}, False),
     ],
 )
 def test_tensors_that_each_step_sends_to_cpu_memory_are_a_cause(gpu, fields, is_found):
-    fields = {"is_lasting": True, **fields}
+    fields = {"is_steady": True, **fields}
     given = signals({}, gpu={})
     columns = {"gpu_util_pct": 55, "sm_active_pct": 8, **SENDS, **gpu}
     found = explain(dataclasses.replace(given, own=signal_table(columns, {}), **fields))
@@ -958,7 +960,7 @@ def test_tensors_that_each_step_sends_to_cpu_memory_are_a_cause(gpu, fields, is_
 def test_the_line_for_which_tensors_are_sent_to_cpu_memory_is_named():
     line = Frame("/home/u/small_cards.py", 12, "loss")
     own = signal_table({"gpu_util_pct": 55, **SENDS}, {})
-    given = dataclasses.replace(signals({}, gpu={}), own=own, is_lasting=True, copying_line=line)
+    given = dataclasses.replace(signals({}, gpu={}), own=own, is_steady=True, copying_line=line)
     assert explain(given).advice[0].short == (
         "Look at `loss` (small_cards.py:12): tensors are copied to CPU memory there, in each step"
     )
@@ -1016,7 +1018,7 @@ def test_a_main_process_as_busy_as_ever_held_up_a_gpu_that_is_less_busy(within, 
 def test_a_pcie_link_that_is_slow_all_along_is_a_cause_by_what_crosses_it(util_pct, images_gb_s, is_found):
     """Nothing is unusual then, and the main process fills a core while it waits for the copies."""
     own = {"gpu_util_pct": util_pct, "performance_state": 2, "pcie_link_generation": 1, "pcie_link_width": 1}
-    given = dataclasses.replace(signals({}), own=signal_table(own, {}), data_wait_share=0.0, is_lasting=True)
+    given = dataclasses.replace(signals({}), own=signal_table(own, {}), data_wait_share=0.0, is_steady=True)
     carried = None if images_gb_s is None else images_gb_s * 1e9
     found = explain(dataclasses.replace(given, image_bytes_s=carried))
     assert (found.cause.name == "pcie-link") == is_found

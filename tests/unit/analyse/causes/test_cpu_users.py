@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu_report.analyse.causes import explain, host
-from gpu_report.analyse.signals.code.stack_habits import IdleLocation
+from gpu_report.analyse.signals.code.stack_profile import IdleLocation
 from gpu_report.analyse.signals.host.other_programs import programs_in, typical_programs
 from gpu_report.analyse.signals.interval_signals import IntervalSignals, SignalTable
 from gpu_report.model import Frame, OtherProgram

@@ -7,8 +7,8 @@ import pytest
 
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.file_waits import wait_words
-from gpu_report.analyse.signals.code.stack_habits import IdleLocation
-from gpu_report.analyse.signals.host.process_waits import longest_file_wait, longest_lock, seen_waits
+from gpu_report.analyse.signals.code.stack_profile import IdleLocation
+from gpu_report.analyse.signals.host.process_waits import longest_file_wait, longest_gil_hold, seen_waits
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS
 from gpu_report.model import LockHeld, ProcessWait
@@ -89,7 +89,7 @@ def test_what_was_waited_for_in_words(wait, words):
 
 
 def kept(*held, span=(0.0, 10.0)):
-    return longest_lock([[each for each in held if each.end_t_s > span[0] and each.start_t_s < span[1]]], span)
+    return longest_gil_hold([[each for each in held if each.end_t_s > span[0] and each.start_t_s < span[1]]], span)
 
 
 def test_how_long_c_code_kept_pythons_lock():
@@ -103,6 +103,6 @@ def test_how_long_c_code_kept_pythons_lock():
     [(9.0, 0.0, "trainer-blocked"), (9.0, 8.9, "main-process"), (4.0, 0.0, "unexplained")],
 )
 def test_c_code_that_keeps_pythons_lock_most_of_the_time_is_the_cause(seconds, cpu_s, cause):
-    found = explain(of(span=(0.0, 10.0), lock_kept=kept(LockHeld(0.5, 0.5 + seconds, cpu_s))))
+    found = explain(of(span=(0.0, 10.0), gil_held=kept(LockHeld(0.5, 0.5 + seconds, cpu_s))))
     assert found.cause.name == cause
     assert [number.value for number in found.evidence] == ([] if cause == "unexplained" else [seconds])

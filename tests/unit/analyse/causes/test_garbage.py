@@ -9,8 +9,8 @@ from support.stacks import LOG, TRAINER
 from gpu_report.analyse.causes import explain
 from gpu_report.analyse.causes.garbage import took_words
 from gpu_report.analyse.signals.code.garbage import Garbage
-from gpu_report.analyse.signals.code.stack_habits import IdleLocation
-from gpu_report.analyse.signals.host.process_waits import LockKept, longest_file_wait
+from gpu_report.analyse.signals.code.stack_profile import IdleLocation
+from gpu_report.analyse.signals.host.process_waits import GilHold, longest_file_wait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
 from gpu_report.catalogue import GARBAGE_KEY
@@ -30,7 +30,7 @@ def taking(share, line=None, is_called=False):
 
 
 def test_a_collector_that_runs_most_of_the_idle_time_is_the_cause_before_the_lock_that_it_keeps():
-    found = explain(of(taking(0.6, LOG, is_called=True), lock_kept=LockKept(50.0, 0.2)))
+    found = explain(of(taking(0.6, LOG, is_called=True), gil_held=GilHold(50.0, 0.2)))
     assert (found.cause.name, found.cause.confidence) == ("main-process", 0.95)
     assert found.cause.explanation == "Python's garbage collector ran 40 times, 36 s of 1 min"
     assert found.evidence[0].value == pytest.approx(60.0)
@@ -67,7 +67,7 @@ def test_what_is_advised_goes_by_who_asks_for_it():
 
 
 def test_what_it_takes_beside_another_cause_stands_with_it_in_the_main_process():
-    signals = of(taking(0.1), lock_kept=LockKept(50.0, 0.9))
+    signals = of(taking(0.1), gil_held=GilHold(50.0, 0.9))
     found = explain(signals)
     assert "without releasing the GIL" in found.cause.explanation
     assert [each.value for each in found.evidence if each.key == GARBAGE_KEY] == [pytest.approx(10.0)]

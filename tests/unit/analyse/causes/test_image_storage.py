@@ -83,7 +83,7 @@ def blocked(reads, before=20.0, typical_blocked=0.4):
          "the program of /content/drive (fuse.drive) did not answer"),
         (given(None, waited("/mnt/c/7.jpg", "9p", 18.0)), "the host of /mnt/c (9p) did not answer"),
         (given("/raid/a", host=blocked(0.0)), ""),
-        (given("/mnt/nas/a", host=blocked(0.0), is_lasting=True), ""),
+        (given("/mnt/nas/a", host=blocked(0.0), is_steady=True), ""),
     ],
 )  # fmt: skip
 def test_storage_that_gives_nothing_did_not_answer(signals, words):
@@ -95,7 +95,7 @@ def test_what_to_do_about_a_network_drive_depends_on_whether_it_held_workers_up_
     assert advice_on_remote(new)[0].short.endswith("or find what slowed their network drive")
     copy = copy_images(new)
     assert advice_on_remote(always) == copy
-    assert advice_on_remote(dataclasses.replace(new, is_lasting=True)) == copy
+    assert advice_on_remote(dataclasses.replace(new, is_steady=True)) == copy
     assert advice_on_remote(dataclasses.replace(new, in_first_epoch=True)) == copy
     stood = advice_on_remote(given("/mnt/nas/a", host=blocked(0.0)))
     assert [each.short for each in stood] == ["Find why the server of /mnt/nas (nfs4) did not answer"]

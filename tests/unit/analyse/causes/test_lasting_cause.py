@@ -13,4 +13,4 @@ def test_it_is_worked_out_once_however_many_drops_have_no_cause(monkeypatch):
     util = [0.0] * 5 + [pct for seconds in lengths for pct in (*[95.0] * seconds, *[2.0] * 15)] + [95.0] * 60
     (found,) = [each for each in analyse(make_run(util)).findings if each.rule == "drop"]
     assert (len(found.each), found.cause.name) == (len(lengths), "unexplained")
-    assert [each.is_lasting for each in looked_at] == [True]
+    assert [each.is_steady for each in looked_at] == [True]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpu_report.analyse.causes.own_memory import images_pushed_out
+from gpu_report.analyse.causes.own_memory import images_evicted
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import SignalTable
 
@@ -26,7 +26,7 @@ def test_a_training_whose_memory_grows_leaves_no_room_for_its_images(changed, is
     rows, then = np.arange(40.0), np.arange(40) >= 20
     ends = {"trainer_read_mib_s": (1.0, 9.0), **MEMORY, **changed}
     host = SignalTable(rows, {name: np.where(then, now, was) for name, (was, now) in ends.items()}, ~then)
-    found = images_pushed_out(IntervalSignals(0, 20.0, 40.0, host, host))
+    found = images_evicted(IntervalSignals(0, 20.0, 40.0, host, host))
     assert (found is not None) == is_own
     if found is not None:
         assert found.short == "Find what grows in the training's memory, which leaves no room for the images"

@@ -7,7 +7,7 @@ import pytest
 from support.samples import run_of
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.signals.code.stack_notes import location_of
+from gpu_report.analyse.signals.code.stack_kinds import location_of
 from gpu_report.model import Frame, ProcessStacks
 
 TORCH = "/venv/lib/python3.11/site-packages/torch/utils/data/"

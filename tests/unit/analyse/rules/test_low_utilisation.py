@@ -78,7 +78,7 @@ def test_workers_that_work_at_other_times_stood_still_and_images_are_not_slow_al
     waiting = replace(signals(1.0), data_wait_share=0.3)
     columns = {**waiting.host.columns, "workers_cpu_pct": np.where(np.arange(60) < 30, 1.0, 600.0)}
     steady = np.arange(60) >= 30
-    stalled = replace(waiting, end_t_s=30.0, host=SignalTable(waiting.host.t_s, columns, steady), is_lasting=True)
+    stalled = replace(waiting, end_t_s=30.0, host=SignalTable(waiting.host.t_s, columns, steady), is_steady=True)
     assert explain_waiting(stalled).cause.name == "input-stalled"
     assert explain_waiting(replace(stalled, waits=False)).cause.name == "input-latency"
 

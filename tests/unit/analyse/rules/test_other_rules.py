@@ -12,7 +12,7 @@ from gpu_report import schema
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.rules.drops.slowdowns import beside_slow_loading, slowdowns
+from gpu_report.analyse.rules.drops.slowdowns import slowdowns, without_slow_loading
 from gpu_report.analyse.timeseries.intervals import intersect, length_s
 from gpu_report.model import InsideEpoch, InsideRun, JobPart, KernelEvent, Options, Phase, RecordedEvent, YoloRun
 
@@ -355,11 +355,11 @@ def test_what_slows_the_loader_for_a_while_is_no_part_of_the_steady_state():
     context = build_context(slowed_run(), Options())
     fall = [(72.0, 88.0)]
     assert length_s(intersect(context.signals.steady, fall)) == 16
-    beside = beside_slow_loading(context)
+    beside = without_slow_loading(context)
     assert length_s(intersect(beside.signals.steady, fall)) == 0
     assert length_s(beside.signals.steady) > 30
     without_cause = build_context(slowed_run(host=False), Options())
-    assert beside_slow_loading(without_cause) is without_cause
+    assert without_slow_loading(without_cause) is without_cause
 
 
 @pytest.mark.parametrize(("before", "seconds", "is_beside"), [(45, 65, True), (45, 57, False), (25, 85, False)])
@@ -369,7 +369,7 @@ def test_a_fall_for_the_loader_that_lasts_to_the_end_is_beside_what_the_training
     """Not where it came and went, nor where so little was before it that the loader's first batches may be it."""
     context = build_context(slowed_run(seconds=seconds, before=before), Options())
     assert context.cached(slowdowns)
-    assert (beside_slow_loading(context) is not context) == is_beside
+    assert (without_slow_loading(context) is not context) == is_beside
 
 
 @pytest.mark.parametrize("run", [slowed_run(host=False), slowed_run(percent=65), slowed_run(seconds=9)])

@@ -7,7 +7,7 @@ from support.runs import make_run, readings
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
-from gpu_report.analyse.rules.past_causes import with_what_is_past
+from gpu_report.analyse.rules.past_causes import with_past_causes_as_notes
 from gpu_report.model import Cause, Evidence, Finding, InsideEpoch, InsideRun, Options, Phase
 
 TWO, TWELVE = {"workers": 2}, {"workers": 12}
@@ -36,7 +36,7 @@ def starved(at, cause="input-cpu"):
 
 
 def past(run, *findings):
-    found = with_what_is_past(build_context(run, Options()), findings)
+    found = with_past_causes_as_notes(build_context(run, Options()), findings)
     return [each.summary for each in found if each.number("past_in_training") and each.severity == "info"]
 
 

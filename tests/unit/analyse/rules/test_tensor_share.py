@@ -9,7 +9,7 @@ from support.stacks import TRAINER, process
 from gpu_report.analyse import analyse
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict.leads.from_settings import set_up
-from gpu_report.analyse.signals.code.stack_notes import runs_network
+from gpu_report.analyse.signals.code.stack_kinds import runs_network
 from gpu_report.analyse.tensor_share import usual_tensor_share
 from gpu_report.load import load_run
 from gpu_report.model import Frame, Options

@@ -55,14 +55,14 @@ def test_ordinary_training_is_looked_through_once_a_training(signals, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("world_size", "nodes", "ranks", "exchanges"),
+    ("world_size", "nodes", "ranks", "all_reduces"),
     [(1, 1, 1, False), (2, 1, 2, True), (2, 2, 1, True), (None, 2, 1, True)],
 )
-def test_a_rank_alone_on_its_node_exchanges_gradients_with_those_of_others(world_size, nodes, ranks, exchanges):
+def test_a_rank_alone_on_its_node_exchanges_gradients_with_those_of_others(world_size, nodes, ranks, all_reduces):
     job = JobPart(nodes=nodes, world_size=world_size)
     run = replace(make_run([list(UTIL)]), job=job)
     device = None if world_size is None else list(range(world_size))
     here = None if nodes == 1 else 1
     training = Training(0, (0.0, 300.0), args={"device": device}, gpus=frozenset({0}), of_this_node=here)
     found = SignalsIndex(run, gpu_series(run), CALM, trainings=[training]).of(0, 40.0, 60.0)
-    assert (found.ranks, found.exchanges) == (ranks, exchanges)
+    assert (found.ranks, found.all_reduces) == (ranks, all_reduces)

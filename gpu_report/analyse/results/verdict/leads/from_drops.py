@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gpu_report.analyse.causes.confidence import LIKELY
-from gpu_report.analyse.causes.main_process import OF_A_CALL
+from gpu_report.analyse.causes.main_process import CODE_CAUSES
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.drops import merged_drops
 from gpu_report.analyse.results.verdict.leads.costs import cost_in_run_s
 from gpu_report.analyse.results.verdict.leads.lead import LOOK, Lead, seconds_trained
 from gpu_report.analyse.results.verdict.places import worst_place
-from gpu_report.analyse.signals.code.stack_notes import WORKERS
-from gpu_report.analyse.signals.thresholds import OWN_SHARE, PHASE_EDGE_S, STOOD_SHARE
+from gpu_report.analyse.signals.code.stack_kinds import WORKERS
+from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE, OWN_SHARE, PHASE_EDGE_S
 from gpu_report.analyse.timeseries.intervals import length_s, minus, union
 from gpu_report.catalogue import CAUSES, OTHER_NODE, RULES, UNEXPLAINED, WAITING_FOR_PEER, CauseRow, RuleRow, rule_words
 from gpu_report.gpu_words import gpus_words
@@ -148,7 +148,7 @@ class _TimeTaken:
     @cached_property
     def at(self) -> CodeLocation | None:
         """Return the line in which the training was meanwhile, None where that is not known."""
-        return worst_place(self.worst, OWN_SHARE if self.cause == WAITING_FOR_PEER else STOOD_SHARE)
+        return worst_place(self.worst, OWN_SHARE if self.cause == WAITING_FOR_PEER else MOSTLY_SHARE)
 
     @property
     def advice(self) -> Advice | None:
@@ -214,7 +214,7 @@ def _look(taken: _TimeTaken) -> tuple[Sentence, str]:
     elif advice is not None:
         text = f"{advice.short}: {_effect(taken)}{taken.faster}"
         then = "" if taken.cause in COSTS else _stood(taken.at, taken.row)
-    elif planned and (not taken.row.once or taken.cause in OF_A_CALL):
+    elif planned and (not taken.row.once or taken.cause in CODE_CAUSES):
         text = f"Look at what runs{planned} (callbacks, an evaluation of your own): {taken.felt}"
     elif _was_paused(taken.worst):
         text = f"Find who paused the training (Ctrl-Z, `kill -STOP`): {taken.felt}"

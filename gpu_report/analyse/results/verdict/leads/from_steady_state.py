@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpu_report.analyse.causes.confidence import LIKELY
-from gpu_report.analyse.causes.main_process import OF_A_CALL
+from gpu_report.analyse.causes.main_process import CODE_CAUSES
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.leads.costs import cost_in_run_s
@@ -20,8 +20,8 @@ from gpu_report.analyse.results.verdict.leads.lead import (
 )
 from gpu_report.analyse.results.verdict.places import function_of, worst_place
 from gpu_report.analyse.rules.thresholds import SEEN_IDLE_SHARE
-from gpu_report.analyse.signals.code.stack_notes import THREAD, WORKERS
-from gpu_report.analyse.signals.thresholds import MUCH_SHARE, OWN_SHARE, STOOD_SHARE
+from gpu_report.analyse.signals.code.stack_kinds import THREAD, WORKERS
+from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE, MUCH_SHARE, OWN_SHARE
 from gpu_report.analyse.timeseries.intervals import length_s
 from gpu_report.catalogue import (
     CAUSES,
@@ -102,7 +102,7 @@ def _saves_s(
         return max(at_most_s, least_s)
     if own is not None:
         return max((1.0 if own.share >= th.NEARLY_ALL_SHARE else own.share) * at_most_s, least_s)
-    is_vague = finding.cause_name in {LAUNCH_BOUND, *OF_A_CALL} and not names_fix
+    is_vague = finding.cause_name in {LAUNCH_BOUND, *CODE_CAUSES} and not names_fix
     return least_s if is_vague else max(UNSURE * at_most_s, least_s)
 
 
@@ -127,7 +127,7 @@ def _own_share(cause: str) -> float:
 
     Nothing else is in a call; of loading images the most costly of its steps is enough, for that one can be changed.
     """
-    return OWN_SHARE if cause in OF_A_CALL else MUCH_SHARE if CAUSES[cause].is_input else STOOD_SHARE
+    return OWN_SHARE if cause in CODE_CAUSES else MUCH_SHARE if CAUSES[cause].is_input else MOSTLY_SHARE
 
 
 def user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from gpu_report.analyse.signals.code.busy_thread import ThreadHabits
+from gpu_report.analyse.signals.code.busy_thread import ThreadProfile
 from gpu_report.model import BusyThreads, Frame, ProcessStacks, ThreadStacks
 
 BEGAN = Frame("/usr/lib/python3.12/threading.py", 1073, "_bootstrap_inner")
@@ -30,7 +30,7 @@ def looks(seconds, cpu_s, main_s, number=1):
 
 
 def test_a_thread_that_computes_while_the_main_one_hardly_runs_kept_it_waiting():
-    found = ThreadHabits(process(*looks(10, 0.9, 0.05))).within([(0.0, 10.0)])
+    found = ThreadProfile(process(*looks(10, 0.9, 0.05))).within([(0.0, 10.0)])
     assert found.line == Frame("/home/u/extras.py", 61, "run")
     assert (found.share, found.main_share) == (pytest.approx(0.9), pytest.approx(0.05))
 
@@ -45,11 +45,11 @@ def test_a_thread_that_computes_while_the_main_one_hardly_runs_kept_it_waiting()
     ],
 )
 def test_else_none_did(seen):
-    assert ThreadHabits(process(*seen)).within([(0.0, 10.0)]) is None
+    assert ThreadProfile(process(*seen)).within([(0.0, 10.0)]) is None
 
 
 def test_its_lines_are_counted_together_and_the_one_of_most_is_named():
-    found = ThreadHabits(process(*looks(4, 0.9, 0.0), *[(float(at), 0.9, 0.0, 2) for at in range(4, 10)]))
+    found = ThreadProfile(process(*looks(4, 0.9, 0.0), *[(float(at), 0.9, 0.0, 2) for at in range(4, 10)]))
     assert found.within([(0.0, 10.0)]).line.line == 62
     assert found.within([(0.0, 4.0), (20.0, 21.0)]).share == pytest.approx(3.6 / 5)
 
@@ -57,8 +57,8 @@ def test_its_lines_are_counted_together_and_the_one_of_most_is_named():
 def test_the_line_in_which_it_sleeps_is_not_the_one_that_keeps_python_busy():
     STACKS[5] = (Frame("/home/u/extras.py", 63, "run", "sleep"), BEGAN)
     seen = [*looks(6, 0.9, 0.0, number=5), *[(float(at), 0.9, 0.0, 1) for at in range(6, 10)]]
-    assert ThreadHabits(process(*seen)).within([(0.0, 10.0)]).line.line == 61
-    assert ThreadHabits(process(*looks(10, 0.9, 0.0, number=5))).within([(0.0, 10.0)]).line.line == 63
+    assert ThreadProfile(process(*seen)).within([(0.0, 10.0)]).line.line == 61
+    assert ThreadProfile(process(*looks(10, 0.9, 0.0, number=5))).within([(0.0, 10.0)]).line.line == 63
 
 
 def thread(*stays, name="Thread"):
@@ -67,13 +67,13 @@ def thread(*stays, name="Thread"):
 
 
 def test_without_its_cpu_it_is_one_that_stood_in_your_own_python_at_most_looks():
-    found = ThreadHabits(process(threads=(thread((0, 8, 1), (8, 10, 2)),))).within([(0.0, 10.0)])
+    found = ThreadProfile(process(threads=(thread((0, 8, 1), (8, 10, 2)),))).within([(0.0, 10.0)])
     assert (found.line.line, found.share, found.main_share) == (61, pytest.approx(0.8), None)
-    assert ThreadHabits(process(threads=(thread((0, 10, 2)),))).within([(0.0, 10.0)]) is None  # in C, which may wait
-    assert ThreadHabits(process(threads=(thread((0, 10, 3)),))).within([(0.0, 10.0)]) is None  # none of the user's
+    assert ThreadProfile(process(threads=(thread((0, 10, 2)),))).within([(0.0, 10.0)]) is None  # in C, which may wait
+    assert ThreadProfile(process(threads=(thread((0, 10, 3)),))).within([(0.0, 10.0)]) is None  # none of the user's
 
 
 def test_where_no_stack_says_what_it_calls_nobody_knows_who_waits():
     silent = {number: tuple(each._replace(called="") for each in stack) for number, stack in STACKS.items()}
     old = dataclasses.replace(process(threads=(thread((0, 10, 1)),)), stacks=silent)
-    assert ThreadHabits(old).within([(0.0, 10.0)]) is None
+    assert ThreadProfile(old).within([(0.0, 10.0)]) is None

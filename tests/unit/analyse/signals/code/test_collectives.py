@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from support.runs import make_run
 
-from gpu_report.analyse.signals.code.collectives import HELD_AT_LEAST_S, find_pending_collective, traces_of_the_end
+from gpu_report.analyse.signals.code.collectives import PENDING_LEAST_S, find_pending_collective, traces_of_the_end
 from gpu_report.model import Collective, Nccl, RankTrace, TracedGroup
 
 LASTS_S = 100
@@ -33,7 +33,7 @@ def test_a_rank_that_called_none_is_missing_from_the_first():
     assert missing(begun, TracedGroup("0", (0, 1), 0, ())) == (1, (1,))
 
 
-@pytest.mark.parametrize("before_end_s", [0.02, HELD_AT_LEAST_S / 2])
+@pytest.mark.parametrize("before_end_s", [0.02, PENDING_LEAST_S / 2])
 def test_a_call_of_the_last_moment_waits_for_nobody_yet(before_end_s):
     last = Collective(3, "all_reduce", LASTS_S - before_end_s, completed=False)
     ahead = group(2)

@@ -8,7 +8,7 @@ from support.stacks import LOOP, READ, READS, RESTS, TRAINER, TRAINS, WAITS, pro
 
 from gpu_report.analyse.signals.code.idle_stacks import idle_stacks
 from gpu_report.analyse.signals.code.loader_work import loader_work, worker_code, workers_at_work
-from gpu_report.analyse.signals.code.stack_notes import called_by_yolo, launches, line_of, location_of
+from gpu_report.analyse.signals.code.stack_kinds import called_by_yolo, launches, line_of, location_of
 from gpu_report.model import Frame
 
 YOLO = "/venv/lib/python3.11/site-packages/ultralytics/"

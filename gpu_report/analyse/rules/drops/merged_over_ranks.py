@@ -18,7 +18,7 @@ from gpu_report.wording import about_length
 Key = tuple[int, str, tuple[Advice, ...]]
 
 
-def one_of_ranks(context: Context, found: Sequence[Finding]) -> list[Finding]:
+def merged_over_ranks(context: Context, found: Sequence[Finding]) -> list[Finding]:
     """Return findings, falls of several ranks with one cause and one advice against it as one.
 
     In each step all ranks wait for the latest, so that each of them shows a part of what the training lost. Not where

@@ -12,7 +12,7 @@ from gpu_report.gpu_words import gpu_words
 
 
 @dataclass(frozen=True)
-class LoneValidator:
+class LoneValidation:
     """The one GPU of a training that validates, and how many wait for it."""
 
     gpu: int
@@ -25,7 +25,7 @@ class LoneValidator:
         return f"{gpu_words(self.gpu)} alone validates, and {who}"
 
 
-def lone_validator(context: Context, training: Training, validations: Sequence[Span]) -> LoneValidator | None:
+def lone_validation(context: Context, training: Training, validations: Sequence[Span]) -> LoneValidation | None:
     """Return the one GPU that works in validations, None where others do, too, or where that is not known.
 
     A rank that waits spins: it reads as busy, and draws far less power than in training.
@@ -34,7 +34,7 @@ def lone_validator(context: Context, training: Training, validations: Sequence[S
     working = [gpu for gpu, is_waiting in waits.items() if is_waiting is False]
     if None in waits.values() or len(working) != 1 or len(waits) == 1:
         return None
-    return LoneValidator(working[0], len(waits) - 1)
+    return LoneValidation(working[0], len(waits) - 1)
 
 
 def _waits(context: Context, training: Training, gpu: int, validations: Sequence[Span]) -> bool | None:

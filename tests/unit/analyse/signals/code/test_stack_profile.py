@@ -8,7 +8,7 @@ from support.samples import run_of
 from support.stacks import LOG, LOGS, READS, TRAINER, TRAINS, WAITS, process, series
 
 from gpu_report.analyse.signals.code.idle_stacks import main_idle_stacks
-from gpu_report.analyse.signals.code.stack_habits import StackHabits, idle_location_of
+from gpu_report.analyse.signals.code.stack_profile import StackProfile, idle_location_of
 from gpu_report.analyse.signals.host.cpu_in_place import cpu_in_place
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
 from gpu_report.analyse.signals.signals_index import SignalsIndex
@@ -16,10 +16,10 @@ from gpu_report.analyse.timeseries.interval_cover import interval_cover
 from gpu_report.model import Frame, Phase, Probes
 
 
-def habits(*stays, util, phases=(("train", 0, 1000),), role="main", gpu=0, cpu=None):
+def profile(*stays, util, phases=(("train", 0, 1000),), role="main", gpu=0, cpu=None):
     stacks = main_idle_stacks(process(*stays, role=role), [series(*util, gpu=gpu)])
     host = NO_SIGNALS if cpu is None else readings(np.arange(1.0, len(cpu) + 1), cpu)
-    return StackHabits(stacks, [Phase(name, None, start, end, "callbacks") for name, start, end in phases], host)
+    return StackProfile(stacks, [Phase(name, None, start, end, "callbacks") for name, start, end in phases], host)
 
 
 def readings(t_s, cpu):
@@ -27,7 +27,7 @@ def readings(t_s, cpu):
 
 
 def test_a_line_in_which_it_does_not_stand_while_the_gpu_works_is_unusual():
-    found = habits((0, 20, TRAINS), (20, 30, LOGS), util=[90] * 20 + [0] * 10).within([(20, 30)])
+    found = profile((0, 20, TRAINS), (20, 30, LOGS), util=[90] * 20 + [0] * 10).within([(20, 30)])
     assert (found.line, found.share, found.in_loader) == (LOG, pytest.approx(1), 0)
     assert found.usual == 0
 
@@ -41,11 +41,11 @@ MIXES, ATTENDS = Frame("/home/u/windows.py", 27, "forward"), Frame("/home/u/wind
 def test_a_layer_of_the_users_has_a_share_of_the_forward_pass_with_all_that_it_calls():
     layer, other = ((*inner, MODULE, PASS, MODULE, TRAINER) for inner in ((ATTENDS, MIXES), (CONV,)))
     again = (MIXES._replace(line=28), MODULE, PASS, MODULE, TRAINER)
-    found = habits((0, 6, layer), (6, 8, again), (8, 10, other), (10, 20, TRAINS), util=[20] * 20)
+    found = profile((0, 6, layer), (6, 8, again), (8, 10, other), (10, 20, TRAINS), util=[20] * 20)
     longest = found.longest_layer([(0, 20)])
     assert (longest.line, longest.share) == (MIXES, pytest.approx(0.8))
     assert found.longest_line([(0, 20)]) == (TRAINER, pytest.approx(0.5))
-    assert habits((0, 10, other), util=[20] * 10).longest_layer([(0, 10)]) is None
+    assert profile((0, 10, other), util=[20] * 10).longest_layer([(0, 10)]) is None
 
 
 NORMS = tuple(
@@ -57,7 +57,7 @@ NORMS = tuple(
 def test_norms_that_ranks_exchange_in_have_a_share_of_the_forward_pass():
     synced = (*NORMS, MODULE, CONV, MODULE, PASS, MODULE, TRAINER)
     plain, computes = (NORMS[1], *synced[2:]), (CONV, MODULE, PASS, MODULE, TRAINER)
-    found = habits((0, 6, synced), (6, 7, plain), (7, 10, computes), (10, 20, TRAINS), util=[20] * 20)
+    found = profile((0, 6, synced), (6, 7, plain), (7, 10, computes), (10, 20, TRAINS), util=[20] * 20)
     assert found.synced_share([(0, 20)]) == pytest.approx(0.6)
     assert found.synced_share([(10, 20)]) == 0
 
@@ -83,27 +83,27 @@ def test_of_a_decorated_function_the_one_that_takes_the_time_is_named(within, na
     edges = np.cumsum([0, *within.values()]).tolist()
     stays = [(*edges[at : at + 2], (*inner, CALLS, TRAINER)) for at, inner in enumerate(within)]
     stays.append((10, 20, (SECOND, CALLS, TRAINER)))  # another callback
-    call, _ = habits(*stays, util=[0] * 20).longest_call([(0, 9.9)])
+    call, _ = profile(*stays, util=[0] * 20).longest_call([(0, 9.9)])
     assert call.function == "inner"
-    at = habits(*stays, util=[0] * 20).place_in_call(call, [(0, 20)])
+    at = profile(*stays, util=[0] * 20).place_in_call(call, [(0, 20)])
     assert (at.function, at.line) == (named, {"inner": 14, "a": 30, "b": 40}[named])
 
 
 def test_a_stall_that_recurs_is_no_habit_for_the_gpu_does_nothing_in_it():
     stays = [stay for n in range(0, 60, 20) for stay in ((n, n + 10, TRAINS), (n + 10, n + 20, LOGS))]
-    found = habits(*stays, util=([90] * 10 + [0] * 10) * 3).within([(30, 40)])
+    found = profile(*stays, util=([90] * 10 + [0] * 10) * 3).within([(30, 40)])
     assert found.line == LOG
     assert found.usual < 0.05
 
 
 def test_a_slow_gpu_leaves_the_trainer_in_its_usual_lines():
-    found = habits((0, 30, TRAINS), util=[90] * 20 + [20] * 10).within([(20, 30)])
+    found = profile((0, 30, TRAINS), util=[90] * 20 + [20] * 10).within([(20, 30)])
     assert (found.line, found.share) == (TRAINER, pytest.approx(1))
     assert found.usual == pytest.approx(1)
 
 
 def test_waiting_for_the_loader_is_a_share_of_its_own():
-    found = habits((0, 20, TRAINS), (20, 28, WAITS), (28, 30, LOGS), util=[90] * 20 + [0] * 10).within([(20, 30)])
+    found = profile((0, 20, TRAINS), (20, 28, WAITS), (28, 30, LOGS), util=[90] * 20 + [0] * 10).within([(20, 30)])
     assert found.in_loader == pytest.approx(0.8)
     assert (found.line, found.share) == (LOG, pytest.approx(0.2))
 
@@ -112,8 +112,8 @@ def test_what_is_usual_is_that_of_the_same_phase_and_unknown_where_it_was_met_bu
     phases = (("train", 0, 20), ("validation", 20, 30), ("train", 30, 50), ("validation", 50, 60))
     stays = ((0, 20, TRAINS), (20, 30, LOGS), (30, 50, TRAINS), (50, 60, LOGS))
     util = [90] * 20 + [50] * 10 + [90] * 20 + [0] * 10
-    assert habits(*stays, util=util, phases=phases).within([(50, 60)]).usual == pytest.approx(1)
-    assert habits(*stays[2:], util=util, phases=phases).within([(50, 60)]).usual is None
+    assert profile(*stays, util=util, phases=phases).within([(50, 60)]).usual == pytest.approx(1)
+    assert profile(*stays[2:], util=util, phases=phases).within([(50, 60)]).usual is None
 
 
 BACKWARD = (Frame("/venv/lib/python3.11/site-packages/torch/autograd/graph.py", 869, "_engine_run_backward"), TRAINER)
@@ -124,20 +124,20 @@ BACKWARD = (Frame("/venv/lib/python3.11/site-packages/torch/autograd/graph.py", 
     [([100] * 10, LOG, 0.6), (None, LOG, 0.6), ([3] * 10, TRAINER, 0.0)],  # the last one hangs there
 )
 def test_a_steps_launching_is_a_share_of_its_own_as_long_as_the_process_uses_the_cpu(cpu, line, launching):
-    found = habits((0, 6, BACKWARD), (6, 10, LOGS), util=[0] * 10, cpu=cpu).within([(0, 10)])
+    found = profile((0, 6, BACKWARD), (6, 10, LOGS), util=[0] * 10, cpu=cpu).within([(0, 10)])
     assert found.launching == pytest.approx(launching)
     assert found.line == line
     assert found.own_share == pytest.approx(0.4)
 
 
 def test_too_few_notes_say_nothing():
-    assert habits((0, 20, TRAINS), (20, 20.4, LOGS), util=[90] * 20 + [0]).within([(20, 20.4)]) is None
+    assert profile((0, 20, TRAINS), (20, 20.4, LOGS), util=[90] * 20 + [0]).within([(20, 20.4)]) is None
 
 
 def test_of_several_processes_that_feed_a_gpu_the_one_counts_that_waits_least_for_data():
-    waits = habits((0, 20, TRAINS), (20, 30, WAITS), util=[90] * 20 + [0] * 10)
-    logs = habits((0, 20, TRAINS), (20, 30, LOGS), util=[90] * 20 + [0] * 10)
-    other = habits((0, 30, READS), util=[0] * 30, gpu=1)
+    waits = profile((0, 20, TRAINS), (20, 30, WAITS), util=[90] * 20 + [0] * 10)
+    logs = profile((0, 20, TRAINS), (20, 30, LOGS), util=[90] * 20 + [0] * 10)
+    other = profile((0, 30, READS), util=[0] * 30, gpu=1)
     assert idle_location_of([waits, logs, other], 0, [(20, 30)]).line == LOG
     assert idle_location_of([other], 0, [(20, 30)]) is None
 
@@ -145,7 +145,7 @@ def test_of_several_processes_that_feed_a_gpu_the_one_counts_that_waits_least_fo
 def test_a_function_of_the_users_counts_as_one_wherever_it_stands_in_it():
     draws, sends = (Frame("/home/me/log.py", n, "send") for n in (10, 11))
     stays = [(n, n + 3, (line, *LOGS)) for n, line in zip(range(0, 30, 3), [draws, sends] * 5, strict=True)]
-    found = habits(*stays, util=[0] * 30, cpu=[2] * 30).within([(0, 30)])
+    found = profile(*stays, util=[0] * 30, cpu=[2] * 30).within([(0, 30)])
     assert (found.call.function, found.call_share) == (LOG.function, pytest.approx(1))
     assert found.share == pytest.approx(0.5)
     assert found.is_in_call
@@ -153,7 +153,7 @@ def test_a_function_of_the_users_counts_as_one_wherever_it_stands_in_it():
 
 
 def test_a_training_that_stands_in_no_function_of_the_users_has_no_call():
-    found = habits((0, 30, TRAINS), util=[20] * 30, cpu=[100] * 30).within([(0, 30)])
+    found = profile((0, 30, TRAINS), util=[20] * 30, cpu=[100] * 30).within([(0, 30)])
     assert (found.call, found.call_share, found.is_in_call) == (None, 0, False)
 
 
@@ -226,7 +226,7 @@ def test_looks_at_the_cpu_in_a_place_say_more_than_readings_of_the_host(ran, cpu
         dataclasses.replace(process((0, 30, LOGS)), probes=Probes(at_s, np.array(ran))), [series(*[0] * 30)]
     )
     host = readings(np.arange(1.0, 31), [40] * 30)
-    found = StackHabits(stacks, [Phase("train", None, 0, 1000, "callbacks")], host).within([(0, 30)])
+    found = StackProfile(stacks, [Phase("train", None, 0, 1000, "callbacks")], host).within([(0, 30)])
     assert found.cpu_pct == pytest.approx(cpu_pct)
 
 
@@ -240,7 +240,7 @@ def test_few_looks_confirm_that_who_reads_a_socket_waits(stack, ran, cpu_pct):
     at_s = np.arange(1.0, len(ran) + 1)
     notes = dataclasses.replace(process((0, 30, stack)), probes=Probes(at_s, np.array(ran, dtype=bool)))
     host = readings(np.arange(1.0, 31), [40] * 30)
-    found = StackHabits(main_idle_stacks(notes, [series(*[0] * 30)]), [Phase("train", None, 0, 99, "callbacks")], host)
+    found = StackProfile(main_idle_stacks(notes, [series(*[0] * 30)]), [Phase("train", None, 0, 99, "callbacks")], host)
     assert found.within([(0, 30)]).cpu_pct == pytest.approx(cpu_pct)
 
 
@@ -251,7 +251,7 @@ SCRIPT = Frame("/home/u/train.py", 9, "<module>")
 
 def test_the_line_for_which_tensors_are_copied_is_the_users_within_yolo():
     stays = [(0, 2, (PACKS, CONV, LOSS, PASS, SCRIPT)), (2, 10, (CONV, LOSS, PASS, SCRIPT))]
-    assert habits(*stays, util=[50] * 10).copying_line([(0, 10)]) == LOSS
-    assert habits(stays[1], util=[50] * 10).copying_line([(2, 10)]) is None  # there it computes
+    assert profile(*stays, util=[50] * 10).copying_line([(0, 10)]) == LOSS
+    assert profile(stays[1], util=[50] * 10).copying_line([(2, 10)]) is None  # there it computes
     batches = Frame(PASS.file, 77, "preprocess_batch", "to")
-    assert habits((0, 10, (batches, PASS, SCRIPT)), util=[50] * 10).copying_line([(0, 10)]) is None  # YOLO's own copy
+    assert profile((0, 10, (batches, PASS, SCRIPT)), util=[50] * 10).copying_line([(0, 10)]) is None  # YOLO's own copy

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpu_report.analyse.signals.code.stack_notes import line_of
-from gpu_report.analyse.signals.thresholds import STOOD_SHARE
+from gpu_report.analyse.signals.code.stack_kinds import line_of
+from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE
 from gpu_report.analyse.timeline.phase_index import PhaseIndex
 from gpu_report.model import LockHeld, Phase, ProcessStacks, Run
 
@@ -18,7 +18,7 @@ AGREE_SHARE = 0.9
 LONGER = 2.0  # than each of these: such a hold is of other work
 
 
-def with_hold_lines(run: Run, phases: Sequence[Phase]) -> Run:
+def with_gil_hold_lines(run: Run, phases: Sequence[Phase]) -> Run:
     """Return a run in which each hold of Python's lock stands in its line, as far as that is known.
 
     What the garbage collector said of itself comes first.
@@ -72,7 +72,7 @@ def _by_kind(process: ProcessStacks, phases: PhaseIndex) -> Iterable[list[_Hold]
     notes = np.maximum(np.searchsorted(process.start_s, middles, side="right") - 1, 0).tolist()
     by: dict[Kind, list[_Hold]] = {}
     for held, note, phase in zip(process.lock_held, notes, phases(starts).tolist(), strict=True):
-        by.setdefault((phase, held.cpu_s >= STOOD_SHARE * held.duration_s), []).append(_Hold(held, note))
+        by.setdefault((phase, held.cpu_s >= MOSTLY_SHARE * held.duration_s), []).append(_Hold(held, note))
     return by.values()
 
 
@@ -102,7 +102,7 @@ def _others_computed(process: ProcessStacks, held: LockHeld) -> bool:
     if busy is None:
         return False
     beside = (busy.start_s < held.end_t_s) & (busy.end_s > held.start_t_s)
-    return bool((busy.cpu_s[beside] >= STOOD_SHARE * held.duration_s).any())
+    return bool((busy.cpu_s[beside] >= MOSTLY_SHARE * held.duration_s).any())
 
 
 def _with_collections(process: ProcessStacks) -> ProcessStacks:

@@ -9,13 +9,13 @@ from gpu_report.analyse.rules.epochs.changed_signals import of_gpus, of_host, ot
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
 
 Excluded = Callable[[Context, Sequence[TrainedEpoch], Sequence[TrainedEpoch]], bool]
-NONE_LEFT = "the CPU of others, clocks, storage and memory were as before; your code or data may have changed"
+ALL_EXCLUDED = "the CPU of others, clocks, storage and memory were as before; your code or data may have changed"
 
 
-def left_guesses(context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch]) -> str:
+def possible_causes(context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch]) -> str:
     """Return what may have slowed some epochs, in words. What was not read excludes nothing."""
     left = [guess for guess, excluded in GUESSES if not excluded(context, before, after)]
-    *first, last = left or [NONE_LEFT]
+    *first, last = left or [ALL_EXCLUDED]
     return f"{', '.join(first)} or {last}" if first else last
 
 

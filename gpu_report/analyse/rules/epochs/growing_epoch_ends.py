@@ -15,7 +15,7 @@ from gpu_report.wording import brief_length
 SAID = {"validation": "validation", "checkpoint": "saving"}
 
 
-def ends_slowing(context: Context, epochs: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> list[Finding]:
+def growing_epoch_ends(context: Context, epochs: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> list[Finding]:
     """Report ends of epochs that take longer and longer, by a share of the whole epoch that a person would notice.
 
     Of an epoch that something else held up, that is what made its end longer, too.

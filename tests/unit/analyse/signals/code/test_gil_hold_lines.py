@@ -7,7 +7,7 @@ import pytest
 from support.runs import make_run
 from support.stacks import LOG, TRAINER, TRAINS, process
 
-from gpu_report.analyse.signals.code.hold_lines import with_hold_lines
+from gpu_report.analyse.signals.code.gil_hold_lines import with_gil_hold_lines
 from gpu_report.model import BusyThreads, CollectionCounts, LockHeld, LongCollections, Phase
 
 DUMPS, SORTS = (LOG._replace(called="dumps"), TRAINER), (LOG._replace(line=50, called="sort"), TRAINER)
@@ -29,7 +29,7 @@ def placed(stacks, *, held_s=HELD_S, cpu=1.0, busy=None, phases=()):
     number = np.where(np.isin(made.number, unknown), 0, made.number)
     known = {each: stack for each, stack in made.stacks.items() if stack}
     made = dataclasses.replace(made, number=number, stacks=known, lock_held=tuple(holds), busy_threads=busy)
-    (found,) = with_hold_lines(dataclasses.replace(make_run([90.0] * 10), stacks=(made,)), phases).stacks
+    (found,) = with_gil_hold_lines(dataclasses.replace(make_run([90.0] * 10), stacks=(made,)), phases).stacks
     return found
 
 
@@ -96,7 +96,7 @@ def stood(run):
 
 def test_the_main_thread_is_where_the_garbage_collector_began_while_it_runs():
     run = dataclasses.replace(make_run([90.0] * 10), stacks=(collecting((1, 2, True), (4.2, 4.7, True)),))
-    found = stood(with_hold_lines(run, ()))
+    found = stood(with_gil_hold_lines(run, ()))
     assert [each for each in found if each[2] == "collect"] == [
         (1, 2, "collect"),
         (4.2, 4.5, "collect"),
@@ -106,15 +106,15 @@ def test_the_main_thread_is_where_the_garbage_collector_began_while_it_runs():
     assert [each for each in found if each[2] == "dumps"] == [(4, 4.2, "dumps")]
     assert sum(end - start for start, end, _ in found) == pytest.approx(11)
     run = dataclasses.replace(run, stacks=(collecting((1, 2, False)),))
-    assert with_hold_lines(run, ()).stacks[0] is run.stacks[0]
+    assert with_gil_hold_lines(run, ()).stacks[0] is run.stacks[0]
 
 
 def test_a_hold_in_which_the_garbage_collector_ran_is_of_its_line():
     made = dataclasses.replace(collecting((1.1, 2, True)), lock_held=(LockHeld(1.0, 2.0, 0.9),))
-    (found,) = with_hold_lines(dataclasses.replace(make_run([90.0] * 10), stacks=(made,)), ()).stacks
+    (found,) = with_gil_hold_lines(dataclasses.replace(make_run([90.0] * 10), stacks=(made,)), ()).stacks
     assert found.stacks[found.lock_held[0].number] == CLEANS
 
 
 def test_a_run_without_holds_is_as_it_was():
     run = dataclasses.replace(make_run([90.0] * 10), stacks=(process((0, 5, TRAINS)),))
-    assert with_hold_lines(run, ()).stacks[0] is run.stacks[0]
+    assert with_gil_hold_lines(run, ()).stacks[0] is run.stacks[0]

@@ -6,7 +6,7 @@ import pytest
 from support.runs import make_run
 
 from gpu_report.analyse.build_context import build_context
-from gpu_report.analyse.rules.drops.of_ranks import one_of_ranks
+from gpu_report.analyse.rules.drops.merged_over_ranks import merged_over_ranks
 from gpu_report.model import Advice, Cause, Finding, InsideEpoch, InsideRun, Options, Phase, YoloRun
 
 AGAINST = (Advice("Keep cp2k off the CPU cores of the training"),)
@@ -55,7 +55,7 @@ FALLS = [fall(0, 230.0), fall(1, 260.0), fall(0, 300.0, 40.0), fall(1, 450.0)]
 
 
 def test_falls_of_ranks_in_turn_are_one_that_cost_what_all_of_them_waited():
-    (found,) = one_of_ranks(two_ranks(), FALLS)
+    (found,) = merged_over_ranks(two_ranks(), FALLS)
     assert (found.rule, found.gpu, found.gpus, found.span) == ("slowdown", None, (0, 1), (230.0, 465.0))
     assert found.lost_gpu_s == pytest.approx(2 * 110)  # of each second that one waits, both lose it
     assert found.summary == "GPUs 0 and 1 waited for data in turn, 1.8 min in all within 3.9 min"
@@ -63,13 +63,13 @@ def test_falls_of_ranks_in_turn_are_one_that_cost_what_all_of_them_waited():
 
 
 def test_ranks_that_wait_at_the_same_time_wait_once():
-    (found,) = one_of_ranks(two_ranks([100.0, 100.0, 130.0, 125.0, 100.0, 100.0]), FALLS[:3])
+    (found,) = merged_over_ranks(two_ranks([100.0, 100.0, 130.0, 125.0, 100.0, 100.0]), FALLS[:3])
     assert found.summary == "GPUs 0 and 1 waited for data in turn, 30 s in all within 1.8 min"
 
 
 def test_falls_in_epochs_that_waited_less_than_others_are_not_joined():
     falls = FALLS[:3]
-    assert one_of_ranks(two_ranks(waits=[2.0, 9.0, 1.0, 1.0, 9.0, 9.0]), falls) == falls
+    assert merged_over_ranks(two_ranks(waits=[2.0, 9.0, 1.0, 1.0, 9.0, 9.0]), falls) == falls
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_falls_in_epochs_that_waited_less_than_others_are_not_joined():
     ],
 )
 def test_other_falls_stay_what_they_are(falls):
-    assert one_of_ranks(two_ranks(), falls) == falls
+    assert merged_over_ranks(two_ranks(), falls) == falls

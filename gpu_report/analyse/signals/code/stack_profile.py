@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks, Rows
-from gpu_report.analyse.signals.code.stack_notes import (
+from gpu_report.analyse.signals.code.stack_kinds import (
     copies_for,
     in_forward_pass,
     in_synced_norm,
@@ -75,12 +75,12 @@ class IdleLocation:
     @property
     def is_in_call(self) -> bool:
         """Tell whether it stood in a user's function for most of the time."""
-        return self.call_share >= th.STOOD_SHARE
+        return self.call_share >= th.MOSTLY_SHARE
 
     @property
     def is_partly_in_call(self) -> bool:
         """Tell whether it stood in one for much of the time, and in no other place for most of it."""
-        return self.call_share >= th.MUCH_SHARE and max(self.call_share, self.share) < th.STOOD_SHARE
+        return self.call_share >= th.MUCH_SHARE and max(self.call_share, self.share) < th.MOSTLY_SHARE
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class OwnFunction:
     seconds: float
 
 
-class StackHabits:
+class StackProfile:
     """Says of any interval where one main process stood in it, and whether it stands there when all is well."""
 
     def __init__(self, stacks: IdleStacks, phases: Sequence[Phase], host: SignalTable) -> None:
@@ -301,7 +301,7 @@ class StackHabits:
         """Return the CPU of the main process while it stood in its call, else in its line."""
         is_call = location.is_in_call or location.is_partly_in_call
         there = location.call if is_call else location.line
-        if there is None or not (is_call or location.share >= th.STOOD_SHARE):
+        if there is None or not (is_call or location.share >= th.MOSTLY_SHARE):
             return None
         return self._cpu_at(there, spans, is_call=is_call)
 
@@ -325,7 +325,7 @@ class StackHabits:
         inside = _in_place(place, (places, place_of), rows)
         noted = self.stacks.by_stack(rows[inside], (self.stacks.seconds(rows) * share)[inside])
         of_socket_s = sum(spent for stack, spent in noted if waits_for_socket(stack))
-        waits = of_socket_s > th.STOOD_SHARE * sum(spent for _, spent in noted)
+        waits = of_socket_s > th.MOSTLY_SHARE * sum(spent for _, spent in noted)
         return th.SOCKET_PROBES_LEAST if waits else th.PROBES_LEAST
 
     def when_in(self, there: Frame, *, is_call: bool) -> IntervalCover:
@@ -416,15 +416,15 @@ def _line_of_most(inside: Mapping[Stack, float], function: Frame) -> tuple[Frame
     return max(by.items(), key=lambda each: each[1])
 
 
-def idle_location_of(habits: Sequence[StackHabits], gpu: int, spans: Sequence[Span]) -> IdleLocation | None:
+def idle_location_of(profiles: Sequence[StackProfile], gpu: int, spans: Sequence[Span]) -> IdleLocation | None:
     """Return where the main process of a GPU stood in some stretches; of several the one that was least in its loader.
 
     One that does not wait for data is what the others wait for.
     """
-    return min(_all_within(habits, gpu, spans), key=lambda found: found.in_loader, default=None)
+    return min(_all_within(profiles, gpu, spans), key=lambda found: found.in_loader, default=None)
 
 
-def _all_within(habits: Sequence[StackHabits], gpu: int, spans: Sequence[Span]) -> Iterator[IdleLocation]:
-    for each in habits:
+def _all_within(profiles: Sequence[StackProfile], gpu: int, spans: Sequence[Span]) -> Iterator[IdleLocation]:
+    for each in profiles:
         if gpu in each.stacks.gpus and (found := each.within(spans)) is not None:
             yield found

@@ -33,7 +33,7 @@ ODD_TIMES = 2.0  # the median length: validations of one training vary less, but
 ODD_SHARE = 0.2  # of all drops: with more that are odd, the others are too easily found to be in step
 
 
-def regular_drops(context: Context) -> frozenset[Drop]:
+def periodic_drops(context: Context) -> frozenset[Drop]:
     """Return the drops that come in step and in which the GPU worked; none where epochs are known.
 
     Their moments count the time outside drops: an epoch trains as many batches, however long something held one up.
@@ -84,7 +84,7 @@ def ends_a_training(context: Context, drop: Drop) -> bool:
 
 def _longest_end_s(context: Context, gpu: int) -> float:
     """Return how long what comes after the training may take: by the validations that were seen, else much more."""
-    validations_s = [each.duration_s for each in context.cached(regular_drops) if each.gpu == gpu]
+    validations_s = [each.duration_s for each in context.cached(periodic_drops) if each.gpu == gpu]
     if validations_s:
         seen_s = WITH_FINAL * FEW_ALIKE * float(np.median(validations_s))
     else:

@@ -4,13 +4,15 @@ from collections.abc import Callable, Sequence
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.inference.served import judged_models
-from gpu_report.analyse.rules.inference.between_calls import rare_calls, reloaded_models, time_between_calls
+from gpu_report.analyse.rules.inference.between_calls import time_between_calls
 from gpu_report.analyse.rules.inference.call_parts import slow_postprocessing, slow_preprocessing
 from gpu_report.analyse.rules.inference.devices import on_the_cpu, pytorch_on_the_cpu
 from gpu_report.analyse.rules.inference.gpu_work import full_precision, small_calls
 from gpu_report.analyse.rules.inference.image_work import augmented_calls, enlarged_images
 from gpu_report.analyse.rules.inference.memory import growing_memory_of_calls
 from gpu_report.analyse.rules.inference.pauses import slow_after_pauses
+from gpu_report.analyse.rules.inference.rare_calls import rare_calls
+from gpu_report.analyse.rules.inference.reloaded_models import reloaded_models
 from gpu_report.analyse.rules.inference.repeated import repeated_images
 from gpu_report.analyse.rules.inference.rest_of_calls import rest_of_calls
 from gpu_report.analyse.rules.inference.shapes import new_shapes

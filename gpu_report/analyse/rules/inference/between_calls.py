@@ -4,14 +4,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
-import numpy as np
-
-from gpu_report.analyse.causes.confidence import CERTAIN, SUPPORTED
+from gpu_report.analyse.causes.confidence import SUPPORTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.copied import copied_mib, copies_tensor
-from gpu_report.analyse.inference.even_waits import even_wait_ms
 from gpu_report.analyse.inference.gap_growth import growth_of
 from gpu_report.analyse.inference.gap_kinds import draws_by_pil
 from gpu_report.analyse.inference.gaps import RECEIVING, asks_for_images, makes_number, noted_thread, share_within
@@ -19,13 +16,12 @@ from gpu_report.analyse.inference.locks import Queue, queue_of
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.words import (
+    BECOMES,
     OF_CALLS,
     active_s,
     is_rare,
-    model_name,
     model_px,
     ms,
-    of_calls,
     percent,
     percent_or_none,
     rate,
@@ -36,8 +32,6 @@ from gpu_report.analyse.signals.code.stack_kinds import THREAD
 from gpu_report.model import Advice, Cause, CodeLocation, Finding, GapPart, ServedModel, Severity, Stack
 from gpu_report.wording import counted, place_words, where_it_is
 
-LOADING = "model-loading"
-BECOMES = "{now} become {then} {limit}"
 # Of one function's time, which notes estimate; calls may take another time then, up to a fifth: no limit.
 ABOUT = "{now} become about {then}"
 WITHOUT_IT = "without it " + ABOUT
@@ -308,71 +302,3 @@ def _named(part: GapPart) -> str:
     if part.where is None:
         return "it"
     return _place(part.where) if part.where.function.startswith("<") else f"`{part.where.function}`"
-
-
-def reloaded_models(context: Context) -> list[Finding]:
-    """Report a process that makes a model object for nearly each call."""
-    found = []
-    for served in context.cached(judged_models):
-        calls, made = len(served.calls.start_s), served.calls.predictors or 0
-        if made >= th.RELOADED_CALLS and made >= th.RELOADED_SHARE * calls:
-            found.append(_reloaded(context, served, made, calls))
-    return found
-
-
-def _reloaded(context: Context, served: ServedModel, made: int, calls: int) -> Finding:
-    loading = next((part for part in served.gap_parts if part.kind == "loading the model"), None)
-    active, seconds = active_s(served), 0.0 if loading is None else loading.seconds
-    share = seconds / active if active else 0.0
-    took = f": {ms(MS * seconds / made)} each time, {percent(share)} {OF_CALLS}" if seconds else ""
-    fix = "Make the model once, and call it for all images"
-    return context.finding(
-        "model-reloaded",
-        "warning",
-        (served.start_s, served.end_s),
-        f"The model {model_name(served)} was loaded {made:,} times for {calls:,} calls{took}",
-        gpu=served.calls.gpu,
-        evidence=evidence(("model objects made", made, ""), ("calls", calls, ""), ("loading, in all", seconds, "s")),
-        cause=Cause(LOADING, CERTAIN, f"{made:,} model objects made {calls:,} calls"),
-        where=(loading.where,) if loading and loading.where else (),
-        advice=(Advice(f"{fix}: {of_calls(served)}", gain_at_most=share or None, short=fix),),
-    )
-
-
-def rare_calls(context: Context) -> list[Finding]:
-    """Note each model that waited for calls most of the time: that its GPU was idle then is no fault."""
-    return [_rare(context, served) for served in context.cached(judged_models) if is_rare(served)]
-
-
-def _rare(context: Context, served: ServedModel) -> Finding:
-    share = 1 - active_s(served) / (served.end_s - served.start_s)
-    waits = next(part for part in served.gap_parts if part.kind == "waiting for calls")
-    gaps_s = served.calls.gap_ms[served.calls.gap_ms > served.latency.worst_ms] / MS
-    when = f"from the first to the last ({model_name(served)})"
-    then = ": the GPU had nothing to do then" if context.run.gpus else ""
-    even_ms = even_wait_ms(context, served)
-    always = "" if even_ms is None else f". Each wait lasted {ms(even_ms)}: it ends by a time-out, not by an arrival"
-    return context.finding(
-        "rare-calls",
-        "info",
-        (served.start_s, served.end_s),
-        f"No call came for {percent(share)} of the time {when}{then}{always}",
-        gpu=served.calls.gpu,
-        evidence=evidence(
-            ("waiting for calls, in all", waits.seconds, "s"),
-            ("median pause", float(np.median(gaps_s)) if len(gaps_s) else None, "s"),
-            ("calls", served.latency.calls, ""),
-        ),
-        where=(waits.where,) if waits.where else (),
-        advice=() if even_ms is None else _shorter_window(served),
-    )
-
-
-def _shorter_window(served: ServedModel) -> tuple[Advice, ...]:
-    """Return what to do about waits that are all as long, as those for more images to come."""
-    now, then = served.images_per_s, served.images_per_s_in_calls
-    if not now or not then:
-        return ()
-    what = "If images are collected before each call, wait shorter, or for fewer of them"
-    text = f"{what}: {BECOMES.format(now=f'{rate(now)} images/s', then=rate(then), limit='at most')}"
-    return (Advice(text, gain_at_most=1 - now / then, short=text),)

@@ -8,6 +8,7 @@ from gpu_report.analyse.rules import thresholds as th
 from gpu_report.model import ServedModel, Severity
 from gpu_report.wording import counted, setting_location_words
 
+BECOMES = "{now} become {then} {limit}"
 OF_CALLS = "of the time for all calls"  # and for what lies between them, but for waits until one comes (`active_s`)
 WAITS_SHARE = 0.03  # of that time: less does not show in images a second
 FEW_MS = 10.0  # below it tenths count

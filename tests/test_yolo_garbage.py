@@ -8,6 +8,7 @@ from support.yolo import SMALL_MODEL
 
 from gpu_report.analyse import analyse
 from gpu_report.load import load_run
+from gpu_report.wording import where_it_is
 
 pytestmark = pytest.mark.yolo
 
@@ -48,5 +49,5 @@ def test_a_callback_that_collects_garbage_is_what_to_change(run_cli, yolo_home, 
     assert said[0] == "Remove `gc.collect()` in `free_memory` (memory.py:5), or call it once an epoch."
     assert said[3].startswith("Python's garbage collector ran ")
     (limit,) = [each for each in analysis.speedup_limits if each.cause == "main-process"]
-    assert (limit.function, limit.basis) == ("free_memory (memory.py:5)", "without that function")
+    assert (where_it_is(limit.location), limit.basis) == ("free_memory (memory.py:5)", "without that function")
     assert limit.epoch_s_at_best < limit.epoch_s_now / 2

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpu_report.model.code import CodeLocation
 
 LEAST_SPEED_UP = 1.05  # times as fast: less is not worth a person's time, and within what epochs differ by anyway
 
@@ -19,8 +23,8 @@ class SpeedupLimit:
     the best rests on, `now_is` which epochs the epoch now is of, and `is_mean` that it is their mean. `rest_s`
     is what an epoch takes besides training (validation, checkpoint): it stays. `at_epoch_ends` says that it is of whole
     epochs, whose ends the cause makes longer, `in_epochs` the first and the last that
-    it made longer, where it is of some of them, None of a last one where it lasts to the end. `function` is the user's
-    own that it is of, with its line; empty where it is of none, or of several. `waits_s` is what the training part
+    it made longer, where it is of some of them, None of a last one where it lasts to the end. `location` is the line of
+    the user's own function that it is of; None where it is of none, or of several. `waits_s` is what the training part
     waits for data now, 0 where that is not known. `since` is the first of the last epochs, which the epoch now is of
     where the cause goes on since then. `costs_in_run_s` is what the cause cost in the recorded run in all, None where
     that is not known: no other place works that out again.
@@ -36,7 +40,7 @@ class SpeedupLimit:
     now_is: str = ""
     at_epoch_ends: bool = False
     is_mean: bool = False
-    function: str = ""
+    location: CodeLocation | None = None
     waits_s: float = 0.0
     in_epochs: tuple[int, int | None] | None = None
     since: int | None = None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpu_report.catalogue import CAUSES, GAPS, LAUNCH_BOUND, RULES, UNEXPLAINED, row_words
 from gpu_report.model import LEAST_SPEED_UP, Analysis, EpochSummary, Finding, SpeedupLimit, epoch_now_s
-from gpu_report.wording import shown_ratio
+from gpu_report.wording import shown_ratio, where_it_is
 
 LEAST_SHARE = 1 - 1 / LEAST_SPEED_UP  # of an epoch (0 to 1): the analysis has no limit for what takes less
 RATIO_FROM = 1.2  # times as fast; less is said in percent
@@ -30,7 +30,7 @@ class SpeedupRow:
     def name(self) -> str:
         """Return the cause or the user's function, and where in the training it lies; slower epochs say so."""
         limit = self.limit
-        what = f"Your {limit.function}" if limit.function else row_words(limit.cause)
+        what = f"Your {where_it_is(limit.location)}" if limit.location else row_words(limit.cause)
         if limit.at_epoch_ends:
             return f"{what}, at the ends of epochs"
         if limit.in_epochs is None:

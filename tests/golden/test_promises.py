@@ -13,6 +13,7 @@ from gpu_report.analyse.advice.judged_epochs import judged
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.load import load_run
 from gpu_report.model import Analysis
+from gpu_report.wording import where_it_is
 
 ARCHIVES = "unseen_h200", "unseen_h100", "unseen_more", "unseen_h200_four"
 # Without these causes the GPU's own work takes less time; small steps are filled up in fewer, larger kernels.
@@ -51,7 +52,7 @@ def idle_shares(analysis: Analysis) -> list[tuple[float, float]]:
 def by_idle_time(analysis: Analysis) -> dict[str, float]:
     """Return what each limit saves at most of the training part of an epoch (s) that no faster work of the GPU is."""
     return {
-        f"{limit.cause} {limit.function}": limit.saves_at_most_s
+        f"{limit.cause} {where_it_is(limit.location) if limit.location else ''}": limit.saves_at_most_s
         for limit in analysis.speedup_limits
         if not limit.at_epoch_ends and limit.cause not in FASTER_WORK and "filled" not in limit.basis
     }

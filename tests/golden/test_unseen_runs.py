@@ -17,6 +17,7 @@ from gpu_report.render.next_steps import next_step
 from gpu_report.render.page.sections.evidence import evidence
 from gpu_report.render.page.sections.findings import first_advice, parted
 from gpu_report.render.what_to_change import listed_changes
+from gpu_report.wording import where_it_is
 
 ARCHIVES = "unseen_h200", "unseen_h100", "unseen_more", "unseen_h200_four", "unseen_h200_pair", "unseen_h200_common"
 ARCHIVES = *ARCHIVES, "unseen_h200_tasks"  # other tasks, models and ways to start a training
@@ -205,8 +206,8 @@ def test_what_goes_with_a_function_of_ones_own_is_no_best_case(folder):
     assert second.text == "Without it an epoch takes about 9.2 s instead of 16.1 s."
     assert "your own code" not in analysis.verdict.text  # which the line has said
     # what is left of the idle time is launching, and no wait for the server
-    limits = [(limit.cause, limit.function) for limit in analysis.speedup_limits]
-    assert limits == [("launch-bound", ""), ("trainer-blocked", "log_metric (tracking.py:13)")]
+    limits = [(limit.cause, limit.location and where_it_is(limit.location)) for limit in analysis.speedup_limits]
+    assert limits == [("launch-bound", None), ("trainer-blocked", "log_metric (tracking.py:13)")]
 
 
 @pytest.mark.parametrize(("name", "without_s"), [("retina", 6.7), ("gears", 4.8)])
@@ -217,14 +218,14 @@ def test_an_epoch_without_the_function_takes_as_long_as_was_measured(folder, nam
     """
     (limit, *_) = analyse(load_run(folder / name)).speedup_limits
     at_best_s = limit.epoch_s_at_best + limit.rest_s
-    assert limit.function
+    assert limit.location
     assert at_best_s == pytest.approx(without_s, rel=0.25)
 
 
 def test_an_override_that_waits_for_its_steps_work_wins_what_it_does_besides(folder):
     """Measured with YOLO's own `optimizer_step`: 7 to 12 % less. It was in the function for 25 % of the time."""
     limits = analyse(load_run(folder / "forklift")).speedup_limits
-    (limit,) = [each for each in limits if each.function]
+    (limit,) = [each for each in limits if each.location]
     assert 0.07 < limit.saves_at_most_s / limit.epoch_s_now < 0.17
 
 

@@ -27,7 +27,6 @@ from gpu_report.catalogue import (
     USER_CODE_KEY,
 )
 from gpu_report.model import Finding, SpeedupLimit
-from gpu_report.wording import where_it_is
 
 MAIN_PROCESS, MANY_TENSORS = "main-process", "many-tensors"
 
@@ -51,7 +50,7 @@ def limit_of_code(
     now_s = median(epoch.train_s for epoch in epochs)
     busy = min(_busy_shares(context, training, epochs), default=0.0) if training is not None else 0.0
     best_s = now_s * max(1 - share_pct / 100, busy)
-    yield SpeedupLimit(most.cause.name, now_s, best_s, "without that function", function=where_it_is(most.where[0]))
+    yield SpeedupLimit(most.cause.name, now_s, best_s, "without that function", location=most.where[0])
 
 
 def lasting_causes(context: Context, training: Training, findings: Sequence[Finding]) -> list[Finding]:
@@ -91,7 +90,7 @@ def lasting_limit(
     if limit is None or call is None or signals is None or _share_in_call(cause, signals) is None:
         return limit
     at = context.signals.place_in_call(signals.gpu, call, context.signals.steady_of(training))
-    return limit if at is None else replace(limit, function=where_it_is(at))
+    return replace(limit, location=at)
 
 
 def _by_occupancy(now_s: float, signals: IntervalSignals | None) -> SpeedupLimit | None:

@@ -19,6 +19,7 @@ from gpu_report.catalogue import (
     WAITING_FOR_PEER,
 )
 from gpu_report.model import (
+    CodeLocation,
     Finding,
     Projection,
     Sentence,
@@ -132,7 +133,7 @@ def also_worth_changing(found: Sequence[Lead], findings: Sequence[Finding]) -> I
 def is_of_lead(limits: Sequence[SpeedupLimit], lead: Lead | None, said: Sequence[Sentence]) -> bool:
     """Tell whether a limit is that of what leads: of a function not where it is that of all that its cause took."""
     about = lead.sentence.about if lead is not None else ""
-    of_more = not any(limit.function for limit in limits if limit.cause == about)
+    of_more = not any(limit.location for limit in limits if limit.cause == about)
     is_call = lead is not None and lead.sentence.names_own and about in CODE_CAUSES
     return any(each.about == about for each in said) and not (is_call and of_more)
 
@@ -141,15 +142,20 @@ def with_limits(
     sentences: Sequence[Sentence], limits: Sequence[SpeedupLimit], findings: Sequence[Finding]
 ) -> Iterator[Sentence]:
     """Yield sentences, each of a function of the user's with what epochs take without it, where known."""
-    functions = {finding.id: where_it_is(finding.where[0]) for finding in findings if finding.where}
+    lines = {finding.id: _line(finding.where[0]) for finding in findings if finding.where}
     now_s = epoch_now_s(limits) or 0.0
     for sentence in sentences:
         yield sentence
-        mine = {functions[each] for each in sentence.findings if each in functions} if sentence.names_own else set()
-        for limit in (each for each in limits if each.function in mine and each.cause == sentence.about):
+        mine = {lines[each] for each in sentence.findings if each in lines} if sentence.names_own else set()
+        of_line = (each for each in limits if each.location is not None and _line(each.location) in mine)
+        for limit in (each for each in of_line if each.cause == sentence.about):
             now, then = epoch_length(now_s), epoch_length(now_s - limit.saves_at_most_s)
             text = f"Without it an epoch takes about {then} instead of {now}."
             yield Sentence("speed-up", text, about=limit.cause)
+
+
+def _line(at: CodeLocation) -> tuple[str, str, int]:
+    return at.file, at.function, at.line
 
 
 def follows_its_cause(
@@ -183,8 +189,8 @@ def speedup_limit(
     if limit.cause == "checkpoint":  # in which callbacks run, too
         return
     is_named = lead is not None and lead.sentence.names_own and lead.sentence.about == limit.cause
-    function = "it" if is_named else limit.function
-    without = f"Without {function} an epoch takes about" if limit.function else "In the best case an epoch takes"
+    function = where_it_is(limit.location) if limit.location is not None and not is_named else "it"
+    without = f"Without {function} an epoch takes about" if limit.location else "In the best case an epoch takes"
     without = "Without validation an epoch takes" if limit.cause == "validation" else without
     text = f"{without} {best} instead of {now}."
     yield Sentence("speed-up", text, about=limit.cause)

@@ -195,7 +195,9 @@ def test_the_function_that_leads_has_a_card_with_its_proof():
     page = render_html(analysis)
     assert "Time of training in it" in page
     assert "Make <code>log_images</code> cheaper" in page
-    assert analysis.speedup_limits[0].function == "log_images (callbacks.py:41)"
+    at, line = analysis.speedup_limits[0].location, finding.where[0]
+    assert at is not None
+    assert (at.file, at.function, at.line) == (line.file, "log_images", 41)
 
 
 def test_nothing_is_said_of_an_idle_gpu_where_there_is_none():

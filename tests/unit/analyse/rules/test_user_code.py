@@ -108,10 +108,10 @@ def test_a_loss_whose_kernels_keep_the_gpu_busy_is_no_wait_for_python():
 
 def test_what_epochs_would_be_without_it_has_a_row_beside_that_of_the_small_steps():
     analysis = analyse(trained(0.3))
-    (row,) = [row for row in speedup_rows(analysis) if row.limit.function]
+    (row,) = [row for row in speedup_rows(analysis) if row.limit.location]
     assert row.name == "Your log_images (callbacks.py:41)"
     assert row.limit_s == pytest.approx(0.7 * row.now_s, rel=0.02)
-    assert not [row for row in speedup_rows(analyse(trained(0.0))) if row.limit.function]
+    assert not [row for row in speedup_rows(analyse(trained(0.0))) if row.limit.location]
 
 
 def test_a_loss_during_which_the_gpu_still_works_holds_up_a_gpu_that_waits():
@@ -145,7 +145,7 @@ def test_one_that_takes_ever_longer_leads():
 def saved_share(run):
     """Return what is at most saved by the row of the user's function, as a share (0 to 1) of training."""
     return [
-        row.limit.saves_at_most_s / row.limit.epoch_s_now for row in speedup_rows(analyse(run)) if row.limit.function
+        row.limit.saves_at_most_s / row.limit.epoch_s_now for row in speedup_rows(analyse(run)) if row.limit.location
     ]
 
 

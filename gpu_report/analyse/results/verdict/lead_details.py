@@ -14,7 +14,6 @@ from gpu_report.catalogue import (
     CAUSES,
     LAUNCH_BOUND,
     OTHER_NODE,
-    PAST_KEY,
     UNEXPLAINED,
     WAITING_FOR_PEER,
 )
@@ -37,11 +36,10 @@ def whose_training(context: Context, lead: Lead | None, findings: Sequence[Findi
         yield Sentence("where", f"This is about {which}.", tuple(finding.id for finding in led))
 
 
-def what_is_past(findings: Sequence[Finding]) -> Iterator[Sentence]:
-    """Yield what held earlier trainings of the recording back, and no longer does."""
-    past = (finding for finding in findings if finding.number(PAST_KEY) is not None)
-    told = {finding.of_gpus: finding for finding in past}
-    yield from (Sentence("past", f"{finding.summary}.", (finding.id,)) for finding in told.values())
+def what_is_past(past: Sequence[Finding]) -> Iterator[Sentence]:
+    """Yield what held earlier trainings of the recording back, and no longer does, once for all GPUs."""
+    of_all_gpus = {finding.of_gpus: finding for finding in past}
+    yield from (Sentence("past", f"{finding.summary}.", (finding.id,)) for finding in of_all_gpus.values())
 
 
 def how_to_prevent(lead: Lead | None) -> Iterator[Sentence]:

@@ -67,6 +67,7 @@ from gpu_report.analyse.results.verdict.work import (
     work_sentences,
 )
 from gpu_report.analyse.rules.training_end import COMMAND_ENDED
+from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.validations import is_validation
 from gpu_report.catalogue import (
     LAUNCH_BOUND,
@@ -91,11 +92,14 @@ from gpu_report.model import (
 class _VerdictFacts:
     """What the sentences are made of; `unseen` and `unsampled` are shares of all GPU time, 0 to 1.
 
-    `every` has beside the `findings` those of what held earlier trainings back, and is over.
+    `past` are findings of what held earlier trainings back and is over, `findings` all others. `current` is the
+    training that the verdict is about, None where it is about all.
     """
 
     context: Context
     findings: Sequence[Finding]
+    past: Sequence[Finding]
+    current: Training | None
     ledger: Sequence[LedgerRow]
     limits: Sequence[SpeedupLimit]
     ending: Ending | None
@@ -104,8 +108,11 @@ class _VerdictFacts:
     unseen: float
     unsampled: float
     merged: Sequence[MergedDrop]
-    now: EpochNow | None = None
-    every: Sequence[Finding] = ()
+    now: EpochNow | None
+
+    @property
+    def with_past(self) -> Sequence[Finding]:
+        return [*self.past, *self.findings]
 
 
 @dataclass(frozen=True)
@@ -142,12 +149,13 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     now: EpochNow | None = None,
 ) -> Verdict:
     """Return what the run comes to: a bad end first, then what saves most, then what happened and what it cost."""
-    every, findings = findings, [each for each in findings if each.number(PAST_KEY) is None]
-    current = current_training(context, every)
+    past = [each for each in findings if each.number(PAST_KEY) is not None]
+    findings = [each for each in findings if each.number(PAST_KEY) is None]
+    current = current_training(context, past)
     trained, unseen = busy_in_training(context, current), sum(row.share for row in ledger if row.name == "unmeasured")
     unsampled, merged = unsampled_share(context), merged_drops(findings)
     known = _VerdictFacts(
-        context, findings, ledger, limits, ending, projection, trained, unseen, unsampled, merged, now, every
+        context, findings, past, current, ledger, limits, ending, projection, trained, unseen, unsampled, merged, now
     )
     opening = _opening(known)
     if is_inference(context):
@@ -228,7 +236,7 @@ def _what_to_change(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentenc
     yield from with_limits(second, known.limits, findings)
     yield from projected(projection, lead, second)
     yield from opening.resume
-    yield from what_is_past(known.every)
+    yield from what_is_past(known.past)
     yield from interrupted(findings)
     yield from resumed(findings)
     yield from stopped_early(known.ending)
@@ -246,12 +254,12 @@ def _work(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentence]:
         others_said=lead is not None and lead.names_others_on_cpu,
         unknown_rest=not is_mostly_known(known.ledger),
         has_lead=lead is not None,
-        current=context.which_training(current_training(context, known.every)),
+        current=context.which_training(known.current),
     )
     mine = () if opening.first else _without_lasting(findings, lead)
     yield from work_sentences(context, known.trained, known.unseen, mine, beside)
     if is_lead:
-        yield from rest_of_training(context, known.trained, known.every, known.ledger)
+        yield from rest_of_training(context, known.trained, known.with_past, known.ledger)
 
 
 def _what_happened(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentence]:
@@ -279,7 +287,7 @@ def _what_it_cost(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentence]
     """Yield where time was lost, which GPUs did nothing, and the money."""
     context, findings, lead = known.context, known.findings, opening.lead
     if not opening.first:
-        yield from largest_loss(context, known.trained, known.every, known.ledger, lead)
+        yield from largest_loss(context, known.trained, known.with_past, known.ledger, lead)
     yield from unused_gpus(context, findings, lead)
     yield from gpus_of_others(context)
     yield from cost_of_run(context, findings, known.ledger)

@@ -14,9 +14,9 @@ def which_training(context: Context, findings: Sequence[Finding]) -> str:
     return context.which_training(next(iter(at.values()))) if len(at) == 1 else ""
 
 
-def current_training(context: Context, findings: Sequence[Finding]) -> Training | None:
+def current_training(context: Context, past: Sequence[Finding]) -> Training | None:
     """Return the training in which what held an earlier one back was over, the last of several; else None."""
-    numbers = [number for each in findings if (number := each.number(PAST_KEY)) is not None]
+    numbers = [number for each in past if (number := each.number(PAST_KEY)) is not None]
     return context.trainings[round(max(numbers)) - 1] if numbers else None
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from gpu_report.analyse.advice import advise
 from gpu_report.analyse.advice.epoch_now import epoch_now
-from gpu_report.analyse.advice.judged_epochs import still_of_use, training_of_limits
+from gpu_report.analyse.advice.judged_epochs import training_of_limits, without_past_trainings
 from gpu_report.analyse.advice.projection import as_recorded, project
 from gpu_report.analyse.advice.resume_or_restart import keep_faster_option
 from gpu_report.analyse.advice.speedup_limits import find_speedup_limits
@@ -117,7 +117,7 @@ def _judged(context: Context) -> _Judged:
     found = sorted((finding for group in groups for finding in group), key=_badness)
     low, ending = _low_intervals(context), training_outcome(context, found)
     ledger, epochs = build_ledger(context, found, low), summarise_epochs(context, found)
-    current = still_of_use(context, epochs, found)
+    current = without_past_trainings(context, epochs, found)
     advised, limits = advise(context, current, found, find_speedup_limits(context, current, found))
     limits = with_savings(context, limits, current, found)
     projected = project(context, training_of_limits(context, current), limits, ending, advised)

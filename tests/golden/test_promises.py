@@ -9,7 +9,7 @@ from support.archives import unpacked
 from support.samples import NAMES, OF_A_JOB, analysis_of
 
 from gpu_report.analyse import analyse
-from gpu_report.analyse.advice.judged_epochs import judged
+from gpu_report.analyse.advice.judged_epochs import judged_epochs
 from gpu_report.analyse.timeseries.gpu_series import gpu_series
 from gpu_report.load import load_run
 from gpu_report.model import Analysis
@@ -40,7 +40,9 @@ def idle_shares(analysis: Analysis) -> list[tuple[float, float]]:
     """Return of each epoch that limits are of how long it trained (s), and the idle share of the least busy GPU."""
     used = {summary.gpu.index for summary in analysis.gpus if summary.used}
     series = [each for each in gpu_series(analysis.run) if each.gpu in used]
-    mine = [each for each in judged(analysis.epochs) if each.train_s] or [e for e in analysis.epochs if e.train_s]
+    mine = [each for each in judged_epochs(analysis.epochs) if each.train_s] or [
+        e for e in analysis.epochs if e.train_s
+    ]
     found = []
     for epoch in mine:
         span = epoch.start_t_s, epoch.start_t_s + (epoch.train_s or 0.0)

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpu_report.analyse.advice.after_the_clock import with_next_limit
 from gpu_report.analyse.advice.fixes import Fix, cache_images, find_fix
 from gpu_report.analyse.advice.judged_epochs import training_of_limits
 from gpu_report.analyse.advice.larger_batches import LargerBatches
 from gpu_report.analyse.advice.lasting_limits import lasting_causes
+from gpu_report.analyse.advice.limit_at_full_clock import with_limit_at_full_clock
 from gpu_report.analyse.advice.next_limit import next_limit
 from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.advice.smaller_images import resize_images
@@ -53,7 +53,7 @@ def advise(
         return list(findings), tuple(limits)
     end = _end_of(training, findings)
     findings = [_without_opposites(finding, end) for finding in findings]
-    findings = with_next_limit(context, training, epochs, findings)
+    findings = with_limit_at_full_clock(context, training, epochs, findings)
     held_back = [f for f in lasting_causes(context, training, findings) if _can_change(f)]
     lasting = {finding.cause.name for finding in held_back if finding.cause}
     of_training = [limit for limit in limits if not limit.at_epoch_ends]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
-from gpu_report.analyse.advice.judged_epochs import ALL, judged, left_out_words
+from gpu_report.analyse.advice.judged_epochs import ALL, judged_epochs, left_out_words
 from gpu_report.model import EpochNow, EpochSummary, SpeedupLimit, longest_now
 
 
@@ -12,7 +12,7 @@ def epoch_now(epochs: Sequence[EpochSummary], limits: Sequence[SpeedupLimit]) ->
 
     None where no epoch but the first ended, and none can be expected by it.
     """
-    mine, longest = judged(epochs), longest_now(limits)
+    mine, longest = judged_epochs(epochs), longest_now(limits)
     if longest is None and not mine:
         return None
     if longest is not None and longest.since is not None:

@@ -47,7 +47,7 @@ class Fix:
         return Setting(self.argument, self.from_value, self.to_value), *self.also
 
 
-def fed_epoch_s(limit: SpeedupLimit) -> float:
+def epoch_without_data_wait_s(limit: SpeedupLimit) -> float:
     """Return the training part of an epoch (s) whose loader keeps up: a typical one without its waits, and some more.
 
     The shortest one is a limit: epochs differ without their waits, too. Where waits are unknown there is but the limit.
@@ -72,7 +72,7 @@ def more_workers(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSi
     try_ = min(needed, most)
     if try_ <= now:
         return None
-    expected_s = max(fed_epoch_s(limit), limit.epoch_s_now * now / try_)
+    expected_s = max(epoch_without_data_wait_s(limit), limit.epoch_s_now * now / try_)
     each = " per GPU" if settings.ranks > 1 else ""
     allowed = f"try {try_} first" if waits else f"the cores allow {try_}"
     allowed = allowed if most == free else f"ultralytics allows {try_}, its share of all cores"
@@ -198,7 +198,7 @@ def _most_workers(settings: RunSettings, signals: IntervalSignals) -> int | None
     return settings.cores_free if settings.workers_most is None else min(settings.cores_free, settings.workers_most)
 
 
-def workers_beside(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
+def workers_for_small_steps(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> Fix | None:
     """Offer more workers where steps are small, and the trainer waits for data in between: those waits go.
 
     Workers load at the ends of epochs, too: as many are needed as epochs get shorter, and a little more.
@@ -222,7 +222,7 @@ FIXES: Mapping[str, tuple[Offer, ...]] = {
     "input-latency": (more_workers, cache_in_memory),
     "cpu-limit": (cache_in_memory,),
     "memory-pressure": (no_cache_in_memory,),
-    "launch-bound": (larger_batch, workers_beside),
+    "launch-bound": (larger_batch, workers_for_small_steps),
     "main-process": (larger_batch,),
 }
 
@@ -239,7 +239,7 @@ def find_fix(
     if not found or signals.loader is None or found[0].epoch_s is None:
         return next(iter(found), None)
     best = min(found, key=lambda fix: fix.epoch_s or inf)
-    return best if (best.epoch_s or inf) < th.REACHES_MORE * found[0].epoch_s else found[0]
+    return best if (best.epoch_s or inf) < th.MUCH_FASTER_SHARE * found[0].epoch_s else found[0]
 
 
 def _without_reading_s(settings: RunSettings, limit: SpeedupLimit, signals: IntervalSignals) -> float | None:
@@ -255,4 +255,4 @@ def _without_reading_s(settings: RunSettings, limit: SpeedupLimit, signals: Inte
         return max(limit.epoch_s_at_best, limit.epoch_s_now * cpu / 100 / (settings.workers * settings.ranks))
     if signals.loader is None:
         return None
-    return max(fed_epoch_s(limit), limit.epoch_s_now * (1 - signals.loader.reading))
+    return max(epoch_without_data_wait_s(limit), limit.epoch_s_now * (1 - signals.loader.reading))

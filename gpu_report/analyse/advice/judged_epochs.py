@@ -38,7 +38,7 @@ class JudgedEpoch:
         return self.seen or (self.span,)
 
 
-def still_of_use(
+def without_past_trainings(
     context: Context, epochs: Sequence[EpochSummary], findings: Sequence[Finding]
 ) -> Sequence[EpochSummary]:
     """Return the epochs without those of earlier trainings whose cause is over: nothing is to be won of them."""
@@ -76,15 +76,15 @@ def rest_of_epoch_s(epochs: Sequence[JudgedEpoch], middle: Callable[[list[float]
     return max(middle(rests), 0.0) if rests else 0.0
 
 
-def judged(epochs: Sequence[EpochSummary]) -> list[EpochSummary]:
+def judged_epochs(epochs: Sequence[EpochSummary]) -> list[EpochSummary]:
     """Return the epochs of the longest YOLO run, without those that do more than train.
 
     The first of a process warms up, where the mosaic closes the loader is made anew, and `time=` cuts the last one.
     """
-    return [epoch for epoch in of_the_longest(epochs) if not epoch.is_special]
+    return [epoch for epoch in epochs_of_longest_run(epochs) if not epoch.is_special]
 
 
-def of_the_longest(epochs: Sequence[EpochSummary]) -> list[EpochSummary]:
+def epochs_of_longest_run(epochs: Sequence[EpochSummary]) -> list[EpochSummary]:
     """Return the epochs of the longest YOLO run; those whose training part is known, where it is of any."""
     longest = longest_run(epochs)
     mine = [epoch for epoch in epochs if epoch.run == longest]
@@ -93,7 +93,7 @@ def of_the_longest(epochs: Sequence[EpochSummary]) -> list[EpochSummary]:
 
 def left_out_words(epochs: Sequence[EpochSummary]) -> str:
     """Return which epochs of the longest YOLO run are not judged, in words; empty where all are."""
-    mine = of_the_longest(epochs)
+    mine = epochs_of_longest_run(epochs)
     kinds = (
         ("the first", any(epoch.first for epoch in mine)),
         ("the one that turns mosaic off", any(epoch.closing for epoch in mine)),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpu_report.analyse.advice import thresholds as th
-from gpu_report.analyse.advice.judged_epochs import of_the_longest
+from gpu_report.analyse.advice.judged_epochs import epochs_of_longest_run
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.model import Ending, EpochSummary, Finding, Projection, SpeedupLimit, epoch_now_s
@@ -52,7 +52,7 @@ def as_recorded(projection: Projection | None, epochs: Sequence[EpochSummary]) -
     """
     if projection is None or projection.left or not projection.epochs:
         return projection
-    lengths_s = [epoch.end_t_s - epoch.start_t_s for epoch in of_the_longest(epochs)]
+    lengths_s = [epoch.end_t_s - epoch.start_t_s for epoch in epochs_of_longest_run(epochs)]
     typical_s, expected_s = projection.epochs * projection.epoch_s_now, projection.epoch_s_expected
     if len(lengths_s) != projection.epochs or sum(lengths_s) >= (1 - th.ALIKE_EPOCHS_SHARE) * typical_s:
         return projection

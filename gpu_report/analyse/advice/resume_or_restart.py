@@ -14,7 +14,7 @@ from gpu_report.wording import lower_first
 # the checkpoint. Older versions ignore `workers` and `cache`, and resume all the same.
 RESUMED_WITH = frozenset({"batch", "cache", "workers"})
 # All arguments that it takes anew (ultralytics 8.4).
-TAKEN_ANEW = RESUMED_WITH | {
+RESUME_ARGUMENTS = RESUMED_WITH | {
     *("augmentations", "channels_last", "close_mosaic", "data", "device", "freeze", "imgsz", "patience", "plots"),
     *("project", "save_dir", "save_period", "time", "val"),
 }
@@ -39,8 +39,8 @@ def keep_faster_option(
     longer = next((f for f in findings if _makes_longer(f) and _is_same(context, f, ended)), None)
     if longer is None:
         return [_resumed_with(f, _fix(findings, projection)) if f is ended else f for f in findings]
-    if _is_sooner_anew(ending, max(advice.gain_estimate or 0.0 for advice in longer.advice)):
-        ways = {ended.id: _without_resume(ended), longer.id: _anew(longer)}
+    if _is_restart_faster(ending, max(advice.gain_estimate or 0.0 for advice in longer.advice)):
+        ways = {ended.id: _without_resume(ended), longer.id: _with_restart(longer)}
     else:
         ways = {longer.id: _next_time(longer, ending)}
     return [ways.get(f.id, f) for f in findings]
@@ -49,7 +49,7 @@ def keep_faster_option(
 def _kept(finding: Finding) -> Advice | None:
     """Return the argument that a warning asks to set, and a resumed training keeps as it is; None without one."""
     wanted = finding.advice if finding.severity != "info" else ()
-    return next((a for a in wanted if a.argument and a.short and a.argument not in TAKEN_ANEW), None)
+    return next((a for a in wanted if a.argument and a.short and a.argument not in RESUME_ARGUMENTS), None)
 
 
 def _with_kept(findings: Sequence[Finding], ended: Finding, finding: Finding, ending: Ending | None) -> list[Finding]:
@@ -57,7 +57,7 @@ def _with_kept(findings: Sequence[Finding], ended: Finding, finding: Finding, en
     advice = _kept(finding)
     if advice is None:
         return list(findings)
-    if _is_sooner_anew(ending, advice.gain_estimate or advice.gain_at_most or 0.0):
+    if _is_restart_faster(ending, advice.gain_estimate or advice.gain_at_most or 0.0):
         anew = replace(advice, short=f"Restart with `{advice.argument}={advice.to_value}`")
         ways = {
             ended.id: _without_resume(ended),
@@ -79,19 +79,19 @@ def _is_same(context: Context, one: Finding, other: Finding) -> bool:
     return context.training_at(one.end_t_s) is context.training_at(other.end_t_s)
 
 
-def _is_sooner_anew(ending: Ending | None, gain: float) -> bool:
+def _is_restart_faster(ending: Ending | None, gain: float) -> bool:
     """Tell whether all epochs, with a share (0 to 1) of their time won, take far less than those left as they are."""
     if ending is None or not ending.epochs or ending.epoch is None:
         return False
     done = ending.epoch if ending.whole_epochs else ending.epoch - 1
-    return (1 - gain) * ending.epochs < th.WORTH_ANEW * (ending.epochs - done)
+    return (1 - gain) * ending.epochs < th.RESTART_WORTH_SHARE * (ending.epochs - done)
 
 
 def _without_resume(ended: Finding) -> Finding:
     return replace(ended, advice=tuple(advice for advice in ended.advice if not advice.resume))
 
 
-def _anew(longer: Finding) -> Finding:
+def _with_restart(longer: Finding) -> Finding:
     """Return the finding with its advice for a training that is started again."""
     anew = (replace(advice, short=RESTART) if advice.gain_estimate else advice for advice in longer.advice)
     return replace(longer, advice=tuple(anew))

@@ -3,7 +3,7 @@
 from math import sqrt
 
 from gpu_report.analyse.advice import thresholds as th
-from gpu_report.analyse.advice.fixes import fed_epoch_s
+from gpu_report.analyse.advice.fixes import epoch_without_data_wait_s
 from gpu_report.analyse.advice.run_settings import RunSettings
 from gpu_report.analyse.causes.thresholds import WORKER_FULL_PCT
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -74,4 +74,4 @@ def _expected_s(limit: SpeedupLimit, signals: IntervalSignals, kept: float) -> f
     if signals.loader is None or limit.cause != "input-cpu" or busiest is None or busiest < WORKER_FULL_PCT:
         return None
     saved = signals.loader.reading * (1 - kept)
-    return max(fed_epoch_s(limit), limit.epoch_s_now * (1 - saved))
+    return max(epoch_without_data_wait_s(limit), limit.epoch_s_now * (1 - saved))

@@ -13,23 +13,23 @@ from gpu_report.analyse.advice.judged_epochs import (
     ALL,
     STEADY,
     JudgedEpoch,
-    judged,
+    epochs_of_longest_run,
+    judged_epochs,
     left_out_words,
-    of_the_longest,
     rest_of_epoch_s,
     training_of_limits,
     wait_of_epoch_s,
 )
-from gpu_report.analyse.advice.last_state import Limits, with_last_states
 from gpu_report.analyse.advice.lasting_limits import lasting_limit, limit_of_code
-from gpu_report.analyse.advice.passing_limits import (
+from gpu_report.analyse.advice.ongoing_limits import Limits, with_ongoing_limits
+from gpu_report.analyse.advice.temporary_limits import (
     cost_s_of,
     is_idle,
     limit_of_others,
     limits_at_epoch_ends,
     limits_in_all_epochs,
+    limits_of_disturbed_epochs,
     limits_of_slower_epochs,
-    momentary_limits,
     span_of,
     times_of,
     what_took_time,
@@ -51,7 +51,7 @@ def find_speedup_limits(
     Of several YOLO runs in one recording the longest is meant. Where no epoch of it can be judged, there is a limit of
     what holds it back all the time, by the epoch that is expected.
     """
-    mine = [JudgedEpoch(epoch, epoch.train_s) for epoch in judged(epochs) if epoch.train_s]
+    mine = [JudgedEpoch(epoch, epoch.train_s) for epoch in judged_epochs(epochs) if epoch.train_s]
     if not mine:
         return tuple(_by_expected_epoch(context, epochs, findings))
     training = training_of_limits(context, epochs)
@@ -87,11 +87,11 @@ def _at_moments(
     """Yield the limits of what took time at moments, or made epochs slower: in all epochs, and in the last ones."""
     disturbing, shortest_s = IntervalIndex(took, span_of), min(epoch.train_s for epoch in mine)
     kinds: tuple[Limits, ...] = (
-        lambda of: momentary_limits(of, steady, disturbing),
+        lambda of: limits_of_disturbed_epochs(of, steady, disturbing),
         lambda of: limits_of_slower_epochs(of, slower, shortest_s),
     )
     for kind in kinds:
-        yield from with_last_states(kind, mine, [*took, *slower], left_out)
+        yield from with_ongoing_limits(kind, mine, [*took, *slower], left_out)
 
 
 def _pauses(slower: Sequence[Finding]) -> list[Finding]:
@@ -114,7 +114,7 @@ def _by_expected_epoch(
 ) -> Iterator[SpeedupLimit]:
     """Yield the limit of a training that no epoch is known of but its first, whose end is that of any."""
     training = training_of_limits(context, epochs)
-    firsts = [each for each in of_the_longest(epochs) if each.train_s and not each.partial]
+    firsts = [each for each in epochs_of_longest_run(epochs) if each.train_s and not each.partial]
     epoch = expected_epoch(context, training, firsts)
     expected = partial(replace, now_is=EXPECTED, rest_s=expected_end_s(context, firsts))
     seen = tuple(training.within(context.undisturbed)) if training is not None else ()

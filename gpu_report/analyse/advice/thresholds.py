@@ -47,11 +47,13 @@ WORTH_NEXT_S = 60.0  # of a training's time: nobody lists images eight times for
 # Of the epoch that the first fix reaches: another asks for more (memory, a first epoch that decodes), and has to win
 # a quarter more. For 8 workers that decode images of 12 megapixels 14 are expected to win 1.8 times, a cache 2.6 times;
 # images of the training's size won 3.6 (H200).
-REACHES_MORE = 0.8
+MUCH_FASTER_SHARE = 0.8
 ALIKE_SHARE = 0.95  # of images that are too large: of so many the others are not worth a word
 READING_SHARE = 0.5  # of what workers do while they are waited for: with less of it a cache takes little away
 READING_WITH_CROPS = 0.25  # likewise, where crops of classification take the rest: they work on all pixels, too
-WORTH_ANEW = 0.8  # of the time that resuming takes: a new start throws away what was trained, for less of a win
+RESTART_WORTH_SHARE = (
+    0.8  # of the time that resuming takes: a new start throws away what was trained, for less of a win
+)
 WARM_UP_SHARE = 0.1  # of a first epoch: with more of it warming up, it says little of the ones that follow
 STEPS_LEAST = 5  # of a training whose epoch is worked out by their pace: fewer say nothing of how even that is
 # Of all epochs' time: where those that were recorded took so much less than as many typical ones, they were not alike.

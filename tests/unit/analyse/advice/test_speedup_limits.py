@@ -14,8 +14,8 @@ from support.stacks import LOGS, TRAINS, WAITS, process
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.analyse.advice import lasting_limits, passing_limits
-from gpu_report.analyse.advice.fixes import cache_in_memory, fed_epoch_s
+from gpu_report.analyse.advice import lasting_limits, temporary_limits
+from gpu_report.analyse.advice.fixes import cache_in_memory, epoch_without_data_wait_s
 from gpu_report.analyse.advice.larger_batches import LargerBatches, outweighed_by
 from gpu_report.analyse.advice.run_settings import run_settings_of
 from gpu_report.analyse.build_context import build_context
@@ -778,8 +778,8 @@ def test_no_workers_at_all_are_named_as_none():
 
 def test_each_epoch_is_held_against_the_findings_near_it_only(monkeypatch):
     compared = []
-    shared_s = passing_limits._shared_s
-    monkeypatch.setattr(passing_limits, "_shared_s", lambda *both: compared.append(both) or shared_s(*both))
+    shared_s = temporary_limits._shared_s
+    monkeypatch.setattr(temporary_limits, "_shared_s", lambda *both: compared.append(both) or shared_s(*both))
     epochs = 200
     util = readings((0, 10), *[part for _ in range(epochs // 2) for part in ((90, 28), (0, 12))])
     run = make_run(util, rows=[(n, 10.0 + 20 * n) for n in range(1, epochs + 1)])
@@ -991,4 +991,4 @@ def test_more_workers_promise_a_typical_epoch_without_its_waits_not_the_shortest
 @pytest.mark.parametrize(("waits_s", "fed_s"), [(12.0, 8.64), (0.0, 5.4), (1.0, 20.0)])
 def test_an_epoch_whose_loader_keeps_up_takes_no_longer_than_now(waits_s, fed_s):
     """Where waits are not known there is but the limit to go by."""
-    assert fed_epoch_s(SpeedupLimit("input-cpu", 20.0, 5.0, "", waits_s=waits_s)) == pytest.approx(fed_s)
+    assert epoch_without_data_wait_s(SpeedupLimit("input-cpu", 20.0, 5.0, "", waits_s=waits_s)) == pytest.approx(fed_s)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpu_report.analyse.advice.thresholds import REACHES_MORE
+from gpu_report.analyse.advice.thresholds import MUCH_FASTER_SHARE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.leads.lead import (
@@ -132,7 +132,7 @@ def instead_of_setting(
     if finding is None or advice is None or gain is None:
         return
     now_s, expected_s = projection.epoch_s_now, projection.epoch_s_now - gain * limit.whole_s
-    is_second = expected_s >= REACHES_MORE * projection.epoch_s_expected
+    is_second = expected_s >= MUCH_FASTER_SHARE * projection.epoch_s_expected
     do = f"Or {lower_first(advice.short)}" if is_second else advice.short
     epoch = f"{epoch_length(now_s)} to about {epoch_length(expected_s)}"
     text = f"{do}: epochs drop from {epoch}, {shown_ratio(now_s, expected_s):.1f}\u00d7 faster."

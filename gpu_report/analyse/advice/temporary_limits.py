@@ -50,7 +50,7 @@ def limits_in_all_epochs(
     found = [
         *limit_of_others(context, training, now_s, findings),
         *_at_lower_clocks(context, training, epochs, findings),
-        *_fallen(epochs, took),
+        *_lower_utilisation_limits(epochs, took),
         *(_waited(context, training, epochs, took) if training is not None else ()),
     ]
     largest = sorted(found, key=lambda limit: limit.saves_at_most_s)
@@ -133,7 +133,7 @@ def _overlap_s(one: Finding, other: Finding) -> float:
     return min(one.end_t_s, other.end_t_s) - max(one.start_t_s, other.start_t_s)
 
 
-def momentary_limits(
+def limits_of_disturbed_epochs(
     epochs: Sequence[JudgedEpoch], steady: Sequence[JudgedEpoch], findings: IntervalIndex[Finding]
 ) -> list[SpeedupLimit]:
     """Return a limit for each cause that disturbed some epochs, from what those took longer than undisturbed ones.
@@ -164,10 +164,13 @@ def _idle_s(epochs: Sequence[JudgedEpoch], findings: IntervalIndex[Finding]) -> 
                 of.setdefault(finding.cause.name, {})[finding.id] = finding
     spans = [epoch.span for epoch in epochs]
     lay_s = {name: interval_cover(map(span_of, mine.values())).seconds_in_each(spans) for name, mine in of.items()}
-    return {name: float(lay_s[name].mean()) * fmean(map(_depth, mine.values())) for name, mine in of.items()}
+    return {
+        name: float(lay_s[name].mean()) * fmean(map(_lost_utilisation_share, mine.values()))
+        for name, mine in of.items()
+    }
 
 
-def _fallen(epochs: Sequence[JudgedEpoch], took: Sequence[Finding]) -> Iterator[SpeedupLimit]:
+def _lower_utilisation_limits(epochs: Sequence[JudgedEpoch], took: Sequence[Finding]) -> Iterator[SpeedupLimit]:
     """Yield a limit for each cause that utilisation fell for in all epochs; another process has one by its own work."""
     now_s, of = fmean(epoch.train_s for epoch in epochs), dict[str, list[Finding]]()
     for finding in took:
@@ -175,7 +178,7 @@ def _fallen(epochs: Sequence[JudgedEpoch], took: Sequence[Finding]) -> Iterator[
             of.setdefault(finding.cause.name, []).append(finding)
     for cause, mine in of.items():
         lay_s = float(interval_cover(map(span_of, mine)).seconds_in_each([epoch.span for epoch in epochs]).mean())
-        lost_s = lay_s * fmean(map(_depth, mine))
+        lost_s = lay_s * fmean(map(_lost_utilisation_share, mine))
         if cause != OTHER_PROCESS and 0 < lost_s < now_s:
             yield SpeedupLimit(cause, now_s, now_s - lost_s, "without the time it took")
 
@@ -191,7 +194,7 @@ def _waited(
             yield SpeedupLimit(cause, now_s, now_s - lost_s, "without the time it took")
 
 
-def _depth(finding: Finding) -> float:
+def _lost_utilisation_share(finding: Finding) -> float:
     """Return how far utilisation fell, as a share (0 to 1) of its level; all of it where that is not known."""
     level_pct, low_pct = finding.level_pct, finding.low_pct
     return 1 - low_pct / level_pct if level_pct and low_pct is not None and low_pct <= level_pct else 1.0

@@ -17,7 +17,7 @@ LAST_EPOCHS = 3  # in a row at the end: fewer may be a fault that passes, and sa
 Limits = Callable[[Sequence[JudgedEpoch]], Iterable[SpeedupLimit]]
 
 
-def with_last_states(
+def with_ongoing_limits(
     limits_of: Limits, epochs: Sequence[JudgedEpoch], findings: Sequence[Finding], left_out: str
 ) -> Iterator[SpeedupLimit]:
     """Yield the limits of all epochs, by their mean; of a cause that goes on since some epoch, by the mean since then.
@@ -25,7 +25,9 @@ def with_last_states(
     A training that goes on, or is begun anew, has epochs such as the last ones.
     """
     for limit in limits_of(epochs):
-        last = _last_state(epochs, [each for each in findings if (each.cause_name or UNEXPLAINED) == limit.cause])
+        last = _epochs_still_affected(
+            epochs, [each for each in findings if (each.cause_name or UNEXPLAINED) == limit.cause]
+        )
         now = next((each for each in limits_of(last) if each.cause == limit.cause), None) if last else None
         if now is None:
             yield _by_mean(limit, epochs, f"{ALL}{left_out}")
@@ -38,7 +40,7 @@ def _by_mean(limit: SpeedupLimit, epochs: Sequence[JudgedEpoch], which: str) -> 
     return replace(limit, rest_s=rest_of_epoch_s(epochs, fmean), now_is=f"mean of {which}", is_mean=True)
 
 
-def _last_state(epochs: Sequence[JudgedEpoch], findings: Sequence[Finding]) -> Sequence[JudgedEpoch]:
+def _epochs_still_affected(epochs: Sequence[JudgedEpoch], findings: Sequence[Finding]) -> Sequence[JudgedEpoch]:
     """Return the last epochs, each of which findings hold up all along; none where they are few, or there is no other.
 
     The one in which it began is none of them.

@@ -3,8 +3,8 @@
 import pytest
 
 from gpu_report.analyse.advice.judged_epochs import JudgedEpoch
-from gpu_report.analyse.advice.last_state import with_last_states
-from gpu_report.analyse.advice.passing_limits import limits_of_slower_epochs
+from gpu_report.analyse.advice.ongoing_limits import with_ongoing_limits
+from gpu_report.analyse.advice.temporary_limits import limits_of_slower_epochs
 from gpu_report.catalogue import SLOW_COST_KEY
 from gpu_report.model import Cause, EpochSummary, Evidence, Finding
 
@@ -26,7 +26,7 @@ def limit_of(*slow):
     cost = Evidence("lost in all", (SLOW_S - FAST_S) * len(slow), "s", key=SLOW_COST_KEY)
     finding = Finding("x-1", "slow-epoch", "warning", None, spans[0][0], spans[-1][1], "slow", evidence=(cost,),
                       cause=Cause("input-cpu", 0.9, "slow"))  # fmt: skip
-    found = with_last_states(
+    found = with_ongoing_limits(
         lambda of: limits_of_slower_epochs(of, [finding], FAST_S), epochs, [finding], ", without the first"
     )
     (limit,) = found

@@ -21,28 +21,28 @@ CPU_LIMIT = "cpu-limit"
 def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], low: Sequence[Interval]) -> IdleRows:
     """Return which row of the ledger the idle part of each reading of a GPU belongs to."""
     rows = IdleRows(series, GAPS)
-    rows.give(UNEXPLAINED, [i.span for i in low if i.gpu == series.gpu])
+    rows.assign(UNEXPLAINED, [i.span for i in low if i.gpu == series.gpu])
     if cause := _data_cause(findings, series.gpu):
-        rows.give_where(cause, _waited(context, series))
+        rows.assign_readings(cause, _waited(context, series))
     sees_waits = len(context.signals.loading(series.gpu).edges_s) > 0
     for name, span in starved_by(context, series.gpu, findings):
         in_waits = CAUSES[name].is_input and name != CPU_LIMIT  # too few cores slow the main process, too
         if not (sees_waits and in_waits):
-            rows.give(name, [span])
+            rows.assign(name, [span])
         else:  # its moments are known, and others are gaps of steps: nothing is unknown there
-            rows.rename(UNEXPLAINED, GAPS, span)
+            rows.reassign(UNEXPLAINED, GAPS, span)
     for name, spans in context.cached(_phase_spans).items():
-        rows.give(name, spans)
+        rows.assign(name, spans)
     knows_epochs = bool(context.epoch_ends.all)  # else only findings tell where validations probably were
     for finding in findings:
         is_told = not (finding.expected and knows_epochs)
         is_felt = finding.gpu in {series.gpu, None}  # None: of whatever the program uses
         takes_time = RULES[finding.rule].takes_time or finding.number(PAUSES_KEY) is not None
         if is_felt and takes_time and finding.cause and is_told:
-            rows.give(finding.cause.name, [each.span for each in finding.each])
+            rows.assign(finding.cause.name, [each.span for each in finding.each])
     if series.gpu not in context.activity.used_gpus:
-        rows.give("idle", [(-np.inf, np.inf)])
-    rows.give("idle", unused_intervals(context.trainings, series.gpu))
+        rows.assign("idle", [(-np.inf, np.inf)])
+    rows.assign("idle", unused_intervals(context.trainings, series.gpu))
     return rows
 
 
@@ -86,21 +86,21 @@ class IdleRows:
             self.names.append(name)
         return self.names.index(name)
 
-    def give(self, name: str, spans: Spans) -> None:
-        """Give the readings in some spans to a row."""
+    def assign(self, name: str, spans: Spans) -> None:
+        """Assign the readings in some spans to a row."""
         if len(spans):
             number = self.number(name)
             for part in slices(*row_ranges(self.series.t_s, spans)):
                 self.numbers[part] = number
 
-    def rename(self, name: str, to: str, span: Span) -> None:
-        """Give the readings in a span that one row has to another row."""
+    def reassign(self, name: str, to: str, span: Span) -> None:
+        """Assign the readings in a span that one row has to another row."""
         for part in slices(*row_ranges(self.series.t_s, [span])):
             mine = self.numbers[part]
             mine[mine == self.number(name)] = self.number(to)
 
-    def give_where(self, name: str, mine: Bools) -> None:
-        """Give some readings to a row."""
+    def assign_readings(self, name: str, mine: Bools) -> None:
+        """Assign some readings to a row."""
         if mine.any():
             self.numbers[mine] = self.number(name)
 

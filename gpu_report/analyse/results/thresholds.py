@@ -36,12 +36,12 @@ CRITICAL_SHARE, CRITICAL_S = 0.05, 600.0
 WARNING_SHARE, WARNING_S = 0.005, 120.0
 SHORT_RUN_S, WARNING_SHORT_S = 1800.0, 5.0
 # Utilisation of training (%) that is healthy, and yet makes people ask whether it is: three readers doubted 67.
-DOUBTED_PCT = 80.0
+QUESTIONED_PCT = 80.0
 # Of training: so much that was no work is named beside a healthy utilisation; what takes less explains nothing. Of a
 # tenth that nothing explains nobody can say that there is nothing to fix.
 REST_SHARE, UNKNOWN_SHARE = 0.05, 0.1
 # Of training, in which nothing at all ran: of what nothing holds up the driver reads 0 % in 0 to 2 % (long epochs).
-STILL_SHARE = 0.05
+IDLE_BESIDE_DROPS_SHARE = 0.05
 
 # Of the cores that a training on the CPU may use, what other programs used beside it: a fifth is felt.
 OTHERS_CORES_SHARE = 0.2

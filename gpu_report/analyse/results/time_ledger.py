@@ -30,7 +30,7 @@ from gpu_report.model import Finding, Interval, LedgerRow
 
 GPU_LOST = "gpu-lost"
 OTHERS = "other-process"
-DUST_S = 1e-6  # what rounding leaves of a row
+ROUNDING_S = 1e-6  # what rounding leaves of a row
 WHOLE_ROWS = (*PHASE_ROWS, WAITING_FOR_PEER)  # which take the seconds of their time whole: what waits spins
 
 
@@ -83,7 +83,7 @@ class _LedgerGpu:
 
 
 @dataclass(eq=False)
-class _Books:
+class _LedgerTotals:
     """What was added to each row so far: GPU seconds, joules, and for how many of the seconds these are known.
 
     `total_j` and `counted_s` are the joules of all GPUs, and for how many seconds they are known.
@@ -107,7 +107,7 @@ class _Books:
         self.add("unmeasured", left_s[0], left_j, left_s[1])
 
     def rows(self, total_s: float, price_per_hour: float | None) -> list[LedgerRow]:
-        """Return the rows of so many GPU seconds in all; float dust of a subtraction is none."""
+        """Return the rows of so many GPU seconds in all, without what only rounding left."""
         return [
             LedgerRow(
                 name=name,
@@ -118,7 +118,7 @@ class _Books:
                 share=spent / total_s if total_s > 0 else 0.0,
             )
             for name, spent in self.seconds.items()
-            if spent > DUST_S
+            if spent > ROUNDING_S
         ]
 
 
@@ -133,17 +133,17 @@ def build_ledger(context: Context, findings: Sequence[Finding], low: Sequence[In
     training the wait for data. The time of GPUs on which only others worked is no part of it, nor that of one that is
     cut into MIG devices, or that was idle beside a validation. A run without a GPU of its own has none.
     """
-    not_ours, books = context.gpus_of_others | context.cut_gpus | _beside_validation(context), _Books()
+    not_ours, ledger_totals = context.gpus_of_others | context.cut_gpus | _beside_validation(context), _LedgerTotals()
     listed = {gpu.index for gpu in context.run.gpus} - not_ours
     if not listed:
         return ()
     for series in (series for series in context.series if series.gpu not in not_ours):
-        _book_gpu(context, series, findings, low, books)
+        _add_gpu(context, series, findings, low, ledger_totals)
     if lost_s := sum(_unread_s(context, each) for each in findings if each.rule == GPU_LOST and each.gpu in listed):
-        books.add("gpu-fault", lost_s, 0.0, 0.0)
+        ledger_totals.add("gpu-fault", lost_s, 0.0, 0.0)
     total_s = context.run.duration_s * len(listed)
-    books.add_unmeasured(total_s)
-    rows = books.rows(total_s, context.options.price_per_hour)
+    ledger_totals.add_unmeasured(total_s)
+    rows = ledger_totals.rows(total_s, context.options.price_per_hour)
     return tuple(sorted(rows, key=lambda row: (row.name == "unmeasured", not row.expected, -row.gpu_seconds)))
 
 
@@ -153,21 +153,28 @@ def _beside_validation(context: Context) -> frozenset[int]:
     return frozenset(series.gpu for series in context.series) - used if used and is_validation(context) else frozenset()
 
 
-def _book_gpu(
-    context: Context, series: GpuSeries, findings: Sequence[Finding], low: Sequence[Interval], books: _Books
+def _add_gpu(
+    context: Context,
+    series: GpuSeries,
+    findings: Sequence[Finding],
+    low: Sequence[Interval],
+    ledger_totals: _LedgerTotals,
 ) -> None:
     """Add all time of a GPU, by calls, by readings, or where it has none by phases."""
     curve = energy(series)  # one after the other: those of a week of eight GPUs take 0.1 GB
-    books.total_j, books.counted_s = books.total_j + (curve.total_j or 0.0), books.counted_s + curve.total_s
+    ledger_totals.total_j, ledger_totals.counted_s = (
+        ledger_totals.total_j + (curve.total_j or 0.0),
+        ledger_totals.counted_s + curve.total_s,
+    )
     if not len(series.t_s):
-        _book_phases(context, series.gpu, curve, findings, books)
+        _add_phases(context, series.gpu, curve, findings, ledger_totals)
     elif is_inference(context):
-        _book_calls(context, series, curve, books)
+        _add_calls(context, series, curve, ledger_totals)
     else:
         rows, lost = idle_rows(context, series, findings, low), _lost(context, series)
         gpu = _LedgerGpu(series, curve, rows, lost, context.work_in_waits(series))
         for part in parts(len(series.t_s)):
-            _book(gpu.account(part), books)
+            _add_account(gpu.account(part), ledger_totals)
 
 
 def _unread_s(context: Context, finding: Finding) -> float:
@@ -181,30 +188,32 @@ def _unread_s(context: Context, finding: Finding) -> float:
     return max(end_s - start_s - sum(float(np.maximum(read, 0.0).sum()) for read in shared), 0.0)
 
 
-def _book(account: _Account, books: _Books) -> None:
+def _add_account(account: _Account, ledger_totals: _LedgerTotals) -> None:
     """Add a GPU's seconds to those of each row, its joules, and of how many of the seconds these are known."""
     work = account.work_share
     shares = [(cause, work * lost) for cause, lost in account.lost.items()]
     shares.append(("work", work - sum(share for _, share in shares)))
     spent = account.weight_s, account.joules, account.weight_s * account.known
     for row, share in shares:
-        books.add(row, *(float((each * share).sum()) for each in spent))
+        ledger_totals.add(row, *(float((each * share).sum()) for each in spent))
     idle, begins = 1 - work, np.flatnonzero(np.diff(account.numbers, prepend=-1))  # of stretches of one row
     of_stretches = (np.add.reduceat(each * idle, begins) for each in spent)
     sums = [np.bincount(account.numbers[begins], each, minlength=len(account.names)).tolist() for each in of_stretches]
     for row in account.present:
-        books.add(row, *(of_each[account.names.index(row)] for of_each in sums))
+        ledger_totals.add(row, *(of_each[account.names.index(row)] for of_each in sums))
 
 
-def _book_calls(context: Context, series: GpuSeries, curve: Energy, books: _Books) -> None:
+def _add_calls(context: Context, series: GpuSeries, curve: Energy, ledger_totals: _LedgerTotals) -> None:
     """Add a GPU's seconds, joules and the seconds of which these are known, by the parts of calls."""
     used_j, known_s = curve.of_each(series.t_s, series.ends_of(slice(None)))
     spent = series.weight_s[:], np.nan_to_num(used_j), known_s
     for row, share in call_shares(context, series).items():
-        books.add(row, *(float((each * share).sum()) for each in spent))
+        ledger_totals.add(row, *(float((each * share).sum()) for each in spent))
 
 
-def _book_phases(context: Context, gpu: int, curve: Energy, findings: Sequence[Finding], books: _Books) -> None:
+def _add_phases(
+    context: Context, gpu: int, curve: Energy, findings: Sequence[Finding], ledger_totals: _LedgerTotals
+) -> None:
     """Add the phases that callbacks reported of a GPU without utilisation: how busy it was in training is not known.
 
     What lies after the GPU was lost is not theirs.
@@ -221,7 +230,7 @@ def _book_phases(context: Context, gpu: int, curve: Energy, findings: Sequence[F
             waited = context.throughput.data_wait_share([span]) or 0.0
         row = phase.name if phase.name in PHASE_ROWS else "training"
         for name, share in ((row, 1 - waited), (min(waits, default=row), waited)):
-            books.add(name, *(each * share for each in spent))
+            ledger_totals.add(name, *(each * share for each in spent))
 
 
 def _energy_of(curve: Energy, span: Span) -> tuple[float, float]:

@@ -15,18 +15,18 @@ def waits_unseen(context: Context, trained: Busy) -> bool:
     """
     if trained is None or trained[1] < th.CRITICAL_S or context.run.inside or context.too_coarse:
         return False
-    return trained[0] < th.DOUBTED_PCT or still_share(context) >= th.STILL_SHARE
+    return trained[0] < th.QUESTIONED_PCT or idle_share_beside_drops(context) >= th.IDLE_BESIDE_DROPS_SHARE
 
 
-def still_share(context: Context) -> float:
-    """Return for which share (0 to 1) of training GPUs stood still beside drops, 0 where no epochs are known.
+def idle_share_beside_drops(context: Context) -> float:
+    """Return for which share (0 to 1) of training GPUs were idle beside drops, 0 where no epochs are known.
 
     For without them a validation may be part of it.
     """
-    return context.cached(_still_share)
+    return context.cached(_idle_share_beside_drops)
 
 
-def _still_share(context: Context) -> float:
+def _idle_share_beside_drops(context: Context) -> float:
     spans = as_array(context.all_train_spans)
     still_s = trained_s = 0.0
     for series, trains in zip(context.series, context.trains, strict=True):

@@ -46,7 +46,7 @@ def _unseen(context: Context) -> Training | None:
     if busy is None:
         return None
     is_low = context.too_coarse and busy[0] < HEALTHY_PCT
-    return context.trainings[0] if is_low or (waits_unseen(context, busy) and busy[0] < th.DOUBTED_PCT) else None
+    return context.trainings[0] if is_low or (waits_unseen(context, busy) and busy[0] < th.QUESTIONED_PCT) else None
 
 
 def _guesses(settings: RunSettings) -> Iterator[Hypothesis]:

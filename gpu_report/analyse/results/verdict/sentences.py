@@ -46,8 +46,8 @@ from gpu_report.analyse.results.verdict.not_measured import (
     unsampled_share,
     would_show_drops,
 )
-from gpu_report.analyse.results.verdict.rest import is_mostly_known, rest_of_training
-from gpu_report.analyse.results.verdict.unsaid import unsaid, unsaid_sentences
+from gpu_report.analyse.results.verdict.rest_of_training import is_mostly_known, rest_of_training
+from gpu_report.analyse.results.verdict.unreported import unreported_leads, unreported_sentences
 from gpu_report.analyse.results.verdict.validation import validation_sentences
 from gpu_report.analyse.results.verdict.what_happened import (
     drops_together,
@@ -59,7 +59,7 @@ from gpu_report.analyse.results.verdict.what_happened import (
 )
 from gpu_report.analyse.results.verdict.which_training import current_training
 from gpu_report.analyse.results.verdict.work import (
-    Beside,
+    RestOfVerdict,
     healthy_steady_pct,
     is_judged,
     is_launch_bound,
@@ -165,7 +165,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
     if is_validation(context):
         return Verdict((*opening.first, *_of_validation(known, opening), *opening.faults, *_not_measured(known)))
     sentences = _sentences(known, opening)
-    if opening.lead is None and not opening.first and (left := unsaid(findings, sentences)):
+    if opening.lead is None and not opening.first and (left := unreported_leads(findings, sentences)):
         opening = replace(opening, found=left)
         sentences = _sentences(known, opening)
     busy = trained if current is None else busy_in_training(context)
@@ -248,7 +248,7 @@ def _work(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentence]:
     context, findings, lead = known.context, known.findings, opening.lead
     is_covered = max(known.unseen, known.unsampled) <= 1 - WELL_COVERED  # of a part nothing is said
     is_lead = not opening.first and lead is None and is_covered
-    beside = Beside(
+    beside = RestOfVerdict(
         is_lead=is_lead,
         is_marred=has_problems([f for f in findings if f.rule != "starved" or not is_launch_bound(f)]),
         others_said=lead is not None and lead.names_others_on_cpu,
@@ -265,10 +265,10 @@ def _work(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentence]:
 def _what_happened(known: _VerdictFacts, opening: _Opening) -> Iterator[Sentence]:
     """Yield drops, other processes, throttling and faults, and what was not measured."""
     context, findings, merged, lead = known.context, known.findings, known.merged, opening.lead
-    telling = would_show_drops(known.trained, max(known.unseen, known.unsampled))
-    yield from drops_together(context, merged, findings, lead, telling=telling)
-    unsaid = [f for f in findings if not _is_said(f, lead) and not _begins(f, opening)]
-    yield from other_findings(unsaid, merged)
+    shows_drops = would_show_drops(known.trained, max(known.unseen, known.unsampled))
+    yield from drops_together(context, merged, findings, lead, shows_drops=shows_drops)
+    left = [f for f in findings if not _is_said(f, lead) and not _begins(f, opening)]
+    yield from other_findings(left, merged)
     yield from throttled(findings, lead)
     yield from opening.faults
     yield from _not_measured(known)
@@ -302,7 +302,7 @@ def _of_inference(context: Context, findings: Sequence[Finding], merged: Sequenc
         *other_findings([finding for finding in findings if finding.id not in said], merged),
         *throttled(findings),
     ]
-    left = [] if said else unsaid_sentences(findings, sentences)
+    left = [] if said else unreported_sentences(findings, sentences)
     return [*left, *sentences[1:]] if left else sentences  # not: nothing to fix
 
 
@@ -313,7 +313,7 @@ def _of_validation(known: _VerdictFacts, opening: _Opening) -> list[Sentence]:
         *other_findings(known.findings, known.merged),
         *throttled(known.findings),
     ]
-    left = unsaid_sentences(known.findings, [*opening.first, *beside])
+    left = unreported_sentences(known.findings, [*opening.first, *beside])
     of_val = validation_sentences(known.context)
     is_marred = bool(left or opening.first)
     return [*left, *(each for each in of_val if not (is_marred and each.kind == "nothing")), *beside]

@@ -94,7 +94,7 @@ def drops_together(
     findings: Sequence[Finding],
     lead: Lead | None,
     *,
-    telling: bool,
+    shows_drops: bool,
 ) -> Iterator[Sentence]:
     """Yield the drops together, or that there was none where that is known; else why it is not."""
     unchecked = [each.reason for each in context.cached(not_checked) if each.rule == "drop"]
@@ -103,7 +103,7 @@ def drops_together(
         said = lead.sentence.findings if lead else ()
         ids = tuple(found for each in merged for found in each.ids)
         yield from (Sentence("drops", text, ids) for text in drop_sentences(merged, said, several_gpus=several))
-    elif not merged and telling and not unchecked and not has_problems(findings):
+    elif not merged and shows_drops and not unchecked and not has_problems(findings):
         yield Sentence("drops", "GPU utilisation never dropped unexpectedly.")
     for reason in unchecked[:1]:  # beside drops that were found, it is about others
         text = upper_first(reason) if merged else f"Not checked for drops: {reason}"

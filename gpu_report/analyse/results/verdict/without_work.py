@@ -73,11 +73,11 @@ def _no_work(context: Context, unseen: float) -> str:
     return (
         "The GPU worked only during start-up."
         if _worked_at_start(context)
-        else _hardly(context) or f"{none} during this recording."
+        else _little_work(context) or f"{none} during this recording."
     )
 
 
-def _hardly(context: Context) -> str:
+def _little_work(context: Context) -> str:
     """Return how little the GPUs did that were not others' alone, empty for nothing: one step that crashed is some."""
     read = (series for series in context.series if len(series.t_s) and series.gpu not in context.gpus_of_others)
     most_pct = max((float(series.util_pct.max()) for series in read), default=0.0)

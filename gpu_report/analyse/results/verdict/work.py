@@ -18,7 +18,7 @@ from gpu_report.analyse.causes.main_process import PROFILE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.code_locations import workers_line
-from gpu_report.analyse.results.unseen_waits import still_share, waits_unseen
+from gpu_report.analyse.results.unseen_waits import idle_share_beside_drops, waits_unseen
 from gpu_report.analyse.results.verdict.leads.larger_batch import no_larger_batch
 from gpu_report.analyse.results.verdict.leads.lead import LOOK
 from gpu_report.analyse.results.verdict.leads.without_gpu import on_cpu
@@ -56,7 +56,7 @@ def _says_enough(finding: Finding) -> bool:
 
 
 @dataclass(frozen=True)
-class Beside:
+class RestOfVerdict:
     """What the verdict says and knows beside how busy the GPUs were.
 
     How busy they were leads where it `is_lead`. A training `is_marred` where something else went wrong. `others_said`
@@ -81,7 +81,7 @@ class _JudgedTraining:
     util: float
     seconds: float
     findings: Sequence[Finding]
-    beside: Beside
+    beside: RestOfVerdict
 
     @property
     def is_lead(self) -> bool:
@@ -106,7 +106,7 @@ class _JudgedTraining:
 
 
 def work_sentences(
-    context: Context, trained: Busy, unseen: float, findings: Sequence[Finding], beside: Beside
+    context: Context, trained: Busy, unseen: float, findings: Sequence[Finding], beside: RestOfVerdict
 ) -> Iterator[Sentence]:
     """Yield how busy the GPUs were in training, with the cause where one lasts; as the lead, what to think of it.
 
@@ -128,7 +128,7 @@ def work_sentences(
         yield from tuple(no_fault) or _how_busy(training)
 
 
-def _would_judge(context: Context, findings: Sequence[Finding], beside: Beside) -> bool:
+def _would_judge(context: Context, findings: Sequence[Finding], beside: RestOfVerdict) -> bool:
     """Tell whether how busy the GPUs were would lead, as all that there is to judge a training by."""
     return beside.is_lead and not context.too_coarse and not any(map(_says_enough, findings))
 
@@ -179,7 +179,7 @@ def _how_busy(training: _JudgedTraining) -> Iterator[Sentence]:
     before = _before(training) if training.is_lead else ""
     why, ends = _why(context, util, findings, training.beside.current), _at_epoch_ends(context, findings, seconds)
     unseen = waits_unseen(context, (util, seconds))
-    good = f" ({GOOD})" if training.is_lead and not unseen and HEALTHY_PCT <= util < th.DOUBTED_PCT else ""
+    good = f" ({GOOD})" if training.is_lead and not unseen and HEALTHY_PCT <= util < th.QUESTIONED_PCT else ""
     is_apart = bool(ends) or any(finding.number(ENDS_SHARE_KEY) is not None for finding in findings)
     beside = ", not counting the ends of epochs" if is_apart else ""
     busy = f"{before}{lower_first(training.busy) if before else training.busy}{beside}{good}"
@@ -191,7 +191,7 @@ def _how_busy(training: _JudgedTraining) -> Iterator[Sentence]:
     about = () if why.cause else why.findings or tuple(each.id for each in _unknown(findings))
     yield Sentence("work", f"{busy}{after}.", about)
     if unseen and training.is_lead and util >= HEALTHY_PCT:
-        yield from _stood_still(context, seconds)
+        yield from _time_hardly_worked(context, seconds)
     yield from _least_busy(_unknown(findings), util)
     if ends:
         yield Sentence("work", f"{ends}.")
@@ -203,10 +203,10 @@ def _how_busy(training: _JudgedTraining) -> Iterator[Sentence]:
     yield from _no_larger_batch(context, findings)
 
 
-def _stood_still(context: Context, seconds: float) -> Iterator[Sentence]:
+def _time_hardly_worked(context: Context, seconds: float) -> Iterator[Sentence]:
     """Yield for how much of so many seconds of training GPUs hardly worked, where that is much."""
-    still = still_share(context)
-    if still >= th.STILL_SHARE:
+    still = idle_share_beside_drops(context)
+    if still >= th.IDLE_BESIDE_DROPS_SHARE:
         who = "They" if len(context.activity.used_gpus) > 1 else "It"
         yield Sentence("work", f"{who} hardly worked for {length(still * seconds)} of it ({100 * still:.0f} %).")
 
@@ -226,7 +226,7 @@ def _before(training: _JudgedTraining) -> str:
     unseen = waits_unseen(training.context, (util, training.seconds))
     if util < HEALTHY_PCT or _unknown(findings):  # of one GPU is enough, however busy the others are
         return NO_FIX
-    if unseen and util < th.DOUBTED_PCT:
+    if unseen and util < th.QUESTIONED_PCT:
         return NO_FIX
     is_marred = beside.is_marred or _has_small_steps(findings)
     is_doubted = beside.unknown_rest or unseen

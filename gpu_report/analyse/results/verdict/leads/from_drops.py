@@ -213,7 +213,7 @@ def _look(taken: _TimeTaken) -> tuple[Sentence, str]:
         text = f"Look at {place_words(taken.at)}: {taken.felt} there{planned}{taken.faster}"
     elif advice is not None:
         text = f"{advice.short}: {_effect(taken)}{taken.faster}"
-        then = "" if taken.cause in COSTS else _stood(taken.at, taken.row)
+        then = "" if taken.cause in COSTS else _line_meanwhile(taken.at, taken.row)
     elif planned and (not taken.row.once or taken.cause in CODE_CAUSES):
         text = f"Look at what runs{planned} (callbacks, an evaluation of your own): {taken.felt}"
     elif _was_paused(taken.worst):
@@ -224,7 +224,7 @@ def _look(taken: _TimeTaken) -> tuple[Sentence, str]:
     else:
         cost = about_length(taken.cost_s) if taken.cost_s else taken.took
         text = taken.row.once.format(took=_lost(taken), probably=taken.sure, gpu=_gpus(taken.findings), cost=cost)
-        then = _stood(taken.at, taken.row)
+        then = _line_meanwhile(taken.at, taken.row)
     ids = tuple(finding.id for finding in taken.findings)
     # to look at a line says not yet what to do there
     said = Sentence(LOOK, f"{text}.", ids, taken.cause, advice, taken.names_own, how=not taken.names_own)
@@ -269,7 +269,7 @@ def faster_without(limit: SpeedupLimit | None, now_s: float | None) -> str:
     return f" (epochs up to {ratio:.1f}\u00d7 faster without)" if ratio >= th.FASTER_FROM else ""
 
 
-def _stood(at: CodeLocation | None, row: CauseRow) -> str:
+def _line_meanwhile(at: CodeLocation | None, row: CauseRow) -> str:
     """Return in which line a process was meanwhile, as a sentence of its own, where that says more than the cause."""
     if at is None or not (row.is_input or not row.once):
         return ""

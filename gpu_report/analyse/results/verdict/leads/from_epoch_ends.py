@@ -27,7 +27,7 @@ def long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         if finding.severity != "info":
             yield _of_saving(finding)
             continue
-        if share < 100 * th.HALF and not _wins_much(finding):  # then training takes most of it
+        if share < 100 * th.HALF and not _saves_much(finding):  # then training takes most of it
             yield from (_of_argument(finding, each) for each in _switched_on(finding))
             continue
         if advice is None:
@@ -39,7 +39,7 @@ def long_epoch_ends(findings: Sequence[Finding]) -> Iterator[Lead]:
         yield Lead(said, gain * finding.duration_s, f"{finding.summary}.")
 
 
-def _wins_much(finding: Finding) -> bool:
+def _saves_much(finding: Finding) -> bool:
     """Tell whether what is advised about the ends of epochs would have won so much of what was recorded."""
     gains = (each.gain_estimate or UNSURE * (each.gain_at_most or 0.0) for each in finding.advice)
     return max(gains, default=0.0) * finding.duration_s >= WORTH_NEXT_S

@@ -11,8 +11,8 @@ from gpu_report.analyse.results.verdict.leads.costs import cost_in_run_s
 from gpu_report.analyse.results.verdict.leads.from_settings import is_setting
 from gpu_report.analyse.results.verdict.leads.larger_batch import no_larger_batch
 from gpu_report.analyse.results.verdict.leads.lead import (
+    GROWING_COST_S,
     LOOK,
-    OUTGROWS_S,
     Lead,
     affected_epochs,
     seconds_trained,
@@ -63,7 +63,7 @@ def steady_leads(
         # what is known to help comes before a line of some of the time; against the garbage collector it says the line
         is_known = bool(do) and finding.number(GARBAGE_KEY) is not None
         looks = own is not None and not is_known and (own.is_most or not do)
-        stood, then = _stood_in(cause.name, at, finding) if at else ("", "")
+        stood, then = _line_to_look_at(cause.name, at, finding) if at else ("", "")
         if do and not looks:
             stood, then = do, ""
         text = stood or CAUSES[cause.name].always
@@ -72,7 +72,7 @@ def steady_leads(
                 context, finding, own, _at_most_s(context, finding, findings, limits), names_fix=bool(do)
             )
             grown = _grown(finding) if looks else ""
-            saves_s = OUTGROWS_S if grown and finding.number(GROWS_ON_KEY) else saves_s
+            saves_s = GROWING_COST_S if grown and finding.number(GROWS_ON_KEY) else saves_s
             told = advice if text == do else None
             other = _other_advice(finding, advice) if told is not None else None
             then = f"Or {lower_first(other.text)}." if other is not None else then
@@ -153,7 +153,7 @@ def user_code(context: Context, findings: Sequence[Finding]) -> Iterator[Lead]:
             whole_s = context.in_epochs_s if validates else seconds_trained(context)
             idle_pct = finding.number(USER_CODE_IDLE_KEY)  # not of a training without a GPU: it can give back all
             saves_s = (share_pct if idle_pct is None else idle_pct) / 100 * whole_s
-            saves_s = OUTGROWS_S if finding.number(GROWS_ON_KEY) else saves_s
+            saves_s = GROWING_COST_S if finding.number(GROWS_ON_KEY) else saves_s
             lead = Lead(sentence_of(finding, LOOK, text, advice, names_own=advice is None), saves_s)
             before = told.get((at.file, at.function), lead)
             told[at.file, at.function] = max(before, lead, key=lambda each: each.saves_s)
@@ -242,7 +242,7 @@ def _grown(finding: Finding) -> str:
     return f"{grown}. If it goes on so, each epoch takes at least {about_length(more_s)} longer than the one before"
 
 
-def _stood_in(cause: str, at: CodeLocation, finding: Finding) -> tuple[str, str]:
+def _line_to_look_at(cause: str, at: CodeLocation, finding: Finding) -> tuple[str, str]:
     """Return the line of code to look at; where it is YOLO's own, what helps against the cause, and then the line.
 
     Several lines of a function, or several functions of one name, are told by the worst line, and that there are more.

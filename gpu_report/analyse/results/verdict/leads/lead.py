@@ -11,7 +11,9 @@ from gpu_report.wording import upper_first
 
 FIX, LOOK = "fix", "look"  # kinds of sentences: set an argument, look at something
 URGENT_S = float("inf")  # nothing is worth more
-OUTGROWS_S = 1e12  # of what makes each epoch longer than the one before: in time nothing that stays as it is costs more
+GROWING_COST_S = (
+    1e12  # of what makes each epoch longer than the one before: in time nothing that stays as it is costs more
+)
 
 
 @dataclass(frozen=True)

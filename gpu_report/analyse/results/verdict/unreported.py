@@ -8,16 +8,16 @@ from gpu_report.model import Finding, Sentence
 from gpu_report.wording import place_words
 
 
-def unsaid(findings: Sequence[Finding], said: Sequence[Sentence]) -> list[Lead]:
+def unreported_leads(findings: Sequence[Finding], said: Sequence[Sentence]) -> list[Lead]:
     """Return what to look at of the warnings that no sentence reports, the costliest first."""
     reported = {name for sentence in said for name in sentence.findings}
     left = [f for f in findings if f.severity != "info" and not f.expected and f.id not in reported]
     return [_lead(finding) for finding in sorted(left, key=lambda f: (f.severity != "critical", -f.costs_s))]
 
 
-def unsaid_sentences(findings: Sequence[Finding], said: Sequence[Sentence]) -> list[Sentence]:
-    """Return the sentences of `unsaid`: what to do about each, and why."""
-    return [each for lead in unsaid(findings, said) for each in (lead.sentence, *lead.follows)]
+def unreported_sentences(findings: Sequence[Finding], said: Sequence[Sentence]) -> list[Sentence]:
+    """Return the sentences of `unreported_leads`: what to do about each, and why."""
+    return [each for lead in unreported_leads(findings, said) for each in (lead.sentence, *lead.follows)]
 
 
 def _lead(finding: Finding) -> Lead:

@@ -25,7 +25,7 @@ def rest_of_training(
 
     Nothing where they waited for what was not seen, or only warmed up: that is said.
     """
-    if not is_long(trained) or trained[0] >= th.DOUBTED_PCT or waits_unseen(context, trained):
+    if not is_long(trained) or trained[0] >= th.QUESTIONED_PCT or waits_unseen(context, trained):
         return
     if context.too_coarse or few_readings(context, trained[1]):
         return

@@ -129,7 +129,7 @@ EPOCH_READINGS = (
 EPOCH_DIGITS = 5  # significant ones that the page is given: more than the eye tells apart in a lane
 
 # Columns that move with another one, and so are stored as what they are over it (column_codec.py).
-KIN = {
+CORRELATED_QUANTITIES = {
     "memory_util_pct": "gpu_util_pct",
     "memory_temperature_c": "temperature_c",
     "sm_occupancy_pct": "sm_active_pct",

@@ -7,9 +7,9 @@ OWN_CODE = frozenset(
     {"fix", "look", "prevent", "grew", "resume", "guess", "record", "all nodes", "where", "between calls"}
 )
 # Kinds that belong to the lead: what happened, what prevents it, what it comes to. The rest is small print.
-NEAR = OWN_CODE | {"lost", "ended", "work", "starved", "projection", "speed-up", "cost", "fault"}
-NEAR |= {"past"}  # what held earlier trainings back
-NEAR |= {"why", "speed", "part", "no call"}  # of calls: what is slow, how fast they were, which part took longest
+OF_LEAD = OWN_CODE | {"lost", "ended", "work", "starved", "projection", "speed-up", "cost", "fault"}
+OF_LEAD |= {"past"}  # what held earlier trainings back
+OF_LEAD |= {"why", "speed", "part", "no call"}  # of calls: what is slow, how fast they were, which part took longest
 
 
 def own_text(sentence: Sentence) -> str:
@@ -31,5 +31,5 @@ def verdict_text(analysis: Analysis) -> str:
 def findings_in_lead(analysis: Analysis) -> frozenset[str]:
     """Return the ids of the findings that the first sentence, or one that belongs to it, reports."""
     first, *others = analysis.verdict.sentences or (None,)
-    near = [each for each in (first, *others) if each is not None and (each is first or each.kind in NEAR)]
+    near = [each for each in (first, *others) if each is not None and (each is first or each.kind in OF_LEAD)]
     return frozenset(found for sentence in near for found in sentence.findings)

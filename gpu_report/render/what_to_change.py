@@ -22,7 +22,7 @@ def listed_changes(analysis: Analysis) -> list[Advice]:
     listed.update(said_changes(unexpected, analysis))
     every = [each for each in changes(unexpected, analysis) if not each.reads_kernel_log]
     mine = [each for each in every if each in listed or _has_title(each, analysis)]
-    told = _with_told_step(unexpected, analysis)
+    told = _with_step_in_verdict(unexpected, analysis)
     steps = further_steps([each for each in unexpected if not is_anothers(each)], analysis).items()
     looks = [Advice(f"{finding_title(of[0][1])}: {step}") for step, of in steps if told.isdisjoint(f.id for _, f in of)]
     return sorted([*mine, *looks], key=lambda each: bool(each.resume))
@@ -74,7 +74,7 @@ def said_changes(findings: Iterable[Finding], analysis: Analysis) -> list[Advice
     return steps
 
 
-def _with_told_step(findings: Iterable[Finding], analysis: Analysis) -> set[str]:
+def _with_step_in_verdict(findings: Iterable[Finding], analysis: Analysis) -> set[str]:
     """Return the ids of findings whose next step `said_changes` has: there is no advice in its place."""
     return {
         finding.id
@@ -117,10 +117,10 @@ def _in_order(finding: Finding, analysis: Analysis) -> list[Advice]:
     """Return the advice of a finding, what wins most first; of an end, or of calls, the order is that of what to do."""
     if RULES[finding.rule].ending or analysis.is_inference:
         return list(finding.advice)
-    return sorted(finding.advice, key=partial(_wins, analysis), reverse=True)
+    return sorted(finding.advice, key=partial(_expected_gain, analysis), reverse=True)
 
 
-def _wins(analysis: Analysis, advice: Advice) -> float:
+def _expected_gain(analysis: Analysis, advice: Advice) -> float:
     """Return the share of an epoch that it is likely to win, or a little less than it wins at most; 0 unknown."""
     most, likely = analysis.gains_of(advice)
     return UNSURE * (most or 0.0) if likely is None else likely

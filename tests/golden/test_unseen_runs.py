@@ -15,7 +15,7 @@ from gpu_report.analyse import analyse
 from gpu_report.load import load_run
 from gpu_report.render.next_steps import next_step
 from gpu_report.render.page.sections.evidence import evidence
-from gpu_report.render.page.sections.findings import first_advice, parted
+from gpu_report.render.page.sections.findings import first_advice, unexpected_and_expected
 from gpu_report.render.what_to_change import listed_changes
 from gpu_report.wording import where_it_is
 
@@ -126,7 +126,7 @@ def test_to_move_the_data_is_said_once(folder):
 
 def test_what_to_do_about_the_function_of_a_hang_stands_at_the_top(folder):
     analysis = analyse(load_run(folder / "hang_label_server"))
-    unexpected, _ = parted(analysis.findings)
+    unexpected, _ = unexpected_and_expected(analysis.findings)
     steps = [each.text for each in first_advice(unexpected, analysis)]
     assert steps[0] == "Give `newest_label` a time limit, or do its work once before the training."
 

@@ -9,7 +9,7 @@ from support.samples import NAMES, ROOT, analysis_of
 
 from gpu_report.catalogue import CAUSES, RULES, repeats
 from gpu_report.render.page.sections import speedup_limits
-from gpu_report.render.page.sections.findings import finding_view, first_advice, nothing_found, parted
+from gpu_report.render.page.sections.findings import finding_view, first_advice, nothing_found, unexpected_and_expected
 from gpu_report.render.run_clock import WallClock
 from gpu_report.wording import LONGEST_SENTENCE
 
@@ -32,7 +32,7 @@ def texts_of(analysis):
 
 def page_texts_of(analysis):
     """Return what the page adds to it in words of its own."""
-    clock, (unexpected, expected) = WallClock(analysis.run.start_wall_s), parted(analysis.findings)
+    clock, (unexpected, expected) = WallClock(analysis.run.start_wall_s), unexpected_and_expected(analysis.findings)
     for finding in (*unexpected, *expected):
         view = finding_view(finding, clock, analysis)
         yield from (view.title, view.cause, view.step, view.runner_up)
@@ -66,7 +66,7 @@ def test_the_cause_of_a_finding_does_not_say_its_title_again(name):
     for finding in mine:
         view = finding_view(finding, WallClock(analysis.run.start_wall_s), analysis)
         assert view.cause in {"", view.title}
-        assert CAUSES[finding.cause.name].name not in view.gist
+        assert CAUSES[finding.cause.name].name not in view.cause_and_length
 
 
 def test_the_names_of_rules_and_causes_are_the_fields_words():

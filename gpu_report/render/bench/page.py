@@ -66,7 +66,7 @@ def compose_bench(result: BenchResult) -> BenchView:
     tables = ((id_, title, about, head, rows(result)) for id_, title, about, head, rows in SECTIONS)
     return BenchView(
         title=f"Benchmark of {models}",
-        mood=_mood(result),
+        status=_status(result),
         verdict=with_amounts_unbroken(headline(result)),
         verdict_rest=with_amounts_unbroken(second_sentence(result)),
         chart=chart(result),
@@ -81,7 +81,7 @@ def compose_bench(result: BenchResult) -> BenchView:
     )
 
 
-def _mood(result: BenchResult) -> str:
+def _status(result: BenchResult) -> str:
     if not any(row.measured for row in result.rows):
         return "critical"
     return "good" if result.sure and result.run.finished else "warning"

@@ -52,10 +52,10 @@ class TableSection:
 
 @dataclass(frozen=True)
 class BenchView:
-    """All that the page says. `mood` is good, warning or critical."""
+    """All that the page says. `status` is good, warning or critical."""
 
     title: str
-    mood: str
+    status: str
     verdict: str
     verdict_rest: str
     chart: VariantChart | None

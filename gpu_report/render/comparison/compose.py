@@ -45,8 +45,8 @@ from gpu_report.wording import counted, ending_words
 
 SCALES = (0.1, 0.25, 0.5, 1.0)  # how far a whisker's scale may reach, as a share of the baseline
 HALF = 100.0  # of a whisker's scale
-MOODS = {"better": "good", "worse": "critical", "same": "good", "mixed": "warning", None: "unknown"}
-GATE_MOODS = {
+STATUSES = {"better": "good", "worse": "critical", "same": "good", "mixed": "warning", None: "unknown"}
+GATE_STATUSES = {
     "failed": "critical",
     "warning": "warning",
     "undecided": "warning",
@@ -61,7 +61,7 @@ def compose_comparison(comparison: Comparison) -> ComparisonView:
     lead, rest = first_sentence(comparison.verdict)
     return ComparisonView(
         title=heading(comparison),
-        mood=_mood(comparison),
+        status=_status(comparison),
         verdict=with_amounts_unbroken(lead),
         verdict_rest=with_amounts_unbroken(rest),
         outcome=outcome_words(comparison),
@@ -69,7 +69,7 @@ def compose_comparison(comparison: Comparison) -> ComparisonView:
         runs=(*(_run("Baseline", newest) for newest in comparison.baselines[:1]), _run("Run", comparison.run)),
         baselines=_several(comparison),
         band=band_head(comparison),
-        metrics=(*(_metric(metric, reach) for metric in shown(comparison)), *_stutter(comparison)),
+        metrics=(*(_metric(metric, reach) for metric in shown(comparison)), *_drop_time(comparison)),
         whiskers=f"\u2212{share(reach)} to +{share(reach)}" if reach else "",
         gates=() if nothing_measured(comparison) else _gates(comparison),
         differences=tuple(DifferenceRow(d.name, *difference_values(d), d.kind) for d in comparison.differences),
@@ -81,7 +81,7 @@ def compose_comparison(comparison: Comparison) -> ComparisonView:
     )
 
 
-def _mood(comparison: Comparison) -> str:
+def _status(comparison: Comparison) -> str:
     """Return the colour of the verdict: the gates' where there are any that decided, else that of what changed."""
     if comparison.gates and comparison.outcome == "failed":
         return "critical"
@@ -90,7 +90,7 @@ def _mood(comparison: Comparison) -> str:
     if comparison.gates and comparison.outcome == "not measured":
         return "warning"
     warned = any(gate_word(result) == "warning" for result in comparison.gates)
-    return "warning" if warned else MOODS[comparison.judgement]
+    return "warning" if warned else STATUSES[comparison.judgement]
 
 
 def _gates(comparison: Comparison) -> tuple[GateRow, ...]:
@@ -101,7 +101,7 @@ def _gates(comparison: Comparison) -> tuple[GateRow, ...]:
         if rows and (rows[-1].word, rows[-1].summary) == (word, summary):
             rows[-1] = replace(rows[-1], gates=(*rows[-1].gates, result.gate.text))
         else:
-            rows.append(GateRow(word, GATE_MOODS.get(word, "good"), (result.gate.text,), summary))
+            rows.append(GateRow(word, GATE_STATUSES.get(word, "good"), (result.gate.text,), summary))
     return tuple(rows)
 
 
@@ -137,7 +137,7 @@ def _metric(metric: MetricComparison, reach: float) -> MetricRow:
     )
 
 
-def _stutter(comparison: Comparison) -> list[MetricRow]:
+def _drop_time(comparison: Comparison) -> list[MetricRow]:
     return [MetricRow(DROPS, *comparison.drop_time, "", "", "", "", "")] if comparison.drop_time[1] else []
 
 

@@ -30,7 +30,7 @@ class Whisker:
 
 @dataclass(frozen=True)
 class MetricRow:
-    """A metric's row; `mood` is better, worse, changed, same, in-band or empty.
+    """A metric's row; `status` is better, worse, changed, same, in-band or empty.
 
     `band` is what several baselines differ by, and where one more may lie.
     """
@@ -41,7 +41,7 @@ class MetricRow:
     change: str
     interval: str
     judgement: str
-    mood: str
+    status: str
     note: str
     whisker: Whisker | None = None
     band: tuple[str, str] = ("", "")
@@ -49,10 +49,10 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class GateRow:
-    """A row of gates of which the same is to be said; `mood` is failed, warning, unsure, skipped or passed."""
+    """A row of gates of which the same is to be said; `status` is failed, warning, unsure, skipped or passed."""
 
     word: str
-    mood: str
+    status: str
     gates: tuple[str, ...]
     summary: str
 
@@ -143,13 +143,13 @@ class ChartsView:
 
 @dataclass(frozen=True)
 class ComparisonView:
-    """All that the page says. `mood` is good, warning, critical or unknown; `verdict` is the first sentence of it.
+    """All that the page says. `status` is good, warning, critical or unknown; `verdict` is the first sentence of it.
 
     `band` heads the column of what several baselines differ by; empty without. `lines` are None where unknown.
     """
 
     title: str
-    mood: str
+    status: str
     verdict: str
     verdict_rest: str
     outcome: str

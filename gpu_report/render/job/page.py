@@ -37,7 +37,7 @@ def compose_job(job: Job) -> JobView:
     return JobView(
         title=f"{named}: {nodes}, {counted(job.gpu_count, 'GPU')}",
         subtitle=f"{utc(job.start_wall_s)}, {duration(job.duration_s)}",
-        mood=_mood(job),
+        status=_status(job),
         verdict=with_amounts_unbroken(first),
         verdict_rest=with_amounts_unbroken(" ".join(rest)),
         findings=tuple(_job_finding(finding) for finding in job.findings),
@@ -61,7 +61,7 @@ def _nccl(job: Job) -> str:
     return sentence(f"NCCL {words}") if words else ""
 
 
-def _mood(job: Job) -> str:
+def _status(job: Job) -> str:
     if any(finding.severity == "critical" for finding in job.findings):
         return "critical"
     return "warning" if any(finding.severity == "warning" for finding in job.findings) else "good"

@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 MOST_COLUMNS = 600  # as wide as a strip is drawn, in points
 LEVELS = 8  # classes of utilisation, each of 12.5 points
 MOST_EPOCHS = 200  # marks: more are a grey band
-OPEN_UP_TO = 16  # GPUs: these all fit on a screen
+OPEN_UP_TO_GPUS = 16  # GPUs: these all fit on a screen
 TICKS = 5
 NICE_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
@@ -35,7 +35,7 @@ def timeline(job: Job, late: str | None) -> TimelineView:
         ticks=_ticks(job.duration_s),
         epochs=places if len(places) <= MOST_EPOCHS else (),
         levels=tuple(f"{round(100 * level / LEVELS)} %" for level in range(LEVELS)),
-        open=job.gpu_count <= OPEN_UP_TO,
+        open=job.gpu_count <= OPEN_UP_TO_GPUS,
     )
 
 

@@ -79,11 +79,11 @@ class NodeView:
 
 @dataclass(frozen=True)
 class JobView:
-    """All that the page says. `mood` is good, warning or critical."""
+    """All that the page says. `status` is good, warning or critical."""
 
     title: str
     subtitle: str
-    mood: str
+    status: str
     verdict: str
     verdict_rest: str
     findings: tuple[JobFindingView, ...]

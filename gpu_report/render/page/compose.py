@@ -17,7 +17,7 @@ from gpu_report.render.page.sections import (
     yolo_run,
 )
 from gpu_report.render.page.sections.findings_section import FINDINGS_AT_THE_TOP, findings_section
-from gpu_report.render.page.sections.mood import mood
+from gpu_report.render.page.sections.status import status
 from gpu_report.render.page.sections.validation import validation_table
 from gpu_report.render.page.views.report import HeaderView, LedgerView, ReportView, SeriesView
 from gpu_report.render.page.views.tables import NamedTable
@@ -29,13 +29,13 @@ from gpu_report.render.samples.quantity_series import UTILISATION, series_of_eac
 def compose(analysis: Analysis) -> ReportView:
     """Return what the page says about a run."""
     clock = WallClock(analysis.run.start_wall_s)
-    unexpected, _ = findings.parted(analysis.findings)
+    unexpected, _ = findings.unexpected_and_expected(analysis.findings)
     tracks = cache(partial(series_of_each_gpu, analysis.run))
     said = overview.verdict(analysis, [each.id for each in unexpected[:FINDINGS_AT_THE_TOP]])
     return ReportView(
         header=_header(analysis),
         verdict=said,
-        mood=mood(unexpected, analysis),
+        status=status(unexpected, analysis),
         advice=findings.first_advice(unexpected, analysis),
         advice_title=findings.advice_title(analysis),
         tiles=overview.tiles(analysis),

@@ -65,7 +65,7 @@ def render_notebook(analysis: Analysis, link: str = "", instead: str = "") -> st
 def compose(analysis: Analysis, link: str = "", instead: str = "") -> NotebookView:
     """Return what a notebook's output says about a run."""
     clock, run = WallClock(analysis.run.start_wall_s), analysis.run
-    unexpected, _ = findings.parted(analysis.findings)
+    unexpected, _ = findings.unexpected_and_expected(analysis.findings)
     shown = tuple(findings.finding_view(each, clock, analysis) for each in unexpected[:FINDINGS_SHOWN])
     return NotebookView(
         title=clean(run_title(run)),

@@ -212,7 +212,7 @@ class Hider:
             return source
         self.text(source)
         hidden = self._hidden("filesystem", source)
-        if _is_telling(source.lower()):
+        if _is_identifying(source.lower()):
             self._paths.setdefault(source.lower(), hidden)  # looked for before the parts of it are
         return hidden
 
@@ -301,7 +301,7 @@ class Hider:
 
     def _learn(self, secret: str, hidden: str) -> None:
         word = secret.lower()
-        if not _is_telling(word):
+        if not _is_identifying(word):
             return
         learned = self._paths if re.search(r"[/\\\s]", word) else self._words
         if secret != hidden:
@@ -313,7 +313,7 @@ def _is_addresses(value: str) -> bool:
     return _IP.search(value) is not None and not _IP.sub("", value).strip(" \t[]:,;0123456789")
 
 
-def _is_telling(word: str) -> bool:
+def _is_identifying(word: str) -> bool:
     """Tell whether a word, in small letters, may be looked for in sentences: it is none of everyday use."""
     apart = word not in _COMMON_WORDS and word not in _OUR_WORDS
     return LEAST_LETTERS <= len(word) <= LONGEST_TEXT and not word.isdigit() and apart

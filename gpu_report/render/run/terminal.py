@@ -24,6 +24,7 @@ from gpu_report.model import (
     ServedModel,
     Stats,
 )
+from gpu_report.render.code_location_text import first_location_text
 from gpu_report.render.formatting import (
     duration,
     energy,
@@ -50,7 +51,6 @@ from gpu_report.render.sentence_kinds import own_text
 from gpu_report.render.served_words import calls_in_all, longest_part, milliseconds, speed_words
 from gpu_report.render.speedup_rows import SpeedupRow, not_listed, shown_rows
 from gpu_report.render.what_to_change import listed_changes
-from gpu_report.render.where_stood import line_of
 from gpu_report.terminal import apart, plain, without_commands
 from gpu_report.wording import MIB_PER_GIB, counted, ending_words, line_words, role_words, shown_ratio
 
@@ -71,12 +71,12 @@ SHOWN_MODELS = 10
 AS_PLANNED = frozenset({"finished", "early stop"})
 INDENT = 4
 COLOURS = {"critical": "bold red", "warning": "bold yellow", "info": "cyan"}
-FINE = "bold green"  # no critical finding and no warning
+HEALTHY = "bold green"  # no critical finding and no warning
 FIX, NOTE, TITLE = "bold cyan", "dim", "bold"
-MAKER = "NVIDIA "  # of every GPU that NVML knows
+VENDOR = "NVIDIA "  # of every GPU that NVML knows
 LONGEST_NUMBER = 12  # characters
 NUMBER_BEGINS = tuple("0123456789<")
-TIED = "\u00a0"  # the page keeps numbers and units together by it; a terminal breaks lines where it likes
+NO_BREAK_SPACE = "\u00a0"  # the page keeps numbers and units together by it; a terminal breaks lines where it likes
 
 Rows = list[tuple[str, ...]]
 
@@ -88,7 +88,7 @@ def render_text(analysis: Analysis, *, width: int | None = None, colour: bool = 
         file=out, width=width, force_terminal=colour, force_jupyter=False, highlight=False, soft_wrap=False
     )
     first, *rest = map(own_text, analysis.verdict.sentences or (Sentence("work", ""),))
-    _print(console, first, _mood(analysis))
+    _print(console, first, _colour(analysis))
     if rest:
         _print(console, " ".join(rest))
     _print(console, _head(analysis), NOTE)
@@ -128,11 +128,11 @@ def _markdown_table(title: str, header: tuple[str, ...], rows: Rows) -> list[str
     return [f"### {title}\n\n{body}"]
 
 
-def _mood(analysis: Analysis) -> str:
+def _colour(analysis: Analysis) -> str:
     """Return the colour of the verdict: that of the worst finding."""
     found = {finding.severity for finding in analysis.findings if not finding.expected}
     worst = next((severity for severity in SEVERITIES if severity in found), "info")
-    return FINE if worst == "info" else COLOURS[worst]
+    return HEALTHY if worst == "info" else COLOURS[worst]
 
 
 def _print_lines(console: Console, title: str, lines: Sequence[str]) -> None:
@@ -151,7 +151,7 @@ def _print(console: Console, text: str, style: str = "", indent: int = 0) -> Non
             console.print(Text(f"{' ' * (indent + INDENT)}{plain(part)}", style=style), soft_wrap=True)
             continue
         lines = textwrap.wrap(with_amounts_unbroken(plain(part)), room, break_on_hyphens=False)
-        console.print(Text("\n".join(" " * indent + line for line in lines).replace(TIED, " "), style=style))
+        console.print(Text("\n".join(" " * indent + line for line in lines).replace(NO_BREAK_SPACE, " "), style=style))
 
 
 def _print_changes(console: Console, analysis: Analysis) -> None:
@@ -204,7 +204,7 @@ def _head(analysis: Analysis) -> str:
     elif analysis.is_validation:
         did = counted(len(analysis.validations), "validation")
     parts = [run.path, f"{start} UTC", recorded_length(run), did]
-    return "   ".join(filter(None, parts)).replace(TIED, " ")
+    return "   ".join(filter(None, parts)).replace(NO_BREAK_SPACE, " ")
 
 
 def _steps(analysis: Analysis) -> list[tuple[str, str]]:
@@ -232,8 +232,8 @@ def _served_row(served: ServedModel) -> tuple[str, ...]:
         plain(served.calls.name),
         f"{latency.calls:,}",
         speed_words(served.images_per_s),
-        *(milliseconds(each).replace(TIED, " ") for each in times),
-        longest_part(served.parts).replace(TIED, " "),
+        *(milliseconds(each).replace(NO_BREAK_SPACE, " ") for each in times),
+        longest_part(served.parts).replace(NO_BREAK_SPACE, " "),
     )
 
 
@@ -246,7 +246,7 @@ def _ledger_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
 
 def _ledger_row(row: LedgerRow, name: str) -> tuple[str, ...]:
     cells = (name, duration(row.gpu_seconds, aligned=True), share(row.share), number(row.money, 2))
-    return tuple(cell.replace(TIED, " ") for cell in cells)
+    return tuple(cell.replace(NO_BREAK_SPACE, " ") for cell in cells)
 
 
 def _speedup_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
@@ -259,7 +259,7 @@ def _speedup_row(row: SpeedupRow) -> tuple[str, ...]:
     if row.expected_s is not None:
         faster = f"{shown_ratio(row.now_s, row.expected_s):.1f}\u00d7 faster"
         expected = f"{_seconds(row.expected_s)} ({faster}) with {row.limit.fix}"
-    return row.name, _seconds(row.now_s), expected.replace(TIED, " "), _seconds(row.limit_s)
+    return row.name, _seconds(row.now_s), expected.replace(NO_BREAK_SPACE, " "), _seconds(row.limit_s)
 
 
 def _finding_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
@@ -271,7 +271,7 @@ def _gpu_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
     partial = partly(analysis.coverage)
     over = f"GPUs, over the {partial} with samples" if partial else "GPUs, over the whole recording"
     header = ("GPU", "busy", "peak", "peak memory", "power", "temperature", "energy")
-    return over.replace(TIED, " "), header, [_gpu_row(gpu) for gpu in analysis.gpus]
+    return over.replace(NO_BREAK_SPACE, " "), header, [_gpu_row(gpu) for gpu in analysis.gpus]
 
 
 def _code_table(analysis: Analysis) -> tuple[str, tuple[str, ...], Rows]:
@@ -310,13 +310,13 @@ def _step_row(profiled: ProfiledSteps) -> tuple[str, ...]:
 
 
 def _step_s(seconds: float | None) -> str:
-    return step_time(seconds).replace(TIED, " ")
+    return step_time(seconds).replace(NO_BREAK_SPACE, " ")
 
 
 def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:
     gpu, quantities = summary.gpu, summary.quantities
     util = quantities.get("gpu_util_pct")
-    name = f"{gpu_number(gpu.index)} {plain(gpu.name or '').removeprefix(MAKER)}".strip()
+    name = f"{gpu_number(gpu.index)} {plain(gpu.name or '').removeprefix(VENDOR)}".strip()
     return (
         name,
         _value(util, "mean", "%"),
@@ -324,7 +324,7 @@ def _gpu_row(summary: GpuSummary) -> tuple[str, ...]:
         _memory(quantities.get("memory_used_mib"), gpu.memory_total_mib),
         _value(quantities.get("power_w"), "mean", "W"),
         _value(quantities.get("temperature_c"), "mean", "°C"),
-        energy(summary.energy_j).replace(TIED, " "),
+        energy(summary.energy_j).replace(NO_BREAK_SPACE, " "),
     )
 
 
@@ -347,7 +347,7 @@ def _finding_row(analysis: Analysis, finding: Finding) -> tuple[str, ...]:
     epoch = "" if finding.epoch is None else f"{finding.epoch}{where}"
     cause = cause_words(finding.cause.name) if finding.cause and not RULES[finding.rule].ending else ""
     if finding.where and finding.rule != "user-code":  # whose line its summary names
-        cause = f"{cause}: {line_of(finding, analysis)}".removeprefix(": ")
+        cause = f"{cause}: {first_location_text(finding, analysis)}".removeprefix(": ")
     return (finding.id, at, plain(finding.summary), epoch, plain(cause), kernel)
 
 
@@ -363,7 +363,7 @@ def _recording_lines(analysis: Analysis) -> list[str]:
     run, kernel = analysis.run, analysis.run.kernel
     ended = how_it_ended(run.recording, analysis.ending)
     lines = [f"Ended: {ended}."] if ended else []
-    lines.append(f"Samples: {share(analysis.coverage)} of the time.".replace(TIED, " "))
+    lines.append(f"Samples: {share(analysis.coverage)} of the time.".replace(NO_BREAK_SPACE, " "))
     expected = sum(f.expected for f in analysis.findings)
     if expected:
         lines.append(f"{expected} expected drop{'s are' if expected > 1 else ' is'} not listed.")
@@ -383,7 +383,7 @@ def _ending(analysis: Analysis) -> list[str]:
     when = "In its last minute" if ending.still_recorded else "Just before"
     last = f" {when}: {numbers(ending.last_minute)}." if shows_last else ""
     subject = training_words(analysis) if analysis.is_training else "The run"
-    return [f"{sentence(ending_words(ending, subject))}{last}".replace(TIED, " ")]
+    return [f"{sentence(ending_words(ending, subject))}{last}".replace(NO_BREAK_SPACE, " ")]
 
 
 def _epochs(analysis: Analysis) -> list[str]:
@@ -407,7 +407,7 @@ def _epoch_parts(now: EpochNow) -> list[str]:
 
 
 def _seconds(seconds: float) -> str:
-    return duration(seconds, aligned=True).replace(TIED, " ")
+    return duration(seconds, aligned=True).replace(NO_BREAK_SPACE, " ")
 
 
 def _outliers(epochs: Sequence[EpochSummary]) -> list[str]:

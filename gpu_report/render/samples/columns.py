@@ -10,7 +10,7 @@ import pandas as pd
 
 from gpu_report import schema
 from gpu_report.model import Run
-from gpu_report.render.quantity_labels import KIN, Quantity, gpu_quantities, host_quantities
+from gpu_report.render.quantity_labels import CORRELATED_QUANTITIES, Quantity, gpu_quantities, host_quantities
 from gpu_report.render.samples.coarse_timeline import edges_of, gpu_overview, host_overview
 from gpu_report.render.samples.column_codec import (
     MILLISECOND_DECIMALS,
@@ -110,13 +110,13 @@ class Packing:
 
 
 def _pack_gpu(run: Run, index: int, edges: Floats) -> GpuColumns:
-    samples = pack_frame(run.samples_of(index), _scales(gpu_quantities()), KIN)
+    samples = pack_frame(run.samples_of(index), _scales(gpu_quantities()), CORRELATED_QUANTITIES)
     return GpuColumns(samples, _pack_rings(run.ring_of(index)), gpu_overview(run, index, edges))
 
 
 def pack_host(run: Run) -> Packed:
     """Return the packed columns of the host."""
-    return pack_frame(run.host, _scales(host_quantities()), KIN)
+    return pack_frame(run.host, _scales(host_quantities()), CORRELATED_QUANTITIES)
 
 
 def pack_table(columns: Mapping[str, tuple[Iterable[float | None], Scale]]) -> Packed:

@@ -14,7 +14,7 @@ from gpu_report import __version__
 from gpu_report.compiled_folder import folder_of_compiled
 
 
-class _WhereOneMay(FileSystemBytecodeCache):
+class _BytecodeFiles(FileSystemBytecodeCache):
     """Files in a folder; a disk that is full or only to be read keeps nothing, and what cannot be read is made anew."""
 
     def load_bytecode(self, bucket: Bucket) -> None:
@@ -38,4 +38,4 @@ def compiled_templates(made_by: Path) -> FileSystemBytecodeCache | None:
     if folder is None:
         return None
     versions = sha256(f"{__version__} {jinja2.__version__} {sys.version}".encode()).hexdigest()[:12]
-    return _WhereOneMay(str(folder), f"jinja-{versions}-%s.cache")
+    return _BytecodeFiles(str(folder), f"jinja-{versions}-%s.cache")

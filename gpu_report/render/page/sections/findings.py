@@ -6,6 +6,7 @@ from dataclasses import replace
 from gpu_report.catalogue import RULES, SINCE_EPOCH_KEY, cause_look, cause_words, phase_words, repeats
 from gpu_report.gpu_words import gpu_number, gpu_words
 from gpu_report.model import Advice, Analysis, Cause, EpochSummary, Finding, KernelEvent, NearbyKernelEvent
+from gpu_report.render.code_location_text import location_texts
 from gpu_report.render.formatting import (
     SHOWN_SECONDS,
     duration,
@@ -20,14 +21,13 @@ from gpu_report.render.formatting import (
 from gpu_report.render.next_steps import gaps_step, named_step, next_step
 from gpu_report.render.page.sections.evidence import evidence
 from gpu_report.render.page.sections.learn_more import learn_more
-from gpu_report.render.page.sections.static_charts import TIMELESS
+from gpu_report.render.page.sections.static_charts import WITHOUT_MOMENT
 from gpu_report.render.page.views.findings import AdviceView, FindingView, KernelRow
 from gpu_report.render.page.views.tables import Fact
 from gpu_report.render.run_clock import WallClock
 from gpu_report.render.sentence_kinds import findings_in_lead
 from gpu_report.render.speedup_rows import in_epochs, speedup_rows
 from gpu_report.render.what_to_change import changes, further_steps
-from gpu_report.render.where_stood import lines_of
 from gpu_report.wording import MISSING, counted, upper_first
 
 SEVERITY_WORDS = {"critical": "Critical", "warning": "Warning", "info": "Note"}
@@ -46,7 +46,7 @@ TITLES_SHOWN = 3  # of the findings that one step is for
 FIRST_ADVICE = 3  # how much of the advice stands under the verdict
 
 
-def parted(findings: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+def unexpected_and_expected(findings: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Return the unexpected findings and the expected ones, both in the analysis's order."""
     unexpected = tuple(finding for finding in findings if not finding.expected)
     return unexpected, tuple(finding for finding in findings if finding.expected)
@@ -59,7 +59,7 @@ def led_by(analysis: Analysis) -> tuple[str, ...]:
 
 def finding_numbers(analysis: Analysis) -> dict[str, int]:
     """Return the numbers that unexpected findings have on the page, by id: 1 is what a reader wins most by."""
-    return {finding.id: number for number, finding in enumerate(parted(analysis.findings)[0], 1)}
+    return {finding.id: number for number, finding in enumerate(unexpected_and_expected(analysis.findings)[0], 1)}
 
 
 def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number: int | None = None) -> FindingView:
@@ -77,7 +77,7 @@ def finding_view(finding: Finding, clock: WallClock, analysis: Analysis, number:
         expected=finding.expected,
         start=clock.moment(finding.start_t_s),
         end=clock.moment(finding.end_t_s),
-        gist=_gist(finding, clock, analysis, is_told=is_told),
+        cause_and_length=_cause_and_length(finding, clock, analysis, is_told=is_told),
         summary=with_amounts_unbroken(sentence(_own_code(finding))),
         facts=() if brief else _facts(finding, analysis),
         cause=named,
@@ -120,15 +120,15 @@ def is_brief(finding: Finding) -> bool:
     return RULES[finding.rule].ending and finding.severity == "info" and not finding.kernel_events
 
 
-def _gist(finding: Finding, clock: WallClock, analysis: Analysis, *, is_told: bool) -> str:
+def _cause_and_length(finding: Finding, clock: WallClock, analysis: Analysis, *, is_told: bool) -> str:
     """Return the cause, where nothing beside it says that, and how long it took: behind a sentence, one itself."""
     cause = cause_words(finding.cause.name) if finding.cause else ""
     says = finding.cause is not None and _named(finding, finding.cause) == finding_title(finding)
     says = says or RULES[finding.rule].ending or (not is_told and cause in finding.summary)
     when = _when(finding, clock, analysis)
     is_said = not is_told and bool(when) and when.replace(NO_BREAK, " ") in finding.summary  # as "for 2 h 7 min"
-    gist = ", ".join(filter(None, ("" if says else cause, "" if is_said else when)))
-    return gist if is_told else upper_first(gist)
+    cause_and_length = ", ".join(filter(None, ("" if says else cause, "" if is_said else when)))
+    return cause_and_length if is_told else upper_first(cause_and_length)
 
 
 def _when(finding: Finding, clock: WallClock, analysis: Analysis) -> str:
@@ -283,7 +283,7 @@ def nothing_found(analysis: Analysis) -> str:
 def _facts(finding: Finding, analysis: Analysis) -> tuple[Fact, ...]:
     level, low = known(finding.level_pct), known(finding.low_pct)
     lost = [_lost(finding)] if _is_costly(finding) else []
-    lasts = finding.duration_s > 0 and finding.rule not in TIMELESS | LENGTH_SAID
+    lasts = finding.duration_s > 0 and finding.rule not in WITHOUT_MOMENT | LENGTH_SAID
     took = [Fact("Length", duration(finding.took_s))] if lasts else []
     if finding.occurrences:
         took = [Fact("Times", f"{len(finding.occurrences):,}"), Fact("Total", duration(finding.took_s))]
@@ -312,7 +312,7 @@ def _lost(finding: Finding) -> Fact:
 
 def _where(finding: Finding, analysis: Analysis) -> Iterator[Fact]:
     """Yield the lines of code in which the main process and the loader's workers stood, and of what time that is."""
-    return (Fact(who, lines) for who, lines in lines_of(finding, analysis))
+    return (Fact(who, lines) for who, lines in location_texts(finding, analysis))
 
 
 def _gpus(finding: Finding, analysis: Analysis) -> str:

@@ -20,7 +20,7 @@ Tracks = Callable[[str], Mapping[int, QuantitySeries]]  # a quantity of each GPU
 
 def findings_section(analysis: Analysis, tracks: Tracks) -> FindingsView:
     """Return what the section of findings says."""
-    unexpected, expected = findings.parted(analysis.findings)
+    unexpected, expected = findings.unexpected_and_expected(analysis.findings)
     views = _views(unexpected, FINDINGS_IN_FULL, analysis, tracks)
     return FindingsView(
         cards=views[:FINDINGS_IN_FULL],
@@ -41,7 +41,7 @@ def _views(of: tuple[Finding, ...], in_full: int, analysis: Analysis, tracks: Tr
     views = [findings.finding_view(finding, clock, analysis, numbers.get(finding.id)) for finding in of]
     charts = [
         None
-        if findings.is_brief(f) or f.rule in static_charts.TIMELESS
+        if findings.is_brief(f) or f.rule in static_charts.WITHOUT_MOMENT
         else static_charts.surroundings(f, analysis, tracks(static_charts.subject(f)), clock, path)
         for f in of[:in_full]
     ]

@@ -32,7 +32,7 @@ from gpu_report.render.page.views.tables import Fact, LedgerItem, TextTable
 from gpu_report.render.quantity_labels import HEAT_GPUS, LANES, lanes
 from gpu_report.render.recorder_events import marked
 from gpu_report.render.samples.quantity_series import gpu_indexes
-from gpu_report.render.sentence_kinds import NEAR, own_text
+from gpu_report.render.sentence_kinds import OF_LEAD, own_text
 from gpu_report.render.served_words import calls_in_all
 from gpu_report.wording import MISSING, counted, gpu_models, lower_first
 
@@ -54,12 +54,12 @@ def verdict(analysis: Analysis, listed: Collection[str] = ()) -> VerdictView:
     first, *others = analysis.verdict.sentences or (Sentence("work", ""),)
     advice = first.advice
     copied = advice.typed if advice and first.kind == "fix" else ""
-    near = [each for each in others if each.kind in NEAR]
+    near = [each for each in others if each.kind in OF_LEAD]
     return VerdictView(
         lead=_text([first]),
         copy=copied,
         rest=_text(near),
-        more=_text([each for each in others if each.kind not in NEAR and not _is_listed(each, listed)]),
+        more=_text([each for each in others if each.kind not in OF_LEAD and not _is_listed(each, listed)]),
     )
 
 

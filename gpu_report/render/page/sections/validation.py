@@ -15,7 +15,7 @@ LEAST_SHARE = 0.0005  # of a validation: a part that takes less of each has no r
 
 
 @dataclass(frozen=True)
-class _Alike:
+class _ValidationGroup:
     """Validations of one kind in one process of YOLO."""
 
     name: str
@@ -56,7 +56,7 @@ def validation_table(analysis: Analysis) -> TextTable:
     return TextTable(heads, (False, *(True for _ in columns)), (*rows, lengths, rates))
 
 
-def _columns(processes: Sequence[InsideRun]) -> Iterator[_Alike]:
+def _columns(processes: Sequence[InsideRun]) -> Iterator[_ValidationGroup]:
     mine = [each for each in processes if any(phase.validated for phase in each.phases)]
     for count, process in enumerate(mine, start=1):
         which = f"{count}: " if len(mine) > 1 else ""
@@ -64,9 +64,9 @@ def _columns(processes: Sequence[InsideRun]) -> Iterator[_Alike]:
         of_epochs = [validated for phase, validated in known if phase.name == "validation" and validated.duration_s > 0]
         others = [validated for phase, validated in known if phase.name != "validation" and validated.duration_s > 0]
         if of_epochs:
-            yield _Alike(upper_first(f"{which}{_name(process, of_epochs)}"), of_epochs)
+            yield _ValidationGroup(upper_first(f"{which}{_name(process, of_epochs)}"), of_epochs)
         if others:
-            yield _Alike(upper_first(f"{which}final evaluation"), others)
+            yield _ValidationGroup(upper_first(f"{which}final evaluation"), others)
 
 
 def _name(process: InsideRun, validations: Sequence[Validation]) -> str:

@@ -81,8 +81,8 @@ class LearnMore:
 class FindingView:
     """A finding as it is listed; `id` is its anchor, `number` stands on the timeline, too (empty of an expected one).
 
-    `gist` is its cause and how long it took; `cause_kind` is the colour of its cause, empty where the title says what
-    that is; `step` is where to look, before its advice; `is_told` says that
+    `cause_and_length` is its cause and how long it took; `cause_kind` is the colour of its cause, empty where the title
+    says what that is; `step` is where to look, before its advice; `is_told` says that
     the verdict tells it already.
     """
 
@@ -94,7 +94,7 @@ class FindingView:
     expected: bool
     start: Moment
     end: Moment
-    gist: str
+    cause_and_length: str
     summary: str
     facts: tuple[Fact, ...]
     cause: str

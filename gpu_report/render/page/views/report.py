@@ -167,7 +167,7 @@ class ReportView:
 
     header: HeaderView
     verdict: VerdictView
-    mood: str
+    status: str
     advice: tuple[AdviceView, ...]
     advice_title: str
     tiles: tuple[Fact, ...]

@@ -135,7 +135,7 @@ def test_without_a_gpu_it_says_so():
 def test_a_benchmark_that_was_cut_short_says_so(usual):
     cut = result(served("a"), finished=False)
     assert second_sentence(cut).startswith("This benchmark was cut short")
-    assert compose_bench(cut).mood == "warning"
+    assert compose_bench(cut).status == "warning"
     assert json.loads(render_bench_json(cut))["finished"] is False
     assert "cut short" not in second_sentence(usual)
 
@@ -201,7 +201,7 @@ def test_of_a_single_variant_there_is_a_chart_and_of_none_there_is_not():
 
 
 @pytest.mark.parametrize(
-    ("variants", "limit", "mood"),
+    ("variants", "limit", "status"),
     [
         ([served()], None, "good"),
         ([served()], LatencyLimit("p95", 1.0), "warning"),
@@ -209,8 +209,8 @@ def test_of_a_single_variant_there_is_a_chart_and_of_none_there_is_not():
         ([failed("a")], None, "critical"),
     ],
 )
-def test_the_mood_of_the_page(variants, limit, mood):
-    assert compose_bench(result(*variants, limit=limit)).mood == mood
+def test_the_status_of_the_page(variants, limit, status):
+    assert compose_bench(result(*variants, limit=limit)).status == status
 
 
 def test_a_row_takes_one_line_of_80_columns_without_long_names(usual):

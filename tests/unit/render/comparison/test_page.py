@@ -31,7 +31,7 @@ def test_the_verdict_the_gates_and_the_changed_arguments_are_there(worse):
 
 
 @pytest.mark.parametrize(
-    ("baseline", "run", "mood"),
+    ("baseline", "run", "status"),
     [
         (lambda: analysed("n-fed"), lambda: analysed("n-starved"), "critical"),
         (lambda: analysed("n-starved"), lambda: analysed("n-fed"), "good"),
@@ -40,8 +40,8 @@ def test_the_verdict_the_gates_and_the_changed_arguments_are_there(worse):
         (lambda: on_gpu(analysed("m-healthy"), "NVIDIA L4"), lambda: analysed("m-healthy"), "unknown"),
     ],
 )
-def test_the_mood_is_that_of_the_gates(baseline, run, mood):
-    assert compose_comparison(compare([baseline()], run(), GATES)).mood == mood
+def test_the_status_is_that_of_the_gates(baseline, run, status):
+    assert compose_comparison(compare([baseline()], run(), GATES)).status == status
 
 
 def several():
@@ -56,15 +56,15 @@ def test_what_baselines_differ_by_stands_in_the_table_and_what_is_within_it_is_m
     page = render_comparison_html(several())
     assert "7.47 to 8.14 s<br>(5.99 to 9.50 s)" in page
     row = next(row for row in compose_comparison(several()).metrics if row.label == "Training per epoch")
-    assert (row.mood, row.judgement, row.note) == ("in-band", "within the band", "")
+    assert (row.status, row.judgement, row.note) == ("in-band", "within the band", "")
     alone = render_comparison_html(compare([analysed("n-fed")], analysed("n-starved")))
     assert 'class="band"' not in alone
 
 
 def test_gates_that_could_not_decide_are_no_alarm():
     view = compose_comparison(several())
-    assert view.mood == "warning"
-    assert [(gate.word, gate.mood) for gate in view.gates][:1] == [("undecided", "warning")]
+    assert view.status == "warning"
+    assert [(gate.word, gate.status) for gate in view.gates][:1] == [("undecided", "warning")]
 
 
 def test_without_a_baseline_the_page_shows_the_run_alone():

@@ -13,7 +13,7 @@ from gpu_report.render.page.page import page_parts
 # What is a sentence of ours, by the class of the view that has it. Other text is a name, a number, or from outside.
 SENTENCES: Mapping[str, frozenset[str]] = {
     "VerdictView": frozenset({"lead", "rest", "more"}),
-    "FindingView": frozenset({"summary", "gist", "explanation", "step"}),
+    "FindingView": frozenset({"summary", "cause_and_length", "explanation", "step"}),
     "AdviceView": frozenset({"text", "now"}),
     "KernelRow": frozenset({"meaning", "action"}),
     "KernelView": frozenset({"statement", "command"}),

@@ -11,7 +11,7 @@ from gpu_report.catalogue import CAUSES, SINCE_EPOCH_KEY
 from gpu_report.render.formatting import finding_title, ledger_words
 from gpu_report.render.page.compose import compose
 from gpu_report.render.page.script_data import chart_data
-from gpu_report.render.page.sections.findings import finding_view, first_advice, parted
+from gpu_report.render.page.sections.findings import finding_view, first_advice, unexpected_and_expected
 from gpu_report.render.page.sections.findings_section import FINDINGS_IN_FULL
 from gpu_report.render.page.sections.gpu_tables import processes
 from gpu_report.render.page.sections.recording import HAPPENINGS_SHOWN
@@ -141,51 +141,51 @@ def test_a_recorder_that_is_ended_with_its_training_was_not_stopped_by_hand(
     assert tile(compose(ended), "Duration").note == said
 
 
-@pytest.mark.parametrize(("lost", "mood"), [(800.0, "good"), (1_000.0, "room")])
+@pytest.mark.parametrize(("lost", "status"), [(800.0, "good"), (1_000.0, "room")])
 def test_a_verdict_of_a_training_that_mostly_waited_is_not_coloured_as_good(
-    analysis: model.Analysis, lost: float, mood: str
+    analysis: model.Analysis, lost: float, status: str
 ) -> None:
     work, gaps, *rest = analysis.ledger
     ledger = (replace(work, gpu_seconds=1_200.0), replace(gaps, gpu_seconds=lost), *rest)
     phases = tuple(replace(row, expected=row.name in {"work", "validation", "startup"}) for row in ledger)
     waits = tuple(replace(row, gpu_seconds=0.0) if row.name == "input-cpu" else row for row in phases)
-    assert compose(replace(analysis, findings=(), ledger=waits)).mood == mood
+    assert compose(replace(analysis, findings=(), ledger=waits)).status == status
 
 
 def test_nor_is_one_of_which_nobody_saw_what_it_waited_for(analysis: model.Analysis) -> None:
     asks = model.Sentence("record", "To see what it waited for, record it.", (), "unexplained")
     verdict = replace(analysis.verdict, sentences=(asks,), is_healthy=True)
-    assert compose(replace(analysis, findings=(), verdict=verdict)).mood == "room"
+    assert compose(replace(analysis, findings=(), verdict=verdict)).status == "room"
 
 
 def test_a_verdict_of_a_recording_in_which_nothing_trained_has_no_colour(analysis: model.Analysis) -> None:
     idle = tuple(replace(row, name="idle", expected=True) for row in analysis.ledger if row.name == "work")
     lost = tuple(replace(row, expected=False) for row in analysis.ledger if row.name == "short gaps")
     nothing = replace(analysis, findings=(), epochs=())
-    moods = [compose(replace(nothing, ledger=ledger)).mood for ledger in ((), idle, lost)]
-    assert moods == ["unknown"] * 3
-    assert compose(replace(analysis, findings=(), ledger=lost)).mood == "room"  # its epochs did train
+    statuses = [compose(replace(nothing, ledger=ledger)).status for ledger in ((), idle, lost)]
+    assert statuses == ["unknown"] * 3
+    assert compose(replace(analysis, findings=(), ledger=lost)).status == "room"  # its epochs did train
 
 
-@pytest.mark.parametrize(("severity", "mood"), [("critical", "critical"), ("warning", "warning"), ("info", "good")])
+@pytest.mark.parametrize(("severity", "status"), [("critical", "critical"), ("warning", "warning"), ("info", "good")])
 def test_the_mood_is_that_of_the_worst_unexpected_finding(
-    analysis: model.Analysis, severity: model.Severity, mood: str
+    analysis: model.Analysis, severity: model.Severity, status: str
 ) -> None:
     expected = replace(DROP, id="drop-2", severity="critical", expected=True)
     findings = (replace(DROP, severity=severity), expected)
-    assert compose(replace(analysis, findings=findings)).mood == mood
+    assert compose(replace(analysis, findings=findings)).status == status
 
 
 def test_a_training_that_is_healthy_once_it_is_warm_is_green(analysis: model.Analysis) -> None:
     lost = tuple(replace(row, gpu_seconds=0.1) if row.name == "work" else row for row in analysis.ledger)
     idle = replace(analysis, findings=(), ledger=lost)
-    assert compose(idle).mood == "room"
-    assert compose(replace(idle, verdict=replace(idle.verdict, is_healthy=True))).mood == "good"
+    assert compose(idle).status == "room"
+    assert compose(replace(idle, verdict=replace(idle.verdict, is_healthy=True))).status == "good"
 
 
 def test_findings_keep_the_order_of_the_analysis_and_expected_ones_stand_apart() -> None:
     worst, expected = replace(DROP, id="worst", severity="critical"), replace(DROP, id="expected", expected=True)
-    assert parted((DROP, expected, worst)) == ((DROP, worst), (expected,))
+    assert unexpected_and_expected((DROP, expected, worst)) == ((DROP, worst), (expected,))
 
 
 def test_a_finding_of_no_moment_has_no_length(analysis: model.Analysis) -> None:
@@ -242,7 +242,7 @@ def test_lines_of_one_moment_are_counted_without_a_span(analysis: model.Analysis
 def test_what_is_slower_since_an_epoch_did_not_last_all_through_training(analysis: model.Analysis) -> None:
     since = model.Evidence("slower since epoch", 5, key=SINCE_EPOCH_KEY)
     starved = replace(DROP, rule="starved", evidence=(since,))
-    assert "Since epoch 5" in plain(finding_view(starved, CLOCK, analysis).gist)
+    assert "Since epoch 5" in plain(finding_view(starved, CLOCK, analysis).cause_and_length)
 
 
 @pytest.mark.parametrize(

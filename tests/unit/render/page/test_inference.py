@@ -185,11 +185,11 @@ def test_a_page_of_inference_says_nothing_of_training(builder: ModuleType) -> No
 
 def test_the_verdict_is_good_where_nothing_would_make_calls_faster(builder: ModuleType) -> None:
     analysis = builder.build_inference_analysis()
-    assert compose(analysis).mood == "good"
+    assert compose(analysis).status == "good"
     advice = (Advice("Pass 4 images a call", gain_at_most=0.6, gain_estimate=0.5),)
     found = Finding("small-calls-1", "small-calls", "info", 0, 31.0, 60.0, "Calls are small", advice=advice)
     shown = compose(replace(analysis, findings=(found,)))
-    assert (shown.mood, shown.findings.at_the_top[0].gist) == ("room", "")
+    assert (shown.status, shown.findings.at_the_top[0].cause_and_length) == ("room", "")
     assert plain(shown.findings.at_the_top[0].advice[0].gain) == "expected to save 50 % of the time for all calls"
 
 

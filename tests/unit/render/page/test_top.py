@@ -9,7 +9,7 @@ from gpu_report.model import Sentence, Verdict
 from gpu_report.render import render_html
 from gpu_report.render.page.compose import compose
 from gpu_report.render.page.sections import speedup_limits
-from gpu_report.render.page.sections.findings import advice_title, first_advice, parted
+from gpu_report.render.page.sections.findings import advice_title, first_advice, unexpected_and_expected
 from gpu_report.render.page.sections.overview import verdict
 from gpu_report.render.speedup_rows import speedup_rows
 from gpu_report.wording import about_length
@@ -30,13 +30,15 @@ def test_the_lead_can_be_copied_where_it_is_a_setting():
 def test_what_the_verdict_says_to_do_is_not_listed_again():
     for name in ("n-starved", "s-oom", "s-storage"):
         analysis = analysis_of(name)
-        assert first_advice(parted(analysis.findings)[0], analysis) == ()
+        assert first_advice(unexpected_and_expected(analysis.findings)[0], analysis) == ()
         assert advice_title(analysis) == "Also"
 
 
 def test_a_leak_is_not_answered_with_a_smaller_batch():
     analysis = analysis_of("s-leak-oom")
-    assert not any("batch=-1" in each.text for each in first_advice(parted(analysis.findings)[0], analysis))
+    assert not any(
+        "batch=-1" in each.text for each in first_advice(unexpected_and_expected(analysis.findings)[0], analysis)
+    )
 
 
 def test_what_quotes_somebody_else_becomes_no_code():

@@ -14,9 +14,9 @@ FELL = model.Finding(
 )
 
 
-def gist(analysis: model.Analysis, finding: model.Finding) -> str:
+def cause_and_length(analysis: model.Analysis, finding: model.Finding) -> str:
     (card,) = compose(replace(analysis, findings=(finding,))).findings.cards
-    return card.gist.replace("\u00a0", " ")
+    return card.cause_and_length.replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize(("last", "until", "said"), [(2, 1.0, "in epoch 3"), (4, 0.5, "in epochs 3 to 5")])
@@ -26,20 +26,24 @@ def test_what_lasts_over_several_epochs_names_the_last_one(
     begin, end = analysis.epochs[2], analysis.epochs[last]
     end_s = end.start_t_s + until * (end.end_t_s - end.start_t_s)
     finding = replace(FELL, start_t_s=begin.start_t_s, end_t_s=end_s, epoch=3)
-    assert gist(analysis, finding).endswith(said)
+    assert cause_and_length(analysis, finding).endswith(said)
     just_begun = replace(finding, end_t_s=end.end_t_s + 0.05 * (end.end_t_s - end.start_t_s))
-    assert gist(analysis, just_begun).endswith(said)
+    assert cause_and_length(analysis, just_begun).endswith(said)
     of_two = replace(finding, which_training="training 1 of 2")
-    assert gist(analysis, of_two).endswith(f"{said}, training 1 of 2")
+    assert cause_and_length(analysis, of_two).endswith(f"{said}, training 1 of 2")
 
 
 def test_what_lasts_all_through_one_of_several_trainings_names_it(analysis: model.Analysis) -> None:
     lasts = replace(FELL, rule="starved", end_t_s=1000.0)
-    assert gist(analysis, lasts).endswith("all through training")
-    assert gist(analysis, replace(lasts, which_training="training 2 of 2")).endswith("all through training 2 of 2")
+    assert cause_and_length(analysis, lasts).endswith("all through training")
+    assert cause_and_length(analysis, replace(lasts, which_training="training 2 of 2")).endswith(
+        "all through training 2 of 2"
+    )
 
 
 def test_what_ends_of_epochs_take_is_so_in_each_epoch(analysis: model.Analysis) -> None:
     ends = replace(FELL, rule="long-epoch-ends", end_t_s=1000.0, summary="Validation takes 40 % of each training.")
-    assert gist(analysis, ends).endswith("each epoch")
-    assert gist(analysis, replace(ends, which_training="training 2 of 2")).endswith("each epoch of training 2 of 2")
+    assert cause_and_length(analysis, ends).endswith("each epoch")
+    assert cause_and_length(analysis, replace(ends, which_training="training 2 of 2")).endswith(
+        "each epoch of training 2 of 2"
+    )

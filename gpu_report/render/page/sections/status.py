@@ -4,7 +4,7 @@ from gpu_report.catalogue import UNEXPLAINED
 from gpu_report.model import HEALTHY_PCT, Analysis, Finding
 
 
-def mood(unexpected: tuple[Finding, ...], analysis: Analysis) -> str:
+def status(unexpected: tuple[Finding, ...], analysis: Analysis) -> str:
     """Return how the verdict is coloured: by the worst finding; without a bad one good, where the GPUs had work.
 
     Where nothing trained there is nothing that could be won. Calls are good where nothing would make them faster: a

@@ -107,14 +107,14 @@ def slowdown_words(cores: HostSlowdown, time: MetricComparison | None) -> str:
         f"the same work took {main} {'more' if slower else 'less'} CPU time in the main process, {workers} in workers"
     )
     why = "a busy host or a lower clock" if slower else "a host with less load or a higher clock"
-    if not moves_with(cores, time):
+    if not has_changed_with_cores(cores, time):
         return f"The machine was {'slower' if slower else 'faster'} ({why}): {took}."
-    if not is_all(cores, time):
+    if not is_explained_by_cores(cores, time):
         return f"Part of it is the machine ({why}): {took}."
     return f"{upper_first(took)}. The reason is the machine ({why}), not the training."
 
 
-def moves_with(cores: HostSlowdown, time: MetricComparison | None) -> bool:
+def has_changed_with_cores(cores: HostSlowdown, time: MetricComparison | None) -> bool:
     """Tell whether the epoch time changed for certain, and the way that the cores did.
 
     That is so whatever several baselines differ by: they may have had such cores as well.
@@ -124,10 +124,10 @@ def moves_with(cores: HostSlowdown, time: MetricComparison | None) -> bool:
     return (time.change_share > 0) == (cores.most > 0)
 
 
-def is_all(cores: HostSlowdown, time: MetricComparison | None) -> bool:
+def is_explained_by_cores(cores: HostSlowdown, time: MetricComparison | None) -> bool:
     """Tell whether the cores are all that changed the epoch time."""
     share = time.change_share if time is not None else None
-    return share is not None and moves_with(cores, time) and cores.account_for(share)
+    return share is not None and has_changed_with_cores(cores, time) and cores.account_for(share)
 
 
 def is_in_band(metric: MetricComparison) -> bool:

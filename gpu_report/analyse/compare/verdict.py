@@ -12,7 +12,13 @@ from typing import Literal
 from gpu_report.analyse.compare.comparability import barring
 from gpu_report.analyse.compare.epoch_cause import CERTAIN, because
 from gpu_report.analyse.compare.metrics import DATA_WAIT, EPOCH_TIME, METRICS, UTILISATION, WAIT_SHARE, WORK, name_of
-from gpu_report.analyse.compare.slower_host import SAME_EPOCH, HostSlowdown, is_all, is_in_band, slowdown_words
+from gpu_report.analyse.compare.slower_host import (
+    SAME_EPOCH,
+    HostSlowdown,
+    is_explained_by_cores,
+    is_in_band,
+    slowdown_words,
+)
 from gpu_report.model import Difference, EpochCause, GateResult, MetricComparison, Obstacle
 from gpu_report.wording import amount, between, brief_seconds, counted, speed_change, upper_first
 
@@ -94,7 +100,7 @@ def _of_metrics(metrics: Sequence[MetricComparison], reasons: Reasons, baselines
         return _alone(metrics)
     time = next((metric for metric in metrics if metric.metric == EPOCH_TIME), None)
     cores = reasons.cores
-    alone = cores is not None and is_all(cores, time)
+    alone = cores is not None and is_explained_by_cores(cores, time)
     why = slowdown_words(cores, time) if cores else ""
     changed = "" if alone else _changed(reasons, metrics)
     parts = [*_in_order(metrics, time, why, reasons.cause, as_the_cores=alone), reasons.whole, changed]
@@ -240,12 +246,14 @@ def settings_words(unlike: Sequence[Difference], *, likely: bool, beside: bool =
     arguments = [d for d in unlike if d.kind == "argument"]
     if not arguments:
         return ""
-    parts = [f"{d.name} {d.baseline} \u2192 {d.run}" for d in sorted(arguments, key=_telling)[:ARGUMENTS_SHOWN]]
+    parts = [
+        f"{d.name} {d.baseline} \u2192 {d.run}" for d in sorted(arguments, key=_by_influence_on_speed)[:ARGUMENTS_SHOWN]
+    ]
     more = f" and {len(arguments) - len(parts)} more" if len(arguments) > len(parts) else ""
     start = "Also changed" if beside else "Likely reason" if likely else "Changed"
     return f"{start}: {', '.join(parts)}{more}."
 
 
-def _telling(difference: Difference) -> tuple[bool, str]:
+def _by_influence_on_speed(difference: Difference) -> tuple[bool, str]:
     """Return a key that puts the arguments first that most often decide how fast an epoch is."""
     return difference.name not in {"batch", "workers", "cache", "data", "amp", "fraction", "rect"}, difference.name

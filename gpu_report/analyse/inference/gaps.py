@@ -18,7 +18,7 @@ from gpu_report.analyse.inference.gap_kinds import (
     waits_for_thread,
 )
 from gpu_report.analyse.inference.gap_threads import WAITING, images_read, made_by_threads, waited_for
-from gpu_report.analyse.inference.received import computing, taking
+from gpu_report.analyse.inference.main_thread_cpu import computing_s, receiving_s
 from gpu_report.analyse.inference.thread_seconds import Seconds, seconds_in
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks
 from gpu_report.analyse.signals.code.stack_kinds import NUMBERS, kind_of, location_of
@@ -69,9 +69,9 @@ def gap_parts(stacks: IdleStacks, called: Floats, span: Span, gap_s: float) -> t
 
 def _made_by_main(stacks: IdleStacks, spent: Mapping[int, float], span: Span, gap_s: float) -> tuple[GapPart, ...]:
     """Return likewise of calls that the main thread makes, and what other threads did for which it waited."""
-    computed = computing(stacks.process, spent, span)
+    computed = computing_s(stacks.process, spent, span)
     near = lines_of(stacks.process, computed).get(WAITING, {})
-    kinds = _kinds(stacks.process, spent, taking(stacks.process, spent, span), computed)
+    kinds = _kinds(stacks.process, spent, receiving_s(stacks.process, spent, span), computed)
     noted = sum(sum(lines.values()) for lines in kinds.values())
     if noted < th.GAP_NOTES_S:
         return ()

@@ -37,7 +37,9 @@ NEW_SHAPES_LEAST = 5
 # Inference of a new shape, in units of that of a known one: kernels that are merely loaded, and new memory, take less.
 # With cuDNN's autotuner it was 17 (H200).
 NEW_SHAPE_SLOWER = 2.0
-LOOKS_LEAST = 10  # at whether a thread uses the CPU in a place: with half of them alike the standard error is 16 points
+PROBES_LEAST = (
+    10  # at whether a thread uses the CPU in a place: with half of them alike the standard error is 16 points
+)
 # Of a core, by those looks: a thread that only waits uses next to none, one that polls in sleeps of 1 ms up to a fifth.
 WORKS_SHARE = 0.5
 # Readings of PCIe (20 ms each), and how many times what images need at most: 26 programs stayed below 1, one with

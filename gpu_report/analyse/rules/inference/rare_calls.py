@@ -5,7 +5,7 @@ import numpy as np
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.call_time import MS
-from gpu_report.analyse.inference.even_waits import even_wait_ms
+from gpu_report.analyse.inference.constant_waits import constant_wait_ms
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules.inference.words import BECOMES, active_s, is_rare, model_name, ms, percent, rate
 from gpu_report.model import Advice, Finding, ServedModel
@@ -22,7 +22,7 @@ def _rare(context: Context, served: ServedModel) -> Finding:
     gaps_s = served.calls.gap_ms[served.calls.gap_ms > served.latency.worst_ms] / MS
     when = f"from the first to the last ({model_name(served)})"
     then = ": the GPU had nothing to do then" if context.run.gpus else ""
-    even_ms = even_wait_ms(context, served)
+    even_ms = constant_wait_ms(context, served)
     always = "" if even_ms is None else f". Each wait lasted {ms(even_ms)}: it ends by a time-out, not by an arrival"
     return context.finding(
         "rare-calls",

@@ -14,7 +14,7 @@ from gpu_report.model import ProcessStacks, ServedModel, calls_needed
 LOW_PCT, HIGH_PCT = 5.0, 95.0
 
 
-def even_wait_ms(context: Context, served: ServedModel) -> float | None:
+def constant_wait_ms(context: Context, served: ServedModel) -> float | None:
     """Return how long each call waits, None where waits differ, or are no more even than the beat of calls.
 
     A paced camera's calls come at an even beat, its waits are what calls leave of it. Who sleeps knows how long.

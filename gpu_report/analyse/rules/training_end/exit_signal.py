@@ -120,7 +120,7 @@ def _without_a_sign(context: Context, event: RecordedEvent, how: str) -> Command
     if was_ruled_out(context):
         why = "not the kernel's OOM killer: somebody or something sent the signal (kill -9, a scheduler, a container)"
         cause = Cause("run-ended", CERTAIN, f"{lower_first(how)}, and it was {why}")
-        text = f"{how}: it did not come from the kernel's OOM killer"
+        text = f"{how}: a user or a program sent it, not the kernel's OOM killer"
         return CommandExit(text, cause, "critical", memory, (), (Advice(WHO_KILLED, short=WHO_KILLED),))
     advice = (Advice(log.advice),) if log.advice else ()
     full = memory_was_full(context, event.t_s)

@@ -67,7 +67,7 @@ def killed(run):
 
 
 KILLED = (
-    "SIGKILL ended the command: it did not come from the kernel's OOM killer (epoch 1). "
+    "SIGKILL ended the command: a user or a program sent it, not the kernel's OOM killer (epoch 1). "
     "Find who killed it: kill -9, a scheduler at its limit, a container that was stopped."
 )
 

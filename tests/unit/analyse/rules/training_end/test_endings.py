@@ -510,7 +510,7 @@ def test_a_worker_that_was_killed_ends_its_trainer_with_an_exception():
 def test_a_kill_without_a_sign_says_what_is_known_of_it(known, words):
     (finding,) = ends(recorded(rank(), events=[KILL], **known))
     read = "was not" in words
-    known_of_it = ": it did not come from the kernel's OOM killer" if read else ""
+    known_of_it = ": a user or a program sent it, not the kernel's OOM killer" if read else ""
     assert finding.summary == f"SIGKILL ended the command{known_of_it}"
     assert words in finding.cause.explanation
     assert [advice.text for advice in finding.advice] == [WHO_KILLED if read else "sudo dmesg"]

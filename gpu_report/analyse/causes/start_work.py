@@ -68,9 +68,9 @@ def _searches(stack: Stack) -> bool:
 SCANS = StartWork(
     "checking its images and labels",
     Advice(
-        "Let YOLO check the data set to its end once. It writes what it found beside the labels (`*.cache`), if it "
-        "may, and the next run reads that",
-        short="Let YOLO check the data set to its end once: the next run reads what it wrote",
+        "Let YOLO check the data set once to its end. It saves the result as `*.cache` next to the labels, if it may "
+        "write there. The next run reads that file",
+        short="Let YOLO check the data set once to its end: the next run reads the result",
     ),
     _calls("cache_labels", "verify_images"),
 )

@@ -28,7 +28,9 @@ def test_full_load_from_two_threads_is_no_fault_of_its_parts(analysed, name, cal
     """Each part contains waiting for the other thread's work on the GPU: there is no post-processing to shorten."""
     found = analysed(name)
     assert not rules(found)
-    assert found.verdict.text.startswith("Nothing is wrong in the calls of large.pt. To try: measure whether a ")
+    assert found.verdict.text.startswith(
+        "Nothing to fix was found in the calls of large.pt. Worth a try: measure whether "
+    )
     assert "Post-processing takes" not in found.verdict.text
     assert f"Threads of your program have {calls} at once on GPU" in found.verdict.text
 

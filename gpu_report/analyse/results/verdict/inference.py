@@ -172,7 +172,8 @@ def _no_lead(context: Context, served: ServedModel, findings: Sequence[Finding])
         waits = "it mostly waits for the next request or image, so its latency is what matters"
         yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}: {waits}.")
     elif (note := _to_try(findings)) is not None:
-        text = f"Nothing is wrong in the calls of {model_name(served)}. To try: {lower_first(note.advice[0].short)}."
+        to_try = lower_first(note.advice[0].short)
+        text = f"Nothing to fix was found in the calls of {model_name(served)}. Worth a try: {to_try}."
         yield Sentence("nothing", text, (note.id,), note.cause_name)
     else:
         yield Sentence("nothing", f"Nothing to fix was found in the calls of {model_name(served)}.")

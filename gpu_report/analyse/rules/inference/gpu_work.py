@@ -132,8 +132,8 @@ def _batch(context: Context, served: ServedModel, own_ms: float) -> tuple[Advice
 def _gathered(context: Context, mine: list[ServedModel], own_ms: float) -> tuple[Advice, ...]:
     """Return what one call with the images of all threads would make of it, where threads call one model.
 
-    Threads launch by turns, so that a call takes its share of the time of all. One launch is then for all images; what
-    is not launching stays as long for each, and so does the GPU's work.
+    Threads take turns to launch, so that a call takes its share of the time of all. One launch is then for all images;
+    what is not launching stays as long for each, and so does the GPU's work.
     """
     first = mine[0]
     at_once = context.cached(calls_at_once, first.calls.pid, first)
@@ -150,7 +150,7 @@ def _gathered(context: Context, mine: list[ServedModel], own_ms: float) -> tuple
         return ()
     then = rate(first.images / active_s(first) / (1 - gain))
     images = together * max(round(first.batch), 1)
-    what = f"Gather the images of the threads in one call (lists of {images})"
+    what = f"Put the images of all threads into one call (lists of {images})"
     text = f"{what}: from {speed_now(first)} to about {then}"
     return (Advice(text, gain_estimate=gain, short=text),)
 
@@ -167,7 +167,7 @@ def _faster_launch(context: Context, mine: list[ServedModel]) -> tuple[Advice, .
     """
     if _at_once(context, mine) >= th.CALLS_AT_ONCE and len({each.calls.pid for each in mine}) == 1:
         whom = "model" if len(mine) > 1 else "thread"
-        text = f"Give each {whom} a process of its own: threads of one Python process launch by turns"
+        text = f"Give each {whom} a process of its own: threads of one Python process take turns to launch GPU work"
         return (Advice(text, short=text),)
     if mine[0].calls.settings.get("format") != "pt":
         return ()

@@ -26,7 +26,7 @@ AFFINITY = "affinity"  # of lines that set something
 PINNED = "it, or what starts it, sets its affinity (`os.sched_setaffinity`, `taskset`, `numactl`)"
 UNSEEN = "another program, or other work of yours"
 PROCESSES = "Measure whether all processes together make more images/s: several fill a GPU that one cannot"
-THREADS = "Measure whether a process for each thread makes more images/s: threads of one process take turns in Python"
+THREADS = "Measure whether one process for each thread makes more images/s (Python threads take turns)"
 
 
 def few_cores(context: Context) -> list[Finding]:

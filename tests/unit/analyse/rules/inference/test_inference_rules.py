@@ -300,7 +300,7 @@ def test_more_images_a_call_are_offered_as_the_source_allows(source, argument, b
 
 
 def in_threads(at_once, *, parts_ms=(1.0, 10.0, 1.0), **settings):
-    """Return calls of which as many go on at once, as of threads that launch by turns."""
+    """Return calls of which as many go on at once, as of threads that take turns to launch."""
     long = tuple(at_once * each for each in parts_ms)
     gap_ms = sum(parts_ms) - sum(long) - 1.0  # a new call begins when one of the others ends
     calls = make_calls(1500, parts_ms=long, gap_ms=gap_ms, noise=0.0, **settings)
@@ -311,7 +311,7 @@ def test_threads_that_call_one_model_may_gather_their_images_in_one_call():
     """8 calls in turn take 96 ms. Together they launch once (the GPU takes 8 x 2 ms), and the rest 8 times (2 ms)."""
     batch, processes = findings(make_served(in_threads(8), util_pct=17.0))["small-calls"].advice
     assert batch.short.startswith(
-        "Gather the images of the threads in one call (lists of 8): from 83 images/s to about 2"
+        "Put the images of all threads into one call (lists of 8): from 83 images/s to about 2"
     )
     assert batch.gain_estimate == pytest.approx(1 - 33 / 96, abs=0.04)
     assert processes.short.startswith("Give each thread a process of its own")
@@ -412,8 +412,8 @@ def test_a_note_worth_a_try_is_said_with_it_and_not_below_nothing_to_fix():
     found = analyse(dataclasses.replace(make_served(brief), gpus=()))
     assert [finding.severity for finding in found.findings] == ["info"]
     export = "Export the model for the CPU: OpenVINO or ONNX"
-    assert found.verdict.sentences[0].text.endswith(f" To try: {export[0].lower()}{export[1:]}.")
-    assert found.verdict.text.startswith("Nothing is wrong in the calls of ")
+    assert found.verdict.sentences[0].text.endswith(f" Worth a try: {export[0].lower()}{export[1:]}.")
+    assert found.verdict.text.startswith("Nothing to fix was found in the calls of ")
     assert [each.short for each in listed_changes(found)] == [export]
 
 

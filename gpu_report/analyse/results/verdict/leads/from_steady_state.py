@@ -164,7 +164,7 @@ def _while_busy(finding: Finding, share_pct: float) -> str:
     """Return for how little of a function's time the GPU was idle, where it worked for most of it; else empty."""
     idle_pct = finding.number(SEEN_IDLE_KEY)
     is_busy = idle_pct is not None and idle_pct < SEEN_IDLE_SHARE * share_pct
-    return f", {idle_pct:.0f} % with the GPU idle" if is_busy else ""
+    return f", {idle_pct:.0f} of those {share_pct:.0f} % with the GPU idle" if is_busy else ""
 
 
 def growing(

@@ -129,6 +129,7 @@ def _keep_off(alike: Sequence[OtherProcess]) -> str:
     pids = sorted({each.pid for each in alike})
     which = f"pids {pids[0]} and {pids[-1]}" if len(pids) == 2 else f"{len(pids)} processes"
     who = alike[0].who if len(pids) == 1 else f"{alike[0].name or 'a program'} ({which})"
+    who = "other processes" if pids == [UNNAMED] else who
     return f"Keep {who.replace('`', chr(39))} off {gpus_words(sorted({each.gpu for each in alike}))}"
 
 

@@ -33,7 +33,7 @@ def test_memory_that_comes_and_goes_while_the_gpu_works_no_less_is_another_proce
     assert stays(run) == [((120.0, 180.0), GUEST)]
     (finding,) = [f for f in analyse(run).findings if f.rule == "other-process"]
     assert finding.summary == "Another process shared GPU 0 for 1 min"
-    assert analyse(run).verdict.text.startswith("Keep another process off GPU 0")
+    assert analyse(run).verdict.text.startswith("Keep other processes off GPU 0")
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def _as_foreign(finding: Finding) -> str:
     if not is_anothers(finding):
         return ""
     who = next(near.event.who("the process") for near in finding.kernel_events if near.event.of_another)
-    return f"this training continued and needs nothing. If {who} is yours, its own output says more."
+    return f"this training continued: nothing to do for it. If {who} is yours, read its own output."
 
 
 def is_anothers(finding: Finding) -> bool:

@@ -69,7 +69,7 @@ OOM_RULES: Final[tuple[LinePattern, ...]] = (
         r"oom_reaper: reaped process (?P<pid>\d+) \((?P<process>.*?)\)",
         "oom",
         "critical",
-        "the kernel took back the memory of {process} (pid {pid}), which it had killed",
+        "the kernel freed the memory of {process} (pid {pid}), which it had killed",
         _OOM_ACTION,
         role="detail",
     ),

@@ -39,8 +39,10 @@ def _of_another(finding: Finding) -> str:
     event = next((near.event for near in finding.kernel_events if near.event.of_another), None)
     if event is None:
         return ""
-    what = f"Xid {event.code} on {gpu_words(event.gpu)}" if event.code is not None else "A message of the kernel log"
-    return f"{what} came from {event.who('a process')}, not this training"
+    who = f"{event.who('a process')}, not this training"
+    if event.code is None:
+        return f"A kernel message is about {who}"
+    return f"Xid {event.code} on {gpu_words(event.gpu)} came from {who}"
 
 
 def setup_problem(findings: Sequence[Finding], before: Sequence[Sentence] = ()) -> Iterator[Sentence]:

@@ -73,7 +73,7 @@ def test_its_finding_says_that_nothing_is_to_be_done():
     analysis = analyse(run_with(XID, WHOLE))
     (finding,) = (finding for finding in analysis.findings if finding.rule == "kernel")
     assert (finding.severity, finding.advice) == ("warning", ())
-    assert next_step(finding, analysis).startswith("this training continued and needs nothing. If python3 (pid 99)")
+    assert next_step(finding, analysis).startswith("this training continued: nothing to do for it. If python3 (pid 99)")
     assert listed_changes(analysis) == []  # nothing is to change
     assert analysis.run.kernel.events[0].action == ""
     (own,) = (f for f in analyse(run_with(XID)).findings if f.rule == "kernel")

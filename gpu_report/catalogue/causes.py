@@ -154,7 +154,7 @@ _CAUSES = (
         "trainer-blocked",
         "Main process blocked",
         "find what the main process waited for: a callback, a logger, a lock, a remote service. "
-        "No argument of YOLO changes it.",
+        "No YOLO argument changes this.",
         "Find what blocked the main process (callback, logger, lock): the GPU {probably}waited {took} for it",
         "Find what blocks the main process: a callback, a logger, a lock or a remote service",
         has_line=True,
@@ -218,7 +218,7 @@ _CAUSES = (
         "Memory growing",
         "look for what is kept from batch to batch: a list of losses or predictions, a loss summed up with its "
         "autograd graph, a cache.",
-        always="Find what keeps GPU memory from batch to batch: a list of losses, or a callback that caches",
+        always="Find what keeps GPU memory from batch to batch, such as a list of losses or a callback's cache",
         coloured=False,
     ),
     CauseRow("not-credible", "Implausible reading", coloured=False),

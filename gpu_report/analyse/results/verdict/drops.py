@@ -75,7 +75,7 @@ def waiting_sentence(merged: Sequence[MergedDrop], waits: Sequence[Finding]) -> 
     who = gpu_words(gpus[0]) if len(gpus) == 1 else f"{len(gpus)} GPUs"
     gpus_of_drop = sorted(gpu for gpu in merged[0].gpus if gpu is not None)
     for_whom = gpus_words(gpus_of_drop) or "it"
-    return f"Meanwhile {who} waited for {for_whom}, which nvidia-smi shows as 100 % busy."
+    return f"Meanwhile {who} waited for {for_whom}: nvidia-smi shows this wait as 100 % busy."
 
 
 def _is_same(merged: MergedDrop, other: MergedDrop) -> bool:

@@ -232,7 +232,7 @@ def test_a_gpu_that_only_waits_for_another_counts_as_idle_and_is_told_with_what_
     run = make_run([spins, late], rows=[(1, 40), (2, 115)], quantities={"power_w": power})
     assert analyse(run).verdict.text.startswith(
         "1 drop in GPU utilisation took 15 s; the cause is unknown. 2 GPUs were busy 69 % of training time. "
-        "Meanwhile GPU 0 waited for GPU 1, which nvidia-smi shows as 100 % busy."
+        "Meanwhile GPU 0 waited for GPU 1: nvidia-smi shows this wait as 100 % busy."
     )
 
 

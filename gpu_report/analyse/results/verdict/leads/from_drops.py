@@ -208,7 +208,9 @@ def _look(taken: _TimeTaken) -> tuple[Sentence, str]:
     then = ""
     if taken.worst.waited_for == OTHER_NODE:  # what this rank did meanwhile was to wait: that is no cost of its own
         waited = about_length(_took_s(taken.findings))
-        text = f"{upper_first(_gpus([taken.worst]))} waited {waited} for {OTHER_NODE}, which nvidia-smi shows as busy"
+        text = (
+            f"{upper_first(_gpus([taken.worst]))} waited {waited} for {OTHER_NODE}: nvidia-smi shows this wait as busy"
+        )
     elif taken.names_own and taken.at is not None:
         text = f"Look at {place_words(taken.at)}: {taken.felt} there{planned}{taken.faster}"
     elif advice is not None:

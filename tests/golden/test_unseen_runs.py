@@ -62,7 +62,7 @@ BEGINS = {
     "bridge": "Look at `__call__` (backup.py:15)",
     "castings": "Nothing to fix",
     # what the GPU did meanwhile stays: 7 % were won without it
-    "forklift": "Look at `optimizer_step` (safe_trainer.py:15): it took 15 % of training time, 6 of those 15 % with the GPU idle",
+    "forklift": "Look at `optimizer_step` (safe_trainer.py:15): it took 15 % of training time, 6 of those 15 %",
     "gears": "Train without a debugger or coverage tool (usage.py:16): `seen` (usage.py:13) took 74 % of training",
     "grasping": "Look at `slope` (drift.py:19): this background thread kept Python busy",
     "drone_grid": "With image sizes that vary, remove `torch.backends.cudnn.benchmark = True` (drone_grid.py:8)",

@@ -141,10 +141,8 @@ def _between_calls(served: ServedModel, lead: Finding | None, findings: Sequence
 def _gpu(served: Sequence[ServedModel]) -> Iterator[Sentence]:
     first = served[0]
     if first.gpu_busy_share is not None and _awake(first):
-        yield Sentence(
-            "work",
-            f"From the first call to the last {gpu_words(first.calls.gpu)} was busy {percent(first.gpu_busy_share)}.",
-        )
+        busy = f"{upper_first(gpu_words(first.calls.gpu))} was busy {percent(first.gpu_busy_share)}"
+        yield Sentence("work", f"{busy} of the time from the first call to the last.")
 
 
 def _awake(served: ServedModel) -> bool:

@@ -171,8 +171,8 @@ def _faster_launch(context: Context, mine: list[ServedModel]) -> tuple[Advice, .
         return (Advice(text, short=text),)
     if mine[0].calls.settings.get("format") != "pt":
         return ()
-    text = "For one image at a time: export the model (TensorRT, TorchScript), which launches in fewer steps; "
-    text += "`gpu-report bench` measures what it wins"
+    text = "For one image at a time: export the model (TensorRT, TorchScript), which launches faster; "
+    text += "`gpu-report bench` measures the gain"
     return (Advice(text, short="For low latency, export the model (TensorRT, TorchScript)"),)
 
 

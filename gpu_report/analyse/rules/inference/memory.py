@@ -106,7 +106,7 @@ def _finding(context: Context, rise: _RiseOverCalls, left_mib: float | None, gpu
             ("growth in all", gib(rise.rise_mib), "GiB"),
             ("growth per call", rise.rise_mib / calls, "MiB"),
             ("calls", calls, ""),
-            ("full after the last call, if it goes on", full_s, "s"),
+            ("full after the last call, at this rate", full_s, "s"),
         ),
         cause=Cause("memory-growth", LIKELY, WHY),
         advice=(Advice(fix, short=fix),),
@@ -127,5 +127,5 @@ def _growth(rise: _RiseOverCalls, calls: int, full_s: float | None, *, unsure: b
     """Return by how much memory grew, and what comes of it."""
     if unsure:
         return f"{memory_words(rise.rise_mib)} over {calls:,} calls: a leak, or a buffer that is not full yet"
-    full = "" if full_s is None else f": if it goes on, full {length(full_s)} after the last call"
+    full = "" if full_s is None else f": at this rate it is full {length(full_s)} after the last call"
     return f"{memory_words(1000 * rise.rise_mib / calls)} every 1,000 calls{full}"

@@ -457,7 +457,7 @@ def grown(calls, mib):
 def test_memory_that_grows_with_the_calls_says_when_the_card_is_full():
     found = findings(grown(make_calls(3000), lambda t_s: 40 * t_s))["memory-growth"]
     assert (found.cause.name, found.severity) == ("memory-growth", "critical")  # 140 GiB are full in an hour
-    assert "every 1,000 calls: if it goes on, full" in found.summary
+    assert "every 1,000 calls: at this rate it is full" in found.summary
 
 
 def test_a_buffer_that_may_not_be_full_yet_is_a_note_and_leads_no_verdict():

@@ -32,14 +32,14 @@ SECTIONS = (
     (
         "variants",
         "Throughput and latency",
-        "Of all calls that count, in order of images/s at full speed.",
+        "All calls without warm-up, ranked by images/s at full speed.",
         (*HEAD, *INTERVALS_HEAD),
         wide_rows,
     ),
     (
         "full-speed",
         "At full speed",
-        "Of the fastest tenth of turns, by whose images/s variants are ranked: a busy host slows the others.",
+        "The fastest tenth of turns. It ranks the variants, because a busy host slows the other turns.",
         FULL_SPEED_HEAD,
         full_speed_rows,
     ),

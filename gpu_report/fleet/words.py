@@ -284,8 +284,8 @@ def tiles(fleet: Fleet) -> tuple[tuple[str, str, str], ...]:
         ("GPU hours", quantity_of(total), f"cost {money_words(total * price)}" if price is not None else _span(fleet)),
         figure("Lost time", fleet.total("lost_h")),
         figure("Idle", fleet.total("idle_h")),
-        figure("Without a process", fleet.total("no_process_h"), f". Part of idle and start-up{unused}"),
-        figure("Idle after the end", fleet.total("idle_after_end_h"), ". Part of idle"),
+        figure("Without a process", fleet.total("no_process_h"), f". Counted in idle and start-up, too{unused}"),
+        figure("Idle after the end", fleet.total("idle_after_end_h"), ". Counted in idle, too"),
         figure("Fixes would have saved", fleet.total("saves_h")),
     )
 

@@ -42,9 +42,9 @@ def test_a_fleet_without_a_gpu_says_so(fleet):
 def test_what_lies_within_another_figure_says_so(fleet):
     notes = {name: note for name, _, note in words.tiles(fleet)}
     assert notes["Without a process"].endswith(
-        "Part of idle and start-up. 0.02\u00a0h of it: GPUs that never had a process"
+        "Counted in idle and start-up, too. 0.02\u00a0h of it: GPUs that never had a process"
     )
-    assert notes["Idle after the end"].endswith("Part of idle")
+    assert notes["Idle after the end"].endswith("Counted in idle, too")
 
 
 @pytest.mark.parametrize("by", BY)

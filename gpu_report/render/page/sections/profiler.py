@@ -89,10 +89,10 @@ def _gap(found: TraceAnalysis) -> str:
 
 def _slowed(profiled: ProfiledSteps) -> str:
     if profiled.slowed_by is None or profiled.typical_step_s is None:
-        return "The profiler inflates times of the CPU; those of the GPU are right."
+        return "The profiler lengthens CPU times. GPU times are right."
     return (
         f"Without the profiler a step takes {step_time(profiled.typical_step_s)}. "
-        "It inflates times of the CPU; those of the GPU are right."
+        "It lengthens CPU times. GPU times are right."
     )
 
 

@@ -29,7 +29,7 @@ def kernel(log: KernelLog, clock: WallClock) -> KernelView:
     """Return what is known of the kernel log; where it was not read, unknown and what would help."""
     lines = tuple(kernel_line(event, clock) for event in log.events)
     if log.status == "read":
-        found = kernel_log_counts(log.events) if lines else "No event that concerns GPUs, memory or storage"
+        found = kernel_log_counts(log.events) if lines else "No event about GPUs, memory or storage"
         return KernelView(read=True, statement=f"{found}{_from(log)}.", command="", lines=lines)
     reason = f" ({log.reason.rstrip('.')})" if log.reason else ""
     statement = f"Unknown: the kernel log could not be read{reason}, so errors may have gone unseen."
@@ -52,7 +52,7 @@ def recording(analysis: Analysis, clock: WallClock) -> RecordingView:
 
 
 def _from(log: KernelLog) -> str:
-    return f", read from {log.source}" if log.source else ""
+    return f" (read from {log.source})" if log.source else ""
 
 
 def _facts(analysis: Analysis) -> tuple[Fact, ...]:

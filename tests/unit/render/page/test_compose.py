@@ -385,7 +385,7 @@ def test_arguments_read_as_they_are_written_in_yaml(view: ReportView) -> None:
 def test_a_read_log_without_events_says_what_was_read(analysis: model.Analysis) -> None:
     log = model.KernelLog("read", source="/dev/kmsg")
     kernel = compose(replace(analysis, run=replace(analysis.run, kernel=log))).kernel
-    assert kernel.statement == "No event that concerns GPUs, memory or storage, read from /dev/kmsg."
+    assert kernel.statement == "No event about GPUs, memory or storage (read from /dev/kmsg)."
 
 
 def test_the_first_advice_stands_once_and_says_how_to_read_the_kernel_log(analysis: model.Analysis) -> None:

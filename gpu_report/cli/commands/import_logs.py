@@ -80,15 +80,18 @@ options_of_selection = as_one(
             help="Import only what has this label, such as Hostname=node1, pod=NAME, hpc_job=4711 or run=ID (MLflow).",
         ),
         click.option(
-            "--start", default=None, metavar="TIME", help="Of a Prometheus server: since when (as --train-start)."
+            "--start",
+            default=None,
+            metavar="TIME",
+            help="Prometheus: first time to fetch, written as for --train-start.",
         ),
-        click.option("--end", default=None, metavar="TIME", help="Of a Prometheus server: until when."),
+        click.option("--end", default=None, metavar="TIME", help="Prometheus: last time to fetch."),
         click.option(
             "--step",
             type=FiniteRange(min=1),
             default=None,
             metavar="S",
-            help="Of a Prometheus server: seconds between points. Default: as it scraped.",
+            help="Prometheus: seconds between points. Default: as scraped.",
         ),
     ),
 )

@@ -24,11 +24,10 @@ from gpu_report.render.comparison.rows import (
     to_do,
 )
 from gpu_report.render.formatting import utc
-from gpu_report.terminal import apart, plain, without_commands
+from gpu_report.terminal import plain, with_command_lines, without_commands
 
 Rows = Sequence[tuple[str, ...]]
 
-COMMAND_INDENT = "    "
 SAID_BY_LABEL = (" images/s", "/image")  # 80 columns have no room for it twice
 NOT_BROKEN = frozenset({"", INTERVAL})  # headers of columns
 OUTCOMES = {"failed": "bold red", "not measured": "bold yellow", "passed": "bold green"}
@@ -63,14 +62,13 @@ def render_comparison_text(comparison: Comparison, *, width: int | None = None, 
         _print(console, note)
     if comparison.gates:
         console.print()
-        console.print(Text(plain(outcome_words(comparison)), style="bold"))
+        _print(console, outcome_words(comparison), "bold")
     return without_commands(out.getvalue())
 
 
 def _print(console: Console, text: str, style: str = "") -> None:
     """Print a paragraph, and its commands on lines of their own, which are never broken."""
-    for part, command in apart(text):
-        console.print(Text(f"{COMMAND_INDENT if command else ''}{plain(part)}", style=style), soft_wrap=command)
+    console.print(Text(with_command_lines(text, console.width), style=style), soft_wrap=True)
 
 
 def _head(comparison: Comparison) -> list[str]:

@@ -52,7 +52,7 @@ def input_storage(signals: IntervalSignals) -> Candidate | None:
         return None
     numbers = evidence(
         ("time with a process waiting for input or output", pressure, "%"),
-        ("time with all processes waiting for it", full, "%"),
+        ("time with all processes waiting for input or output", full, "%"),
         ("workers blocked on a device (mean)", blocked, ""),
         ("read from storage by all programs", read, "MiB/s"),
     )

@@ -358,7 +358,7 @@ def _in_one_place(signals: IntervalSignals) -> Iterator[tuple[str, float, str]]:
 
 def _in_call(idle_location: IdleLocation) -> tuple[str, float, str]:
     return (
-        "in code of yours that YOLO called, with all that it calls",
+        "in your code that YOLO called, and in what that called",
         100 * idle_location.call_share,
         "% of the idle time",
     )

@@ -351,7 +351,7 @@ def _how_often(longest: Finding, occurrences: Sequence[Occurrence]) -> tuple[Evi
     apart_s = median(later - before for before, later in pairwise(starts))
     return (
         Evidence("how often it happened", len(occurrences), "", key=OCCURRED_KEY),
-        Evidence("from one to the next (median)", apart_s, "s"),
+        Evidence("time from one to the next (median)", apart_s, "s"),
         Evidence("length (median)", median(one.duration_s for one in occurrences), "s"),
         *(() if longest.level_pct is None else (_lost(occurrences),)),  # of another level nothing is known
     )

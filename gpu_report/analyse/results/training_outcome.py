@@ -105,7 +105,7 @@ def last_minute(context: Context, end_s: float) -> tuple[Evidence, ...]:
         mean = series.mean_util_pct(start_s, end_s)
         numbers.append((f"{gpu_words(series.gpu)} busy", mean if np.isfinite(mean) else None, "%"))
         share = 100 * float(used.max()) / total if total and len(used) else None
-        numbers.append(("its memory in use, at most", share, "%"))
+        numbers.append(("memory of that GPU in use, at most", share, "%"))
     return (*evidence(*numbers), *host_memory(context, end_s, when=""))
 
 

@@ -178,7 +178,7 @@ def _finding(context: Context, training: Training, span: Span, low: _UnderusedGp
     wait_pct = None if waited is None or is_said else 100 * waited
     numbers = evidence(
         Evidence(VALIDATED if context.too_coarse else ORDINARY, mean_pct, "%", key=STEADY_KEY),
-        ("waiting for data, of training in steady state", wait_pct, "%"),
+        ("waiting for data in steady state, share of training", wait_pct, "%"),
     )
     severity = _severity(cause, mean_pct, training)
     faster = faster_epochs(training) if CAUSES[cause.name].is_input else None

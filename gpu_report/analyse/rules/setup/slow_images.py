@@ -125,14 +125,14 @@ def _issue(  # noqa: PLR0913, PLR0917 - what is said of two kinds of images
     if waited_s < max(th.SLOW_IMAGES_S, th.READS_WAITED_SHARE * context.in_epochs_s):
         return None
     numbers = evidence(
-        (f"of the time waited for workers they read {what}", 100 * share, "%"),
+        (f"share of the wait for workers in which they read {what}", 100 * share, "%"),
         ("CPU of the busiest worker meanwhile", waits.cpu_pct, "% of a core"),
     )
     return SetupIssue(
         "warning",
         f"Training waited {length(waited_s)} for {what} on slow storage",
         (training.text("data_folder"),),
-        (Evidence(f"waited for workers, which read {what}", waited_s, "s", key=SLOW_IMAGES_KEY), *numbers, *more),
+        (Evidence(f"wait for workers that read {what}", waited_s, "s", key=SLOW_IMAGES_KEY), *numbers, *more),
         advice,
         Cause("input-storage", STRONG, f"workers read {what} from slow storage"),
     )

@@ -781,7 +781,7 @@ def test_a_certificate_says_how_when_and_how_far(process, events, name, text):
     assert (ending.epoch, ending.epochs) == (process.phases[-1].epoch, asked if asked == 30 else None)
     numbers = {evidence.text: evidence.value for evidence in ending.last_minute}
     assert numbers["GPU 0 busy"] == pytest.approx(90)
-    assert numbers["its memory in use, at most"] == pytest.approx(99.5, abs=0.1)
+    assert numbers["memory of that GPU in use, at most"] == pytest.approx(99.5, abs=0.1)
     assert numbers["host memory in use, at most"] == 99
 
 

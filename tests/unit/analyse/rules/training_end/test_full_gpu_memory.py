@@ -94,7 +94,7 @@ def test_the_last_minute_is_that_of_the_training_that_ended():
     short = InsideRun(1, 0, 41, "train", {"epochs": 3}, phases, (), "exception", "ValueError")
     memory = np.concatenate([np.full(70, 79_000.0), np.full(50, 20_000.0)])  # another one had filled the card before
     told = analyse(dataclasses.replace(log(memory), inside=(short,))).ending.last_minute
-    assert {each.text: each.value for each in told}["its memory in use, at most"] == 25.0
+    assert {each.text: each.value for each in told}["memory of that GPU in use, at most"] == 25.0
 
 
 def test_what_another_process_held_long_before_is_none_of_the_end():

@@ -137,7 +137,7 @@ def _tiles(served: ServedModel) -> tuple[Fact, ...]:
         Fact(
             "Time in calls",
             share(served.in_calls_share),
-            f"of that from the first to the last; {duration(served.gap_s)} between calls",
+            f"of the time from the first call to the last; {duration(served.gap_s)} between calls",
         ),
         *_gpu_busy(served),
         *_energy(served),

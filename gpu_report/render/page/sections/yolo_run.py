@@ -12,7 +12,7 @@ from gpu_report.render.page.views.tables import Fact
 from gpu_report.wording import counted
 
 _ANCHORS = {
-    "recorded": "Epochs were stamped as they ended.",
+    "recorded": "The end of each epoch was recorded when it came.",
     "tensorboard": "Epochs were placed by the times of YOLO's TensorBoard events.",
     "file-time": "Epochs were placed by the time of results.csv.",
     "train-start": "Epochs were placed by the start of training that was given.",

@@ -88,8 +88,8 @@ options_of_recording = as_one(
             flag_value="8",
             default=None,
             metavar="STEPS",
-            help="Run PyTorch's profiler for 8 steps of epoch 2. --profile=4 does so for 4 steps; --profile=full adds shapes "
-            "and layer names.",
+            help="Run PyTorch's profiler for 8 steps of epoch 2. --profile=4 does so for 4 steps; "
+            "--profile=full adds shapes and layer names.",
         ),
         click.option(
             "--profile-at",

@@ -113,8 +113,8 @@ def notes(result: BenchResult) -> tuple[str, ...]:
         return ()
     said = [
         _device(result),
-        "Latency is the time of one call with one batch. It excludes what `predict` prepares before; images/s includes it.",
-        "# is the rank by images/s at full speed (the fastest tenth of turns). Variants that failed or differ come last.",
+        "Latency is of one call with one batch, without what `predict` prepares before it; images/s includes that.",
+        "# is the rank by images/s at full speed (fastest tenth of turns). Variants that failed or differ come last.",
         "Variants were measured in short turns, in a shuffled order. The first calls of each turn are left out.",
         *_host(result),
         *_unreadable(result),

@@ -72,8 +72,10 @@ def lasting_limit(
     now_s = median(epoch.train_s for epoch in epochs)
     waits = [epoch.summary.data_wait_s for epoch in epochs]
     signals = context.signals.of_training(min(training.gpus), training) if training.gpus else None
-    # where cores are short the main process is late, too, and its own work would take less with more of them
-    short = signals is not None and cores_short(signals)
+    # where cores are short the main process is late, too, and its own work would take less with more of them: by how
+    # much utilisation says, and without that the wait is the least of it
+    busy = _busy_shares(context, training, epochs)
+    short = bool(busy) and signals is not None and cores_short(signals)
     if CAUSES[cause].is_input and not short and all(wait is not None for wait in waits):
         best_s = min(epoch.train_s - (epoch.summary.data_wait_s or 0.0) for epoch in epochs)
         return _limit(cause, now_s, best_s, "shortest epoch, without its wait for data")
@@ -82,7 +84,7 @@ def lasting_limit(
     if cause == LAUNCH_BOUND and severity != "info":
         limit = _by_occupancy(now_s, signals)
     else:
-        limit = _by_utilisation(cause, now_s, _busy_shares(context, training, epochs), signals)
+        limit = _by_utilisation(cause, now_s, busy, signals)
     if limit is not None:
         apart = fmean(epoch.apart for epoch in epochs)
         limit = replace(limit, epoch_s_at_best=now_s - (1 - apart) * limit.saves_at_most_s)

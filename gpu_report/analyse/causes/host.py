@@ -31,6 +31,7 @@ from gpu_report.wording import setting_location_words
 
 AFFINITY = "affinity"  # of what code of the user's sets
 ALLOW_MORE_CORES = "Slurm's `--cpus-per-task`, Docker's `--cpus`, the CPU limit of Kubernetes or `taskset` allow them"
+CPU_LIMITS = "Kubernetes has `resources.limits.cpu`, Docker `--cpus`, Slurm `--cpus-per-task`, systemd `CPUQuota`"
 ONE_THREAD = Advice(
     "Libraries such as BLAS and OpenMP start a thread for each core in each worker. Set `OMP_NUM_THREADS=1` (and "
     "`OPENBLAS_NUM_THREADS`, `MKL_NUM_THREADS`) before the training starts",
@@ -221,8 +222,9 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     trainer, cores = trainer_cpu(signals), usable_cores(signals)
     if trainer is None or not cores or not _fills(signals, trainer / cores):
         return None
-    if trainer > th.MOST_OF_CORES_PCT * cores:
-        return _of_one_rank(signals, cores)
+    is_quota = signals.cpu_limit is not None and signals.cpu_limit <= cores  # of all processes in sum
+    if trainer > th.MOST_OF_CORES_PCT * cores and not is_quota:
+        return _of_one_process(signals, cores)
     workers, busiest = loading_workers(signals), signals.within("busiest_worker_cpu_pct") or 0.0
     threads = busiest > th.ONE_THREAD_PCT
     if workers and not threads and workers + max((signals.within("main_cpu_pct") or 0.0) / 100, 1.0) <= cores:
@@ -240,9 +242,10 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
     text = f"the training used all {cores:g} CPU cores"
     if limited:
         text = f"training may use only {cores:g} of {signals.cores} CPU cores"
-    advice = _own_affinity(signals) or (
-        _more_cores(cores if limited else None, _enough_cores(signals, trainer, cores)),
-    )
+        text += " (its cgroup's CPU limit)" if is_quota else ""
+    enough = _enough_cores(signals, trainer, cores)
+    more = raise_cpu_limit(cores, enough) if limited and is_quota else _more_cores(cores if limited else None, enough)
+    advice = (more,) if is_quota else _own_affinity(signals) or (more,)
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers, advice)
 
 
@@ -285,10 +288,11 @@ def _own_pressure(signals: IntervalSignals) -> str:
     return name if signals.within(name) is not None else "cpu_pressure_pct"
 
 
-def _of_one_rank(signals: IntervalSignals, cores: float) -> Candidate | None:
+def _of_one_process(signals: IntervalSignals, cores: float) -> Candidate | None:
     """Find that one of several processes lacks cores: all together use more than those of the one that has fewest.
 
-    Which of them waits nobody recorded; that one does, the machine's CPU pressure says.
+    Which of them waits nobody recorded; that one does, the machine's CPU pressure says. It is a rank where there are
+    several, else the main process or a worker.
     """
     pressure = signals.within("cpu_pressure_pct")
     if (pressure or 0.0) < th.RANK_PRESSURE_PCT or not signals.cores:
@@ -297,12 +301,16 @@ def _of_one_rank(signals: IntervalSignals, cores: float) -> Candidate | None:
         ("cores that one of its processes may use", float(cores), ""),
         ("time with a process waiting for a CPU core", pressure, "%"),
     )
-    text = f"one rank may use only {cores:g} of {signals.cores} CPU cores"
     place = setting_location_words(signals.setting_locations, AFFINITY)
-    short = f"Give each rank its share of the CPU cores{place}: one may use only {cores:g}"
-    return Candidate(
-        "cpu-limit", OWN_CORES, text, numbers, (Advice(f"{short}, and all others wait for it", short=short),)
-    )
+    if signals.ranks > 1:
+        text = f"one rank may use only {cores:g} of {signals.cores} CPU cores"
+        short = f"Give each rank its share of the CPU cores{place}: one may use only {cores:g}"
+        advice = Advice(f"{short}, and all others wait for it", short=short)
+    else:
+        text = f"a process of the training may use only {cores:g} of {signals.cores} CPU cores"
+        short = f"Let each process use more CPU cores{place}: one may use only {cores:g}"
+        advice = Advice(f"{short}. `taskset -cp PID` shows which ones", short=short)
+    return Candidate("cpu-limit", OWN_CORES, text, numbers, (advice,))
 
 
 def _enough_cores(signals: IntervalSignals, trainer: float, cores: float) -> int | None:
@@ -333,6 +341,13 @@ def _more_cores(of: float | None, enough: int | None) -> Advice:
         return Advice(f"{more}: {ALLOW_MORE_CORES}", short=more)
     more = f"{more}: about {enough} keep up with the GPU"
     return Advice(f"{more}. {ALLOW_MORE_CORES}", short=more)
+
+
+def raise_cpu_limit(limit: float, enough: int | None = None) -> Advice:
+    """Return to raise the limit of a cgroup on CPU time (cores), to `enough` where that is known."""
+    short = f"Raise the CPU limit of {limit:g} cores (`limits.cpu`, `--cpus`)"
+    short += "" if enough is None else f": about {enough} keep up with the GPU"
+    return Advice(f"{short}. {CPU_LIMITS}", short=short)
 
 
 def _own_affinity(signals: IntervalSignals) -> tuple[Advice, ...]:

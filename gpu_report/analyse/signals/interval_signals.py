@@ -53,7 +53,8 @@ class IntervalSignals:
     `waits` that its host rows are only those of an interval in which the trainer waited.
     `image_bytes_s` is what goes to this GPU of images (bytes/s), None where callbacks did not count them.
     None where not known are the cores of the machine (`cores`), those that a quota and an affinity leave
-    (`usable_cores`), the share of its training that waited for data, the seconds of a training step, and how many
+    (`usable_cores`), the cores' worth of time that the quota of its cgroup allows (`cpu_limit`),
+    the share of its training that waited for data, the seconds of a training step, and how many
     workers load for training, over all its `ranks` here (processes of it on this machine). It `all_reduces` gradients
     where there are several ranks, here or on other nodes. `batch_tensors` is how many tensors a batch of it has,
     most of them under `batch_key`.
@@ -67,6 +68,7 @@ class IntervalSignals:
     tick_s: float = 1.0
     cores: int | None = None
     usable_cores: float | None = None
+    cpu_limit: float | None = None
     kernel: Sequence[NearbyKernelEvent] = ()
     other_processes: Sequence[OtherProcess] = ()
     nvml_lost: str = ""

@@ -157,6 +157,7 @@ class SignalsIndex:
             tick_s=self._run.recording.interval_s or 1.0,
             cores=self._run.recording.cores_online or self._run.recording.cores,
             usable_cores=self._run.recording.usable_cores,
+            cpu_limit=self._run.recording.cpu_limit,
             kernel=kernel_events_near(self._kernel_lines(start_t_s, end_t_s), start_t_s, end_t_s, gpu),
             other_processes=self._others_at(gpu, start_t_s, end_t_s),
             nvml_lost=_nvml_lost(self._run, gpu, start_t_s, end_t_s),

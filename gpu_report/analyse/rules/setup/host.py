@@ -1,7 +1,7 @@
 """Configuration problem: shared memory, threads and cores that are not what the loader's workers need."""
 
 from gpu_report.analyse.causes.confidence import LIKELY
-from gpu_report.analyse.causes.host import ALLOW_MORE_CORES
+from gpu_report.analyse.causes.host import ALLOW_MORE_CORES, raise_cpu_limit
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -80,9 +80,8 @@ def cores(context: Context, training: Training) -> SetupIssue | None:
     if used < th.CORES_FULL_PCT * usable or waited < th.CORES_WAITED_PCT:
         return None
     all_workers = f"{workers * training.ranks_here:.0f} data-loader workers"
-    fewer = max(int(usable) // training.ranks_here, 1)
-    change = Advice("With these cores more workers gain nothing", "workers", f"{workers:.0f}", str(fewer))
-    can_change = "workers" in training.args and fewer < workers
+    # fewer workers load no more images: that is no advice
+    is_quota = context.run.recording.cpu_limit == usable
     return SetupIssue(
         "warning",
         f"{all_workers} shared {_cores(usable)} (of {shown} in the machine) and needed more",
@@ -91,7 +90,7 @@ def cores(context: Context, training: Training) -> SetupIssue | None:
             ("CPU of the main process and its workers in training", used, "% of a core"),
             ("training time with a process waiting for a CPU core", waited, "%"),
         ),
-        (Advice(MORE_CORES), *((change,) if can_change else ())),
+        (Advice(raise_cpu_limit(usable).text if is_quota else MORE_CORES),),
         Cause("cpu-limit", LIKELY, f"its processes used all {_cores(usable)} that they may use"),
     )
 

@@ -871,10 +871,25 @@ def test_a_rank_on_few_cores_is_given_more_and_the_line_that_binds_it_is_named()
     busy = {"main_cpu_pct": 96, "workers_cpu_pct": 280, "main_cores": 2, "cpu_pressure_pct": 29, "workers": 24}
     place = (SettingLocation("affinity", "/home/me/binding.py", 14),)
     lasting = dataclasses.replace(signals(busy, is_steady=True, cores=32), setting_locations=place)
-    explained = explain(dataclasses.replace(lasting, host=signal_table({**FED, "main_cores": 2}, busy, START)))
+    lasting = dataclasses.replace(lasting, host=signal_table({**FED, "main_cores": 2}, busy, START))
+    explained = explain(dataclasses.replace(lasting, ranks=2))
     assert explained.cause.explanation == "one rank may use only 2 of 32 CPU cores"
     short = "Give each rank its share of the CPU cores (binding.py:14): one may use only 2"
     assert [each.short for each in explained.advice] == [short]
+    alone = explain(lasting)
+    assert alone.cause.explanation == "a process of the training may use only 2 of 32 CPU cores"
+    assert "rank" not in alone.advice[0].text
+
+
+def test_a_cpu_limit_is_to_be_raised_whatever_ticks_read_over_it():
+    """It is of all processes in sum, so that more than it is no other core, and no rank is meant."""
+    busy = {"main_cpu_pct": 67, "workers_cpu_pct": 296, "cgroup_cpu_pressure_pct": 62, "workers": 24}
+    limited = signals(FED, is_steady=True, cores=64, usable_cores=3.2, cpu_limit=3.2, loader_workers=8)
+    explained = explain(
+        dataclasses.replace(limited, host=signal_table({**FED, "cgroup_cpu_pressure_pct": 0}, busy, START))
+    )
+    assert explained.cause.explanation == "training may use only 3.2 of 64 CPU cores (its cgroup's CPU limit)"
+    assert [each.short for each in explained.advice] == ["Raise the CPU limit of 3.2 cores (`limits.cpu`, `--cpus`)"]
 
 
 def test_workers_of_several_ranks_are_counted_once_and_for_each_gpu():

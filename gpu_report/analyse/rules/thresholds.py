@@ -218,6 +218,11 @@ CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
 OTHERS_ROSE_PCT = 5.0  # of all cores, by others than the training: less takes no core that it would miss
 SLOWER_CPU_FACTOR = 1.3  # CPU time of the same work over what it was: caches and busy sibling threads move it by less
 SLOWER_CLOCK_SHARE = 0.15  # of the CPU's clock, that it fell: with load a mean over some cores moves by a few percent
+# A CPU that heats up: its clock in a minute (median), and of how many of them before it fell and since then, at least.
+# Packages and their coolers need 2 to 20 minutes to get hot, and a burst above the sustained power is over in one.
+CLOCK_WINDOW_S = 60.0
+CLOCK_WINDOWS_BEFORE, CLOCK_WINDOWS_SINCE = 3, 10
+CLOCK_HELD_SHARE = 0.8  # of the time before it fell for good, at the clock of the beginning: else there is no before
 OWN_WORK_LEAST_S = 0.5  # a validation's work that needs no loader: less of it is a matter of its first call
 STEAL_ROSE_PCT = 2.0  # of all cores, taken by a hypervisor: with less a CPU is not slower by SLOWER_CPU_FACTOR
 BLOCKED_LEAST = 0.5  # loader workers that wait for storage at a time: one of them for half of the time

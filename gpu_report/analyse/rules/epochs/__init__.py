@@ -5,6 +5,7 @@ from collections.abc import Sequence, Set
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, TrainedEpoch, trained_epochs
 from gpu_report.analyse.rules.epochs.data_wait import data_wait_growing
+from gpu_report.analyse.rules.epochs.early_slow_cpu import waits_since_slower_cpu
 from gpu_report.analyse.rules.epochs.growing_epoch_ends import growing_epoch_ends
 from gpu_report.analyse.rules.epochs.growing_pauses import growing_pauses
 from gpu_report.analyse.rules.epochs.long_epoch_ends import long_epoch_ends
@@ -37,6 +38,7 @@ def _of_epochs(context: Context, epochs: Sequence[TrainedEpoch], found: Sequence
     told = [finding for rule in EPOCH_RULES for finding in rule(context, epochs, held_up)]
     told = [finding for finding in told if not any(_is_growth_of(finding, pauses) for pauses in told)]
     told += slowing_steps(context, held_up, found, told)
+    told += waits_since_slower_cpu(context, told)
     lasting = {finding.cause for finding in found if finding.rule == "starved"}
     parts = slow_parts(context, epochs, held_up, told)
     notes = [finding for finding in told if finding.severity == "info" and _is_of(finding, lasting)]

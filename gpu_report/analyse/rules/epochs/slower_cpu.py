@@ -31,12 +31,25 @@ def by_slower_cpu(
     loaded = _rose(_workers_cpu_s, context, usual, slow)
     if found.cause.name not in LACKS_CPU or loaded is None or _others_took_it(context, usual, slow):
         return found
+    is_known = CLOCK(context, usual) is not None and CLOCK(context, slow) is not None
+    known = is_known or _own_work_s(context, slow) is not None
+    return slower_cpu(context, found, usual, slow) or _more_per_image(
+        found, loaded, usual, slow, or_slower="" if known else ", or a CPU that got slower"
+    )
+
+
+def slower_cpu(
+    context: Context, found: Explanation, usual: Sequence[TrainedEpoch], slow: Sequence[TrainedEpoch]
+) -> Explanation | None:
+    """Return that the CPU was slower in some epochs, None where that is not seen, or they lacked no CPU."""
+    loaded = _rose(_workers_cpu_s, context, usual, slow)
+    if found.cause.name not in LACKS_CPU or loaded is None or _others_took_it(context, usual, slow):
+        return None
     before, after = CLOCK(context, usual), CLOCK(context, slow)
     fell = None if before is None or after is None else _fell_enough(before, after, loaded[1] / loaded[0])
     own = _rose(_own_work_s, context, usual, slow)
     if not fell and (fell is not None or own is None):
-        known = fell is not None or _own_work_s(context, slow) is not None
-        return _more_per_image(found, loaded, usual, slow, or_slower="" if known else ", or a CPU that got slower")
+        return None
     numbers = evidence(
         ("CPU time of the data-loader workers per epoch, before", loaded[0], "s"),
         ("CPU time of the data-loader workers per epoch, since then", loaded[1], "s"),

@@ -192,7 +192,8 @@ def _how_busy(training: _JudgedTraining) -> Iterator[Sentence]:
     yield Sentence("work", f"{busy}{after}.", about)
     if unseen and training.is_lead and util >= HEALTHY_PCT:
         yield from _time_hardly_worked(context, seconds)
-    yield from _least_busy(_unknown(findings), util)
+    if len(context.used_series) > 1:  # of one there is no mean that hides it
+        yield from _least_busy(_unknown(findings), util)
     if ends:
         yield Sentence("work", f"{ends}.")
     if why.steady:

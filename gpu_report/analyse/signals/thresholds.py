@@ -127,6 +127,7 @@ BY_DESIGN_SHARE = 0.8
 OWN_LIMIT_COST_PCT = 5.0
 SAME_POWER_SHARE = 0.92  # of that at full clock: the same work at a tenth less of it draws 0.8 to 0.9 of the power
 NEAR_LIMIT_SHARE = 0.8  # of the limit: GPUs that it slows draw 0.95 to 1 of it (H200), in the median
+LIMIT_PERCENTILE = 90.0  # of power while a limit acts: waits only lower a reading, and few are above it
 LOWERED_SHARE = 0.98  # of the default limit: less was set by somebody
 # A clock that fell though nobody says why: boost clocks wander by 5 % with temperature, and stay for seconds on a step.
 LOWER_SHARE = 0.1

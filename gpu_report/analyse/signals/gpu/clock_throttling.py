@@ -130,24 +130,36 @@ def _throttle(  # noqa: PLR0913, PLR0917 - what is held down, by what, and besid
 def _is_far_below(limit_w: float | None, rows: ClockRows, throttled: Bools, *, alike: bool) -> bool:
     """Tell whether a GPU drew far less than its power limit while the driver said that this held it down.
 
-    Peaks between readings touched it then, if anything did. The limit was read once: one that was lowered later holds
-    a busy GPU at less than that, and at a lower clock than work alike had before.
+    Peaks between readings touched it then, if anything did.
     """
-    power_w, util_pct = rows.power_w[throttled], rows.util_pct[throttled]
+    power_w = rows.power_w[throttled]
     known = np.isfinite(power_w)
-    if not limit_w or not known.any() or (alike and median_of(util_pct) >= HEALTHY_PCT):
+    if not limit_w or not known.any() or (alike and _lowered_to_w(limit_w, rows, throttled) is not None):
         return False
     return median_of(power_w[known]) < th.NEAR_LIMIT_SHARE * limit_w
 
 
 def _other_limit_w(throttle: Throttle, rows: ClockRows, limit_w: float | None) -> float | None:
     """Return at what power a limit acted far below the recorded one, though the same work drew more; None elsewhere."""
-    power_w = rows.power_w[(throttle.throttled_s > 0) & np.isfinite(rows.power_w)]
     by_board = throttle.brake or throttle.hard.any()
-    if throttle.cause != POWER_CAP or by_board or not throttle.alike or not limit_w or not len(power_w):
+    if throttle.cause != POWER_CAP or by_board or not throttle.alike or not limit_w:
         return None
-    drawn_w = median_of(power_w)
-    return drawn_w if drawn_w < th.NEAR_LIMIT_SHARE * limit_w else None
+    return _lowered_to_w(limit_w, rows, throttle.throttled_s > 0)
+
+
+def _lowered_to_w(limit_w: float, rows: ClockRows, throttled: Bools) -> float | None:
+    """Return the power (W) of a limit in force far below the one that was read once; None where none shows.
+
+    A reading of power is a mean over waits, too: divided by utilisation it is the most that the work itself drew. The
+    limit is near the highest of the readings at which it acts.
+    """
+    known = throttled & np.isfinite(rows.power_w)
+    power_w, util_pct = rows.power_w[known], rows.util_pct[known]
+    if not len(power_w) or median_of(util_pct) < HEALTHY_PCT:
+        return None
+    drawn_w = float(np.percentile(power_w, th.LIMIT_PERCENTILE))
+    at_work_w = median_of(power_w / (util_pct / 100))
+    return drawn_w if max(drawn_w, at_work_w) < th.NEAR_LIMIT_SHARE * limit_w else None
 
 
 def _typical_mhz(rows: ClockRows, gpu: Gpu) -> float | None:

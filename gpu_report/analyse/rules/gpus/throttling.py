@@ -85,8 +85,9 @@ def _advice(throttle: Throttle, gpu: Gpu) -> tuple[Advice, ...]:
     if throttle.other_limit_w is not None:
         return (_on_lowered_limit(throttle, gpu),)
     if throttle.applied:
-        short = "Reset the application clocks (`nvidia-smi -rac`)"
-        return (Advice(f"{short}, or with `-rgc` where they are locked: somebody set them lower", short=short),)
+        short = "Reset the application clocks"
+        how = "`nvidia-smi -rac`. Where they are locked, use `-rgc`. Somebody set them lower"
+        return (Advice(f"{short}: {how}", short=short),)
     return ()
 
 

@@ -24,6 +24,7 @@ def application_clocks(context: Context, training: Training) -> SetupIssue | Non
         return None
     mhz, gpu = min(held)
     can_do = context.run.gpu(gpu).max_sm_clock_mhz or mhz
+    short = f"Reset the clocks of {gpu_words(gpu)}"
     return SetupIssue(
         "warning",
         f"{gpu_words(gpu)}'s clock is set to {mhz:,.0f} MHz, of {can_do:,.0f} (application clocks)",
@@ -35,10 +36,10 @@ def application_clocks(context: Context, training: Training) -> SetupIssue | Non
         ),
         (
             Advice(
-                f"Reset the clocks of {gpu_words(gpu)}: `nvidia-smi -i {gpu} -rac` (`-rgc` where they are locked). "
-                "Heat or the power limit may hold it below its highest then",
-                gain_at_most=1 - mhz / can_do,
-                short=f"Reset the clocks of {gpu_words(gpu)} (`nvidia-smi -rac`)",
+                f"{short}: `nvidia-smi -i {gpu} -rac`. Where they are locked, use `-rgc`. Heat or the power limit may "
+                "hold it below its highest then",
+                gain_at_most=1 - 1 / _faster_at_most(context, gpu, mhz, can_do),
+                short=short,
             ),
         ),
     )
@@ -59,3 +60,21 @@ def _held_mhz(context: Context, training: Training, gpu: int) -> float | None:
         return None
     mhz = median_of(clock_mhz[held])
     return mhz if mhz <= th.SET_CLOCK_SHARE * highest_mhz else None
+
+
+def _faster_at_most(context: Context, gpu: int, mhz: float, can_do_mhz: float) -> float:
+    """Return how many times as fast a GPU works at most at its highest clock, or where it reaches its power limit.
+
+    A step takes no less energy at a higher clock, whose voltage is as high or higher: what the GPU draws beyond its
+    idle power grows at least as its speed. Where that is not known, the clock alone is the limit.
+    """
+    limit_w, by_clock = context.run.gpu(gpu).power_limit_w, can_do_mhz / mhz
+    frame = context.series_of(gpu).samples
+    names = ("gpu_util_pct", "sm_clock_mhz", "power_w")
+    util_pct, clock_mhz, power_w = (frame[name].to_numpy(dtype=float) for name in names)
+    read = np.isfinite(power_w)
+    idle, work = read & (util_pct == 0) & (clock_mhz >= mhz), read & (util_pct >= LOW_PCT) & (clock_mhz <= mhz)
+    if not limit_w or not idle.any() or not work.any():
+        return by_clock
+    idle_w, work_w = median_of(power_w[idle]), median_of(power_w[work])
+    return max(min(by_clock, (limit_w - idle_w) / (work_w - idle_w)), 1.0) if work_w > idle_w else by_clock

@@ -56,7 +56,7 @@ def set_up(context: Context, findings: Sequence[Finding], now: EpochNow | None) 
         if finding.rule == "environment" and finding.severity == "warning" and advice is not None:
             gain = advice.gain_at_most or 0.0
             ratio = _ratio(gain, now)
-            faster = f" (up to {ratio:.2g}\u00d7 faster)" if ratio >= th.FASTER_FROM else ""
+            faster = f" (at most {ratio:.2g}\u00d7 faster)" if ratio >= th.FASTER_FROM else ""
             saves_s = UNSURE * gain * seconds_trained(context) if 0 < gain < th.HALF else URGENT_S
             saves_s = finding.number(SLOW_IMAGES_KEY) or finding.number(SLEPT_KEY) or saves_s
             text = f"{advice.short}{faster}: {lower_first(finding.summary)}"

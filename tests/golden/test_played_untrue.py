@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from support.played_folder import write_played
 from support.played_training import Card, Played
+from support.played_yolo import MONO_S
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
@@ -50,3 +51,31 @@ def test_a_busy_gpu_far_below_its_limit_has_a_lowered_one(tmp_path):
     said = _said_of(tmp_path / "run", replace(AT_LIMIT, train_pct=96, train_w=60), _free_each_20th)
     (finding,) = (each for each in said.findings if each.rule == "power-cap")
     assert "lowered to about 6" in finding.summary
+
+
+def _without_memory(folder: Path, epochs: int, interval_s: float) -> Analysis:
+    """Return what is said of a training seen from outside whose host is short of memory from its fourth epoch on."""
+    played = Played(
+        epochs=epochs, train_s=130, validation_s=10, interval_s=interval_s, train_of=lambda n: 130 + 60 * (n > 3)
+    )
+    training = write_played(folder, played)
+    slow = [(each.train_s, each.validation_s) for each in training.epochs if each.number > 3]
+    for name, values in (
+        (schema.SAMPLES_CSV, {"gpu_util_pct": 62}),
+        (schema.HOST_CSV, {"memory_pressure_pct": 90, "memory_full_pressure_pct": 60, "swap_in_mib_s": 110}),
+    ):
+        rows = pd.read_csv(folder / name)
+        for start_s, end_s in slow:
+            rows.loc[rows.mono_s.between(MONO_S + start_s, MONO_S + end_s), list(values)] = list(values.values())
+        rows.to_csv(folder / name, index=False)
+    return analyse(load_run(folder))
+
+
+@pytest.mark.parametrize(("epochs", "interval_s"), [(16, 5.0), (12, 1.0)])
+def test_validations_within_a_slowdown_keep_their_time(tmp_path, epochs, interval_s):
+    said = _without_memory(tmp_path / "run", epochs, interval_s)
+    (slowed,) = (each for each in said.findings if each.rule == "slowdown")
+    assert slowed.cause.name == "memory-pressure"
+    rows = {each.name: each.gpu_seconds for each in said.ledger}
+    assert rows["validation"] == pytest.approx(10 * epochs, rel=0.25)
+    assert rows["memory-pressure"] == pytest.approx(0.38 * 190 * (epochs - 3), rel=0.1)

@@ -9,13 +9,14 @@ import numpy as np
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.timeline.trainings import unused_intervals
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats, GpuSeries
-from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, parts, row_ranges, slices
+from gpu_report.analyse.timeseries.intervals import Span, Spans, as_array, minus, parts, row_ranges, slices
 from gpu_report.catalogue import CAUSES, GAPS, PAUSES_KEY, RULES, UNEXPLAINED
 from gpu_report.model import Finding, Interval
 
 PHASE_ROWS = tuple(name for name, cause in CAUSES.items() if cause.phase)
 WAITED_SHARE = 0.5  # of a reading's idle time
 CPU_LIMIT = "cpu-limit"
+SLOWDOWN = "slowdown"
 
 
 def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], low: Sequence[Interval]) -> IdleRows:
@@ -39,7 +40,7 @@ def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], 
         is_felt = finding.gpu in {series.gpu, None}  # None: of whatever the program uses
         takes_time = RULES[finding.rule].takes_time or finding.number(PAUSES_KEY) is not None
         if is_felt and takes_time and finding.cause and is_told:
-            rows.assign(finding.cause.name, [each.span for each in finding.each])
+            rows.assign(finding.cause.name, _spans_of(context, finding))
     if series.gpu not in context.activity.used_gpus:
         rows.assign("idle", [(-np.inf, np.inf)])
     rows.assign("idle", unused_intervals(context.trainings, series.gpu))
@@ -62,6 +63,15 @@ def _waited(context: Context, series: GpuSeries) -> Bools:
         idle_s = weight_s * (1 - series.util_pct[part].astype(float) / 100)
         is_wait[part] = (waited_s > 0) & (waited_s >= WAITED_SHARE * idle_s)
     return is_wait
+
+
+def _spans_of(context: Context, finding: Finding) -> list[Span]:
+    """Return when a finding was: a slowdown of training without the phases that lie whole within it, as of epochs."""
+    spans = [each.span for each in finding.each]
+    if finding.rule != SLOWDOWN:
+        return spans
+    phases = [phase.span for phase in context.phases if phase.name in PHASE_ROWS]
+    return minus(spans, [one for one in phases if any(start <= one[0] and one[1] <= end for start, end in spans)])
 
 
 def _phase_spans(context: Context) -> dict[str, Floats]:

@@ -158,7 +158,8 @@ def _lowered_to_w(limit_w: float, rows: ClockRows, throttled: Bools) -> float | 
     if not len(power_w) or median_of(util_pct) < HEALTHY_PCT:
         return None
     drawn_w = float(np.percentile(power_w, th.LIMIT_PERCENTILE))
-    at_work_w = median_of(power_w / (util_pct / 100))
+    works = util_pct > 0
+    at_work_w = median_of(power_w[works] / (util_pct[works] / 100))
     return drawn_w if max(drawn_w, at_work_w) < th.NEAR_LIMIT_SHARE * limit_w else None
 
 

@@ -222,6 +222,7 @@ SLOWER_CLOCK_SHARE = 0.15  # of the CPU's clock, that it fell: with load a mean 
 # Packages and their coolers need 2 to 20 minutes to get hot, and a burst above the sustained power is over in one.
 CLOCK_WINDOW_S = 60.0
 CLOCK_WINDOWS_BEFORE, CLOCK_WINDOWS_SINCE = 3, 10
+GPU_CLOCK_FELL_SHARE = 0.05  # of a GPU's clock: it wanders by less with temperature, and steps get longer by no more
 CLOCK_HELD_SHARE = 0.8  # of the time before it fell for good, at the clock of the beginning: else there is no before
 OWN_WORK_LEAST_S = 0.5  # a validation's work that needs no loader: less of it is a matter of its first call
 STEAL_ROSE_PCT = 2.0  # of all cores, taken by a hypervisor: with less a CPU is not slower by SLOWER_CPU_FACTOR

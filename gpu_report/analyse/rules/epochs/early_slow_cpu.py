@@ -101,9 +101,9 @@ def _slower_since(context: Context, spans: Sequence[Span]) -> float | None:
     t_s, mhz = (host[name].to_numpy(dtype=float)[rows] for name in ("t_s", "cpu_clock_mhz"))
     t_s, mhz = t_s[np.isfinite(mhz)], mhz[np.isfinite(mhz)]
     starts = np.unique((t_s // th.CLOCK_WINDOW_S).astype(int), return_index=True)[1]
-    windows = np.array([np.median(part) for part in np.split(mhz, starts[1:])])
-    if len(windows) < th.CLOCK_WINDOWS_BEFORE + th.CLOCK_WINDOWS_SINCE:
+    if len(starts) < th.CLOCK_WINDOWS_BEFORE + th.CLOCK_WINDOWS_SINCE:
         return None
+    windows = np.array([np.median(part) for part in np.split(mhz, starts[1:])])
     usual = np.median(windows[: th.CLOCK_WINDOWS_BEFORE])
     high = windows > (1 - th.SLOWER_CLOCK_SHARE) * usual
     since = int(np.flatnonzero(high)[-1]) + 1
@@ -165,6 +165,6 @@ def _lost_share(
     clocks = (of_gpus("sm_clock_mhz")(context, each) for each in (usual, slow))
     first, last = clocks
     waits = since.wait_share - before.wait_share
-    if first is not None and last is not None and last < (1 - th.SLOWING_SHARE / 4) * first:
+    if first is not None and last is not None and last < (1 - th.GPU_CLOCK_FELL_SHARE) * first:
         return waits
     return max(1 - (before.train_s or 0.0) / (since.train_s or 1.0), waits)

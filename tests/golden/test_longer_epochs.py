@@ -13,7 +13,7 @@ TIMES = 12
 BEGINS = {
     "ab-batch-8": "Set `batch=64` (now 8): epochs drop from",
     "m-two-gpus-one-used": "Set `device=0,1`: GPU 1 was never used",
-    "n-cpu-quota": "Give the training more CPU cores than the 4 that it may use",
+    "n-cpu-quota": "Raise the CPU limit of 4 cores",
     "n-starved": "Set `workers=1",
     "s-batchwork": "Look at what the main process does between steps",
     "s-latency": "Set `workers=16` (now 8): epochs drop from",

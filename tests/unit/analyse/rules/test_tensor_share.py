@@ -85,7 +85,7 @@ def test_how_much_faster_amp_makes_it_at_most_is_told_of_whole_epochs(healthy):
     half = replace(found.epoch_now, seconds=10.0, train_s=4.0, validation_s=1.0)
     for now, ratio in ((half, 1 / (1 - gain / 2)), (None, 1 / (1 - gain))):
         first = set_up(context, found.findings, now)
-        assert f"(up to {ratio:.2g}\u00d7 faster)" in next(first).sentence.text
+        assert f"(at most {ratio:.2g}\u00d7 faster)" in next(first).sentence.text
 
 
 EMPTY = {"sm_active_pct": 5.0, "memory_util_pct": 0.0}

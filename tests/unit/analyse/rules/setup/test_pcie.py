@@ -176,7 +176,7 @@ def test_gradients_that_take_most_of_a_step_over_one_lane_lead():
     )
     assert finding.advice[0].gain_at_most == pytest.approx(0.66 * (1 - 1 / 32), abs=0.01)
     text = analyse(of_two()).verdict.text
-    assert text.startswith("Reseat GPU 0 and its riser (up to ")
+    assert text.startswith("Reseat GPU 0 and its riser (at most ")
     assert "the model itself" not in text
 
 

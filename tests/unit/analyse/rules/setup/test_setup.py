@@ -321,7 +321,7 @@ def test_beside_tf32_amp_wins_half_of_what_the_gpu_is_busy_at_most(tf32, most):
     run = trained({**FITTING, "amp": False, "compute_capability": 8.0, "tf32": tf32}, args={"amp": False})
     (advice,) = [each.advice[0] for each in odds(run) if "32 bits" in each.summary]
     assert advice.gain_at_most == (most and pytest.approx(most, abs=0.01))
-    assert ("up to 1.8\u00d7 faster" in analyse(run).verdict.text) == bool(most)
+    assert ("at most 1.8\u00d7 faster" in analyse(run).verdict.text) == bool(most)
 
 
 def test_without_cudnn_convolutions_are_slow_however_busy_the_gpu_is():

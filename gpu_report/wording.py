@@ -13,6 +13,7 @@ JOULE_PER_WATT_HOUR = 3600
 RATIO_FROM = 1.5  # a time that changed by more is said to be so many times as long: +322 % is hard to picture
 ROUND_FROM = 9.95  # what would read 10.0 reads 10
 TENTHS_UNDER_S = 59.95  # an epoch under it is given to a tenth of a second: 12.1 s, not 12
+ABOUT_S = 5  # to which minutes are rounded where a tenth of a second says nothing
 MILLISECONDS_UNDER = 0.0995  # s: hundredths of a second would hide that 18 ms became 22 ms
 SMALLEST_MONEY, WHOLE_MONEY_FROM = 0.005, 1000  # less than half a cent is not nothing
 LONGEST_SENTENCE = 20  # words of a verdict's sentence: readers are tired, and English is often not their first language
@@ -191,14 +192,14 @@ def brief_length(seconds: float) -> str:
 
 
 def about_length(seconds: float) -> str:
-    """Return a duration with the digits that matter: 1.4 s, 44 s, 4.5 min, 20 min, 3 h 10 min, 2 d 5 h."""
+    """Return a duration with the digits that matter: 1.4 s, 44 s, 4 min 30 s, 20 min, 3 h 10 min, 2 d 5 h."""
     if seconds < ROUND_FROM:
         return _tenths(seconds)
     if round(seconds) < 90:
         return f"{seconds:.0f} s"
     minutes = seconds / 60
     if minutes < ROUND_FROM:
-        return f"{minutes:.1f}".removesuffix(".0") + " min"
+        return _two(divmod(ABOUT_S * round(seconds / ABOUT_S), 60), "min", "s")
     if round(minutes) < 60:
         return f"{minutes:.0f} min"
     hours = minutes / 60

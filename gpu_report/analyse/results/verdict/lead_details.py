@@ -25,7 +25,7 @@ from gpu_report.model import (
     SpeedupLimit,
     epoch_now_s,
 )
-from gpu_report.wording import about_length, epoch_length, money_words, where_it_is
+from gpu_report.wording import about_length, brief_length, epoch_length, money_words, where_it_is
 
 
 def whose_training(context: Context, lead: Lead | None, findings: Sequence[Finding]) -> Iterator[Sentence]:
@@ -107,6 +107,7 @@ def projected(projection: Projection | None, lead: Lead | None, said: Sequence[S
         return
     now_s, expected_s = projection.seconds
     which = f"The {projection.epochs:,} epochs left" if projection.left else f"All {projection.epochs:,} epochs"
+    which += f", at {brief_length(now_s / (projection.epochs or 1))} each"
     cost = "" if projection.money is None else f", cost {' → '.join(map(money_words, projection.money))}"
     text = f"{which}: {about_length(now_s)} → about {about_length(expected_s)}{cost}."
     yield Sentence("projection", text, about=projection.cause)

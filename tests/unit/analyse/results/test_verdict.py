@@ -304,7 +304,7 @@ def test_what_took_time_for_no_known_reason_is_called_what_it_is(rule, count, sa
 def test_drops_are_counted_once_however_short_some_are():
     long = [(90, 2000), (5, 90)] * 3
     verdict = analyse(make_run(readings(*long, (90, 2000), (5, 12), (90, 2000)))).verdict.text
-    assert "4 drops in GPU utilisation took 4.7 min; the cause is unknown." in verdict
+    assert "4 drops in GPU utilisation took 4 min 40 s; the cause is unknown." in verdict
     assert "unexpected drop" not in verdict
 
 

@@ -55,7 +55,7 @@ def test_what_a_setting_comes_to_for_all_epochs_follows_it():
     said = analysis_of("n-starved").verdict.sentences
     assert [each.kind for each in said[:3]] == ["fix", "work", "projection"]
     assert "because 2 data-loader workers could not keep up" in said[1].text
-    assert said[2].text == "All 3 epochs: 39 s \u2192 about 12 s."
+    assert said[2].text == "All 3 epochs, at 13.2 s each: 39 s \u2192 about 12 s."
     assert "speed-up" not in kinds("n-starved")  # no limit beside an estimate
 
 
@@ -63,7 +63,7 @@ def test_money_is_told_where_a_price_is_known():
     said = {
         s.kind: s.text for s in analyse(load_run(SAMPLES / "n-starved"), Options(price_per_hour=36.0)).verdict.sentences
     }
-    assert said["projection"] == "All 3 epochs: 39 s \u2192 about 12 s, cost 0.39 \u2192 0.12."
+    assert said["projection"] == "All 3 epochs, at 13.2 s each: 39 s \u2192 about 12 s, cost 0.39 \u2192 0.12."
     total = analysis_of("n-starved").run.duration_s / 100
     assert said["cost"].startswith(f"The run cost {total:.2f}, of which 0.3")
     assert "cost" not in kinds("n-starved")

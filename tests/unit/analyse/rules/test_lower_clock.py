@@ -49,7 +49,7 @@ def test_gpus_whose_clocks_fell_at_once_are_named_in_one_finding():
     analysis = analyse(run)
     (finding,) = [f for f in analysis.findings if f.rule == "lower-clock"]
     assert finding.summary == "The SM clock of GPUs 0 and 1 fell from 2,700 to 1,500 MHz for 19 min 30 s"
-    assert analysis.verdict.text.startswith("Find what lowered the clock of GPUs 0 and 1: it cost at most 8.2 min")
+    assert analysis.verdict.text.startswith("Find what lowered the clock of GPUs 0 and 1: it cost at most 8 min 15 s")
     (step,) = listed_changes(analysis)
     assert step.text.startswith("Find what lowered the clock: `nvidia-smi -q")
 

@@ -58,13 +58,13 @@ def test_falls_of_ranks_in_turn_are_one_that_cost_what_all_of_them_waited():
     (found,) = merged_over_ranks(two_ranks(), FALLS)
     assert (found.rule, found.gpu, found.gpus, found.span) == ("slowdown", None, (0, 1), (230.0, 465.0))
     assert found.lost_gpu_s == pytest.approx(2 * 110)  # of each second that one waits, both lose it
-    assert found.summary == "GPUs 0 and 1 waited for data in turn, 1.8 min in all within 3.9 min"
+    assert found.summary == "GPUs 0 and 1 waited for data in turn, 1 min 50 s in all within 3 min 55 s"
     assert found.advice == AGAINST
 
 
 def test_ranks_that_wait_at_the_same_time_wait_once():
     (found,) = merged_over_ranks(two_ranks([100.0, 100.0, 130.0, 125.0, 100.0, 100.0]), FALLS[:3])
-    assert found.summary == "GPUs 0 and 1 waited for data in turn, 30 s in all within 1.8 min"
+    assert found.summary == "GPUs 0 and 1 waited for data in turn, 30 s in all within 1 min 50 s"
 
 
 def test_falls_in_epochs_that_waited_less_than_others_are_not_joined():

@@ -23,7 +23,7 @@ def test_the_lead_can_be_copied_where_it_is_a_setting():
     shown = verdict(analysis_of("n-starved"))
     assert shown.copy == "workers=11"
     assert plain(shown.lead).startswith("Set `workers=11` (now 2): epochs drop from 13.2 s to about 4.0 s")
-    assert plain(shown.rest).endswith("All 3 epochs: 39 s \u2192 about 12 s.")
+    assert plain(shown.rest).endswith("All 3 epochs, at 13.2 s each: 39 s \u2192 about 12 s.")
     assert verdict(analysis_of("m-mixed")).copy == ""
 
 

@@ -32,7 +32,7 @@ def test_pauses_that_grow_are_one_finding_with_what_each_epoch_adds():
     analysis = analyse(GROWS)
     (grew,) = [f for f in analysis.findings if f.rule == "epochs-slowing"]
     assert grew.summary == (
-        "A pause after each epoch's training grew from 11 s to 1.8 min, 12 min in all. "
+        "A pause after each epoch's training grew from 11 s to 1 min 50 s, 12 min in all. "
         "Each is about 9 s longer than the one before"
     )
     assert [f for f in analysis.findings if f.rule == "drop" and not f.expected] == []

@@ -526,7 +526,7 @@ def grown(lengths, waits=None):
 
 def test_what_grows_leads_even_where_the_gpu_falls_below_its_level_in_the_end():
     analysis = grown(GROWING)
-    text = "Find what grows in the main process: it cost about 3.2 min of training."
+    text = "Find what grows in the main process: it cost about 3 min 10 s of training."
     assert analysis.verdict.text.startswith(text)
     assert analysis.verdict.text.count("Epochs got slower: training went from 26.0 s to 58.0 s an epoch") == 1
     assert "because" not in analysis.verdict.text  # what was as it is from the beginning is not why
@@ -542,7 +542,7 @@ def test_where_nobody_reported_waits_for_data_either_may_grow():
 def test_waits_for_data_that_grow_lead():
     waits = [length - 20.0 for length in GROWING]
     assert grown(GROWING, waits).verdict.text.startswith(
-        "Find what grows in the data loader: it cost about 3.2 min of training."
+        "Find what grows in the data loader: it cost about 3 min 10 s of training."
     )
 
 
@@ -632,7 +632,7 @@ def first_waits(lengths, later_s):
 
 def test_a_first_epoch_that_waited_for_data_is_a_note():
     (finding,) = findings(first_waits([100.0, *[40.0] * 6], later_s=55.0), "slow-epoch")
-    summary = "Training in epoch 1 took 1.7 min (typical: 40.0 s)"
+    summary = "Training in epoch 1 took 1 min 40 s (typical: 40.0 s)"
     assert (finding.severity, finding.summary, finding.advice) == ("info", summary, ())
 
 
@@ -686,7 +686,7 @@ def test_epochs_of_a_gpu_that_reports_nothing_are_compared_with_their_validation
     ends = np.cumsum([30.0, *[60.0] * 6, *[100.0] * 3, *[60.0] * 6])
     run = make_run([NAN] * round(ends[-1] + 10), rows=[(n, float(end)) for n, end in enumerate(ends, 1)])
     (finding,) = findings(run, "slow-epoch")
-    assert (finding.epoch, finding.summary) == (8, "Training in each of epochs 8 to 10 took 1.7 min (typical: 60 s)")
+    assert (finding.epoch, finding.summary) == (8, "Training in each of epochs 8 to 10 took 1 min 40 s (typical: 60 s)")
 
 
 @pytest.mark.parametrize(("own_mib", "says"), [(24_000, True), (12_200, False)])

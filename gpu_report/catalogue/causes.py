@@ -141,6 +141,7 @@ _CAUSES = (
     CauseRow("augmented-calls", "Images in three sizes (augment)", coloured=False),
     CauseRow("enlarged-images", "Images enlarged (imgsz)", coloured=False),
     CauseRow("new-shapes", "Kernels chosen anew for a new shape", coloured=False),
+    CauseRow("new-threads", "Convolutions planned anew for a new thread", coloured=False),
     CauseRow("repeated-images", "Several calls for one image", coloured=False, has_line=True),
     CauseRow("small-calls", "Calls too small for the GPU (launch-bound)"),
     CauseRow("repeated-data", "Images validated several times", coloured=False),

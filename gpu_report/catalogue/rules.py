@@ -101,6 +101,7 @@ _RULES = (
     _of_calls("augmented-calls", "augment", "Images in three sizes", "Images in three sizes"),
     _of_calls("enlarged-images", "enlarged", "Images enlarged", "Images enlarged"),
     _of_calls("new-shapes", "new-shapes", "Slow calls of a new shape", "Slow calls of a new shape"),
+    _of_calls("new-threads", "new-threads", "Slow calls of new threads", "Slow calls of new threads"),
     _of_calls("repeated-images", "repeated-images", "Several calls for one image", "Several calls for one image"),
     _of_calls("small-calls", "small-calls", "Calls too small for the GPU", "Calls too small for the GPU"),
     _of_calls("model-reloaded", "model-reloaded", "Model loaded again and again", "Model loaded again and again"),

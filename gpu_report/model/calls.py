@@ -27,6 +27,7 @@ class ModelCalls:
     not known.
     `start_s` is seconds of the run. `images` counts those of a batch, `height` and `width` are pixels of what the model
     got. `preprocess_ms`, `inference_ms`, `postprocess_ms` are ultralytics' own parts of a batch, in `total_ms`.
+    `new_thread` is 1 where the thread made no call before, else 0; None where no call is known to be either.
     `gap_ms` is how long this process had no call before: NaN for its first one, 0 where calls overlap.
     """
 
@@ -48,6 +49,7 @@ class ModelCalls:
     image_px: int | None = None
     repeated: int | None = None
     repeated_images: int | None = None
+    new_thread: Floats | None = None
 
     @property
     def name(self) -> str:

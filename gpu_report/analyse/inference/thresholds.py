@@ -46,6 +46,11 @@ WORKS_SHARE = 0.5
 # a table of 244 MiB stood at 14 (H200).
 COPIED_READINGS, COPIED_TIMES = 5, 4
 MOSTLY = 0.5  # of calls
+# Calls of new threads, and of others beside them, before these are compared: of fewer one odd call decides.
+NEW_THREADS_LEAST = 5
+# Inference of a new thread, in units of that of others, or of the GPU's work: 10 to 13 (YOLO26n, H200).
+NEW_THREAD_SLOWER = 2.0
+FORMATS_OF_PYTORCH = frozenset({"pt", "torchscript"})  # whose convolutions PyTorch makes
 NEW_SHAPE_IDLE = 0.5  # of inference the GPU is idle, where no calls of known shapes are there to compare with
 # Of the notes in inference: 0.99 while cuDNN tried kernels, 0.56 to 0.69 in seven services that launched them (H200).
 IN_CONVOLUTIONS = 0.9

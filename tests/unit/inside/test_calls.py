@@ -368,6 +368,7 @@ def test_threads_that_begin_together_are_one_run(folder):
     for thread in threads:
         thread.join()
     assert len(rows(folder)) == 200
+    assert sum(int(row["new_thread"]) for row in rows(folder)) == 4
     assert len(told(folder, "run")) == 1
 
 

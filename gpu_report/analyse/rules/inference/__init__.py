@@ -17,6 +17,7 @@ from gpu_report.analyse.rules.inference.repeated import repeated_images
 from gpu_report.analyse.rules.inference.rest_of_calls import rest_of_calls
 from gpu_report.analyse.rules.inference.shapes import new_shapes
 from gpu_report.analyse.rules.inference.shared import few_cores, other_process_on_gpu, side_by_side
+from gpu_report.analyse.rules.inference.threads import new_threads
 from gpu_report.model import Finding
 
 Rule = Callable[[Context], Sequence[Finding]]
@@ -33,6 +34,7 @@ RULES: tuple[Rule, ...] = (
     augmented_calls,
     enlarged_images,
     new_shapes,
+    new_threads,
     repeated_images,
     small_calls,
     full_precision,

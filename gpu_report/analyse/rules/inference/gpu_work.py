@@ -9,6 +9,7 @@ from gpu_report.analyse.inference import thresholds as calls_th
 from gpu_report.analyse.inference.call_time import MS, seconds_of
 from gpu_report.analyse.inference.in_calls import own_code_in_inference_s
 from gpu_report.analyse.inference.new_shapes import mostly_new_shapes, slow_new_shapes
+from gpu_report.analyse.inference.new_threads import slow_new_threads
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.inference.contention import calls_at_once, full_cores, parts_are_its_own
@@ -27,7 +28,7 @@ def small_calls(context: Context) -> list[Finding]:
     """Report each GPU that works less than GPU_OF_INFERENCE of the time in which its models' inference goes on.
 
     It then waits for the CPU to launch its work. Where another process worked on it, the program has no core left to
-    launch on, new shapes take the time, or calls are seldom, nobody knows.
+    launch on, new shapes or new threads take the time, or calls are seldom, nobody knows.
     """
     shared = {other.gpu for other in context.used_by_others}
     found = []
@@ -42,6 +43,8 @@ def small_calls(context: Context) -> list[Finding]:
 
 def _waits_otherwise(context: Context, served: ServedModel) -> bool:
     """Tell whether something else than launching is known to keep the GPU idle in a model's inference."""
+    if slow_new_threads(served) is not None:
+        return True
     return any(context.cached(found, served) is not None for found in (full_cores, slow_new_shapes))
 
 

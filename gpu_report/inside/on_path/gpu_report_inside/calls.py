@@ -103,18 +103,27 @@ class Preprocess:
 
 def row(call: Any) -> str:
     """Return a call as its row."""
-    clock, begun_s, end_s, last_s, size, images, speed = call
+    clock, begun_s, end_s, last_s, size, images, speed, new_thread = call
     # Calls of several threads overlap: then there is no gap.
     gap = "" if last_s is None else f"{max((begun_s - last_s) * MS, 0.0):.3f}"
     parts = ",,"
     if speed is not None:
         before, model, after = (speed[name] * images for name in PARTS)
         parts = f"{before:.3f},{model:.3f},{after:.3f}"
-    return f"{begun_s:.6f},{clock.model},{images},{size},{parts},{(end_s - begun_s) * MS:.3f},{gap}\n"
+    return f"{begun_s:.6f},{clock.model},{images},{size},{parts},{(end_s - begun_s) * MS:.3f},{gap},{new_thread:d}\n"
 
 
 # By the predictor's id, for as long as it lives: at each call two look-ups of some 50 ns, where weak keys take 700.
 CLOCKS: dict[int, CallClock] = {}
+
+
+class ThisThread(threading.local):
+    """The calling thread, which has made a call or not: an identifier would be given again to another thread."""
+
+    called = False
+
+
+THREAD = ThisThread()
 
 
 class KnownCalls:
@@ -199,7 +208,10 @@ class Prediction(ReportedRun):
 
         Its row is written by another thread, a second later and many together: at a call, caches are cold.
         """
-        KNOWN.rows.add(KNOWN.folder, (clock, clock.begun_s, end_s, self._last_end_s, clock.size, images, speed))
+        new_thread = not THREAD.called
+        THREAD.called = True
+        call = (clock, clock.begun_s, end_s, self._last_end_s, clock.size, images, speed, new_thread)
+        KNOWN.rows.add(KNOWN.folder, call)
         clock.begun_s, self._last_end_s = 0.0, end_s
         self.calls += 1
         if end_s >= self._due_s:

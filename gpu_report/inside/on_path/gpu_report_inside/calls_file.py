@@ -14,7 +14,7 @@ from .writer import File, Writer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-HEADER = b"mono_s,model,images,height,width,preprocess_ms,inference_ms,postprocess_ms,total_ms,gap_ms\n"
+HEADER = b"mono_s,model,images,height,width,preprocess_ms,inference_ms,postprocess_ms,total_ms,gap_ms,new_thread\n"
 TOGETHER_S = 1.0  # how long a row waits for others: what a process that is killed loses
 MOST_WAITING = 100_000  # calls, 40 MB, of a disk that hangs: half a minute of 3,000 a second
 AT_ONCE = 100  # rows: 0.3 ms, for which the thread keeps the interpreter's lock

@@ -11,7 +11,7 @@ from gpu_report.analyse.rules.inference.words import active_s, ms, of_calls, per
 from gpu_report.model import Advice, Cause, Finding, ServedModel
 
 FIX = "Call the model from threads that stay (a queue or a pool), not from a new one each time"
-WHY = "PyTorch keeps cuDNN's plans for each thread: in a new one they are made anew"
+WHY = "PyTorch plans its convolutions (cuDNN) again in each new thread"
 
 
 def new_threads(context: Context) -> list[Finding]:

@@ -17,6 +17,7 @@ PHASE_ROWS = tuple(name for name, cause in CAUSES.items() if cause.phase)
 WAITED_SHARE = 0.5  # of a reading's idle time
 CPU_LIMIT = "cpu-limit"
 SLOWDOWN = "slowdown"
+OF_SOME_EPOCHS = frozenset({"data-wait-growing", "slow-epoch"})  # rules of whole epochs: they name no GPU
 
 
 def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], low: Sequence[Interval]) -> IdleRows:
@@ -49,7 +50,8 @@ def idle_rows(context: Context, series: GpuSeries, findings: Sequence[Finding], 
 
 def _data_cause(findings: Sequence[Finding], gpu: int) -> str:
     """Return for what data a GPU's training was seen to wait longest, empty where it was not."""
-    mine = [f for f in findings if f.gpu == gpu and f.cause and CAUSES[f.cause.name].is_input and not f.expected]
+    felt = [f for f in findings if f.gpu == gpu or f.rule in OF_SOME_EPOCHS]
+    mine = [f for f in felt if f.cause and CAUSES[f.cause.name].is_input and not f.expected]
     longest = max(mine, key=lambda finding: finding.duration_s, default=None)
     return longest.cause_name if longest is not None else ""
 
@@ -120,8 +122,7 @@ def starved_by(context: Context, gpu: int, findings: Sequence[Finding]) -> list[
 
     What waits for data grew by is so from a moment on, and what slowed some epochs is so in them.
     """
-    rules = {"data-wait-growing", "slow-epoch"}
-    grew = [f for f in findings if f.rule in rules and f.cause and CAUSES[f.cause.name].is_input]
+    grew = [f for f in findings if f.rule in OF_SOME_EPOCHS and f.cause and CAUSES[f.cause.name].is_input]
     there = [(f.cause.name, f) for f in grew if f.cause and _trains(context, gpu, f.start_t_s)]
     later = [(name, one.span) for name, finding in there for one in finding.each]
     starved = [f for f in findings if f.rule == "starved" and f.gpu == gpu and f.cause]

@@ -11,7 +11,7 @@ import numpy as np
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop
-from gpu_report.analyse.timeseries.gpu_series import in_blocks
+from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries, in_blocks
 from gpu_report.analyse.timeseries.intervals import intersect, length_s
 
 APART = 0.5  # of an epoch's training in a fall: where epochs differ by less of it, they tell nothing of its pace
@@ -25,13 +25,13 @@ def to_their_ends(context: Context, falls: list[Drop], seconds: float) -> list[D
     found: list[Drop] = []
     for fall in falls:
         if not found or found[-1].gpu != fall.gpu or found[-1].end_t_s <= fall.start_t_s:
-            found.append(_to_its_end(context, fall, seconds))
+            found.append(to_its_end(context, fall, seconds))
     return found
 
 
-def _to_its_end(context: Context, fall: Drop, seconds: float) -> Drop:
-    series = context.series_of(fall.gpu)
-    means, (trains,) = in_blocks(series, seconds, context.trains[context.series.index(series)])
+def to_its_end(context: Context, fall: Drop, seconds: float) -> Drop:
+    """Return a fall up to where means over so many seconds of training are as before: to the training's end at most."""
+    means, trains = context.cached(_means, fall.gpu, seconds)
     whole = means.weight_s[:] >= seconds / 2  # of seconds beside a validation nothing is a level
     later = np.flatnonzero(trains & whole & (means.t_s >= fall.end_t_s))
     back = means.util_pct[later] >= (fall.level_pct + fall.mean_pct) / 2
@@ -42,6 +42,13 @@ def _to_its_end(context: Context, fall: Drop, seconds: float) -> Drop:
     if end_s == fall.end_t_s or not held_s.any():
         return fall
     return replace(fall, end_t_s=end_s, mean_pct=float(np.average(means.util_pct, weights=held_s)))
+
+
+def _means(context: Context, gpu: int, seconds: float) -> tuple[GpuSeries, Bools]:
+    """Return means of a GPU over so many seconds, and which of them are of training."""
+    series = context.series_of(gpu)
+    means, (trains,) = in_blocks(series, seconds, context.trains[context.series.index(series)])
+    return means, trains
 
 
 def made_epochs_longer(context: Context, fall: Drop) -> bool:

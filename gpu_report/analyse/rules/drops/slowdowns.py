@@ -11,7 +11,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.drops import fall_evidence, of_first_reads
 from gpu_report.analyse.rules.drops.at_epoch_end import drop_parts
-from gpu_report.analyse.rules.drops.lasting_falls import made_epochs_longer, to_their_ends
+from gpu_report.analyse.rules.drops.lasting_falls import made_epochs_longer, to_its_end, to_their_ends
 from gpu_report.analyse.signals.gpu.chance_drops import drops_by_chance
 from gpu_report.analyse.signals.gpu.utilisation_drops import Drop, find_drops
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -139,7 +139,7 @@ def _long_falls(context: Context, percent: float) -> list[Drop]:
     """Return the falls of so much in a training without callbacks, each to its end."""
     if context.throughput is not None or context.too_coarse:
         return []
-    seconds = max(_many_readings_s(context), th.SLOWDOWN_LASTS_S / LOW_READINGS)
+    seconds = _long_means_s(context)
     falls = _falls_of_means(context, replace(context.options, drop_percent=percent), seconds)
     return [fall for fall in to_their_ends(context, falls, seconds) if _is_beyond_scatter(context, fall, seconds)]
 
@@ -245,6 +245,11 @@ def _of_many_readings(context: Context) -> list[Drop]:
 
 def _many_readings_s(context: Context) -> float:
     return MEANS_OF * max((series.interval_s for series in context.series), default=0.0)
+
+
+def _long_means_s(context: Context) -> float:
+    """Return over how many seconds means tell what lasts, at its level, for as long as a new state does."""
+    return max(_many_readings_s(context), th.SLOWDOWN_LASTS_S / LOW_READINGS)
 
 
 def _beside_drops(context: Context, options: Options, seconds: float) -> list[Drop]:
@@ -362,7 +367,8 @@ def _overlap(fall: Drop, other: Drop | Finding) -> bool:
 
 def _finding(context: Context, fall: Drop, least_confidence: float) -> Finding | None:
     """Return what a fall came to, None where its cause is not as sure as asked for."""
-    beside = context.cached(_beside, fall) if fall.duration_s >= th.SLOWDOWN_LASTS_S else context
+    whole = to_its_end(context, fall, _long_means_s(context))
+    beside = context.cached(_beside, whole.span) if whole.duration_s >= th.SLOWDOWN_LASTS_S else context
     signals = beside.signals.of(fall.gpu, *fall.span)
     explained = explain(signals, fell=True, always=lasting_cause(context, fall.gpu, fall.start_t_s))
     if explained.cause.confidence < least_confidence:
@@ -382,9 +388,12 @@ def _finding(context: Context, fall: Drop, least_confidence: float) -> Finding |
     )
 
 
-def _beside(context: Context, fall: Drop) -> Context:
-    """Return a run without a fall in its steady state: where it lasts for most of a training, it would be typical."""
-    return context.without([fall.span])
+def _beside(context: Context, fall: Span) -> Context:
+    """Return a run without a fall in its steady state: where it lasts for most of a training, it would be typical.
+
+    So would what a fall begins: training that is as slow since then.
+    """
+    return context.without([fall])
 
 
 def _advice(context: Context, signals: IntervalSignals, cause: Cause) -> tuple[Advice, ...]:

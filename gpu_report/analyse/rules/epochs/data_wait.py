@@ -1,5 +1,6 @@
 """Rule: from epoch to epoch the trainer waits longer for data (reported by callbacks only)."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import mean
@@ -15,6 +16,7 @@ from gpu_report.analyse.rules.epochs.growth import (
     evidence_of_growth,
     lost_gpu_s,
     risen,
+    risen_line,
     risen_since,
     thirds,
 )
@@ -31,8 +33,24 @@ MEMORY = "memory-pressure"
 
 def data_wait_growing(context: Context, epochs: Sequence[TrainedEpoch], held_up: KnownSlowdowns) -> list[Finding]:
     """Report data waits that rise over the run and cost some seconds: caches that fill, a disk that others load."""
-    found = (risen(siblings, held_up, waits_grow) for siblings in groups(epochs))
-    return [_finding(context, *each) for each in found if each is not None]
+    found = ((siblings, risen(siblings, held_up, waits_grow)) for siblings in groups(epochs))
+    return [_finding(context, _with_first(siblings, *rise), rise[1]) for siblings, rise in found if rise is not None]
+
+
+def _with_first(
+    siblings: Sequence[TrainedEpoch], steady: Sequence[TrainedEpoch], grown: Trend
+) -> Sequence[TrainedEpoch]:
+    """Return the steady epochs with those right before a rise at one moment that waited as the ones since then do.
+
+    Utilisation fell in them, and that is no other event: it is how the rise began.
+    """
+    if grown.is_gradual:
+        return steady
+    since = risen_since(steady, [epoch.data_wait_s or 0.0 for epoch in steady], grown)
+    before = reversed([epoch for epoch in siblings if epoch.span < since.span])
+    left_out = itertools.takewhile(lambda epoch: epoch not in steady, before)
+    begun = list(itertools.takewhile(lambda epoch: (epoch.data_wait_s or 0.0) >= risen_line(grown), left_out))
+    return sorted([*steady, *begun], key=lambda epoch: epoch.span)
 
 
 def waits_grow(epochs: Sequence[TrainedEpoch]) -> Trend | None:

@@ -57,12 +57,16 @@ def risen(
 
 def risen_since(epochs: Sequence[TrainedEpoch], values: Sequence[float], grown: Trend) -> TrainedEpoch:
     """Return the epoch from which on all values are over what they were; the first where they rise all along."""
-    line = grown.first + th.RISEN_SHARE * grown.grown
     if grown.step is not None:
         return epochs[grown.step]
-    usual = [place for place, value in enumerate(values) if value < line]
+    usual = [place for place, value in enumerate(values) if value < risen_line(grown)]
     since = usual[-1] + 1 if usual else 0
     return epochs[since] if len(epochs) // 3 < since < len(epochs) else epochs[0]
+
+
+def risen_line(grown: Trend) -> float:
+    """Return the value from which on one is no longer what those at first were, in their unit."""
+    return grown.first + th.RISEN_SHARE * grown.grown
 
 
 def evidence_of_growth(

@@ -88,10 +88,19 @@ def clock_rows(series: GpuSeries, activity: Activity) -> ClockRows:
     )
 
 
-def is_alike(rows: ClockRows, steps: Bools, throttled: Bools, typical_mhz: float, *, any_load: bool) -> bool:
+def is_alike(  # noqa: PLR0913 - what is held down, beside what, and the limit (W) in force
+    rows: ClockRows,
+    steps: Bools,
+    throttled: Bools,
+    typical_mhz: float,
+    *,
+    any_load: bool,
+    limit_w: float | None = None,
+) -> bool:
     """Tell whether enough of the work at full clock drew as much power as the work that was held down.
 
-    Of steps of training alone: for a moment a validation may draw as much, and is other work.
+    Of steps of training alone: for a moment a validation may draw as much, and is other work. No work draws more than
+    the limit but for a moment: what was held down at it has no heavier work beside it.
     """
     full = rows.work & ~rows.hot & (rows.clock_mhz > (1 - th.CLOCK_DOWN_SHARE) * typical_mhz)
     if not any_load:
@@ -101,11 +110,13 @@ def is_alike(rows: ClockRows, steps: Bools, throttled: Bools, typical_mhz: float
             return False
         drawn_w = median_of(known)
         full &= steps & (rows.power_w >= th.SAME_LOAD_SHARE * drawn_w)
-        full &= (rows.power_w >= drawn_w / th.SAME_LOAD_SHARE) | _is_as_busy(rows, throttled)
+        at_limit = limit_w is not None and drawn_w >= th.SAME_LOAD_SHARE * limit_w
+        more = (rows.power_w >= drawn_w / th.SAME_LOAD_SHARE) & (not at_limit)
+        full &= more | is_as_busy(rows, throttled)
     return rows.seconds(full) >= th.THROTTLED_AT_LEAST_S and int(full.sum()) >= th.ALIKE_READINGS
 
 
-def _is_as_busy(rows: ClockRows, throttled: Bools) -> Bools:
+def is_as_busy(rows: ClockRows, throttled: Bools) -> Bools:
     """Tell around which readings the GPU was about as busy as around those that were held down.
 
     One that waits in between draws less power on average, and reaches a higher clock with the same limit.

@@ -10,7 +10,15 @@ import pandas as pd
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.gpu.clock_fall import TrainedSteps, clock_fall
-from gpu_report.analyse.signals.gpu.clock_rows import POWER_CAP, THERMAL, ClockRows, clock_rows, is_alike, long_spans
+from gpu_report.analyse.signals.gpu.clock_rows import (
+    POWER_CAP,
+    THERMAL,
+    ClockRows,
+    clock_rows,
+    is_alike,
+    is_as_busy,
+    long_spans,
+)
 from gpu_report.analyse.signals.gpu.throttle import Throttle
 from gpu_report.analyse.timeline.activity import Activity
 from gpu_report.analyse.timeseries.gpu_series import Bools, GpuSeries
@@ -41,11 +49,10 @@ def _throttles(
     if typical_mhz is None:
         return () if fell is None else (fell,)
     found = (_throttle(series, rows, steps, cause, typical_mhz, gpu.power_limit_w) for cause in (POWER_CAP, THERMAL))
-    work_s = rows.seconds(rows.work & steps)
     held = tuple(
         replace(
             each,
-            by_design=_by_design(each, gpu, float(each.throttled_s[steps].sum()) / work_s if work_s else 0.0),
+            by_design=_by_design(each, gpu, _share_of_busy(rows, steps, each)),
             unseen=_is_unseen(rows, typical_mhz),
             own_limit=gpu.power_limit_default_w is not None and _by_own_limit(each, gpu),
         )
@@ -73,6 +80,16 @@ def _by_design(throttle: Throttle, gpu: Gpu, share: float) -> bool:
     `share` (0 to 1) is how much of it that was.
     """
     return _by_own_limit(throttle, gpu) and not throttle.alike and share >= th.BY_DESIGN_SHARE
+
+
+def _share_of_busy(rows: ClockRows, steps: Bools, throttle: Throttle) -> float:
+    """Return the share (0 to 1) of steps that were held down, of those as busy as these.
+
+    A GPU that waits for data in between draws less, and its clock says nothing of what it can do.
+    """
+    busy = steps & is_as_busy(rows, throttle.throttled_s > 0)
+    work_s = rows.seconds(rows.work & busy)
+    return float(throttle.throttled_s[busy].sum()) / work_s if work_s else 0.0
 
 
 def _by_own_limit(throttle: Throttle, gpu: Gpu) -> bool:
@@ -117,7 +134,7 @@ def _throttle(  # noqa: PLR0913, PLR0917 - what is held down, by what, and besid
         brake=brake,
         spans=spans,
         typical_mhz=typical_mhz,
-        alike=is_alike(rows, steps, throttled, typical_mhz, any_load=cause == THERMAL or brake),
+        alike=is_alike(rows, steps, throttled, typical_mhz, any_load=cause == THERMAL or brake, limit_w=limit_w),
         share=rows.seconds(throttled) / rows.seconds(rows.work),
         lost_s=float((rows.weight_s * lost * rows.util_pct / 100)[throttled].sum()),
     )

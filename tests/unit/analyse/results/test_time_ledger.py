@@ -26,6 +26,19 @@ def test_idle_time_is_booked_under_what_holds_training_back_all_the_time(cause, 
     assert (rows.names[rows.numbers[middle]] == cause) is is_booked
 
 
+@pytest.mark.parametrize(("rule", "is_booked"), [("data-wait-growing", True), ("environment", False)])
+def test_moments_of_waiting_go_to_what_epochs_waited_for(rule, is_booked):
+    """What is said of whole epochs names no GPU; nor does what is said of a disk, which is no wait."""
+    context = build_context(run_of("n-cpu-quota"), Options())
+    (series,) = context.series
+    start_s, end_s = context.all_train_spans[0]
+    context.signals._loading[series.gpu] = interval_cover([(start_s, end_s)])
+    found = Finding("found-1", rule, "warning", None, start_s, end_s, "", cause=Cause("input-storage", 0.9, ""))
+    rows = idle_rows(context, series, [found], [])
+    middle = series.t_s.searchsorted((start_s + end_s) / 2)
+    assert (rows.names[rows.numbers[middle]] == "input-storage") is is_booked
+
+
 def test_a_gpu_that_is_cut_into_mig_devices_has_no_time_beside_them():
     """Before Hopper neither reports utilisation: that is no time without samples."""
     run = make_run([[90.0] * 60, [90.0] * 60], quantities={"memory_used_mib": [9000.0] * 60})

@@ -10,12 +10,16 @@ from support.trained_epochs import VALIDATION_S, findings, start_of, texts, trai
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
+from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.causes.confidence import WEAK
 from gpu_report.analyse.causes.slower_storage import advice_on_remote, advice_on_storage
+from gpu_report.analyse.rules.epochs.comparable_epochs import KnownSlowdowns, trained_epochs
+from gpu_report.analyse.rules.epochs.data_wait import data_wait_growing
 from gpu_report.analyse.signals.host.process_waits import FileWait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
-from gpu_report.model import KernelEvent, KernelLog, ProcessWait, RecordedEvent
+from gpu_report.analyse.timeseries.interval_cover import interval_cover
+from gpu_report.model import KernelEvent, KernelLog, Options, ProcessWait, RecordedEvent
 from gpu_report.render.speedup_rows import speedup_rows
 
 NAN = float("nan")
@@ -302,6 +306,15 @@ def test_what_the_loader_waits_for_since_an_epoch_is_told_with_it():
     assert [advice.short for advice in finding.advice] == ["Find what changed for the storage of the images"]
     idle = {row.name: row.gpu_seconds for row in analysis.ledger}
     assert idle["input-storage"] == pytest.approx(0.1 * 7 * 69, rel=0.05)  # the idle tenth of the last seven
+
+
+def test_a_rise_begins_with_the_epochs_whose_fall_of_utilisation_it_began_with():
+    waits = [3.0, *[1.0] * 5, *[30.0] * 7]
+    context = build_context(trained([60.0 + wait for wait in waits], waits), Options())
+    epochs = trained_epochs(context)
+    fell = KnownSlowdowns(drops=interval_cover([]), others=interval_cover(epochs[at].span for at in (6, 7)))
+    (finding,) = data_wait_growing(context, epochs, fell)
+    assert (finding.start_t_s, finding.lost_gpu_s) == (epochs[6].span[0], 7 * 29.0)
 
 
 KEEP_OFF = "Keep other programs off the disk of the images: others read 52 MiB/s, the training 38 MiB/s. "

@@ -458,3 +458,18 @@ def test_a_clock_that_a_gpu_reaches_while_it_waits_in_between_is_no_work_alike(w
     made = make_run([100.0] * half + later, quantities=quantities)
     gpus = tuple(dataclasses.replace(gpu, max_sm_clock_mhz=1590.0, power_limit_w=70.0) for gpu in made.gpus)
     assert bool(throttled(dataclasses.replace(made, gpus=gpus))) == found
+
+
+def test_waits_in_between_do_not_make_a_card_at_its_own_limit_a_slowed_one():
+    """A T4 at its 70 W for half of a training; then it waits for data, reaches its full clock, and reads over 70 W."""
+    half = 600
+    quantities = {
+        "clock_event_reasons": [float(CAP)] * half + [0.0] * half,
+        "sm_clock_mhz": [1324.0] * half + [1590.0] * half,
+        "power_w": [69.7] * half + ([78.0] * 6 + [69.0] * 4 + [52.0] * 10) * (half // 20),
+        "temperature_c": [60.0] * 2 * half,
+    }
+    made = make_run([98.0] * half + ([100.0] * 10 + [20.0] * 10) * (half // 20), quantities=quantities)
+    gpus = tuple(dataclasses.replace(gpu, max_sm_clock_mhz=1590.0, power_limit_w=70.0) for gpu in made.gpus)
+    (finding,) = throttled(with_default(70.0, dataclasses.replace(made, gpus=gpus)))
+    assert (finding.severity, "its full speed" in finding.summary, finding.lost_gpu_s) == ("info", True, None)

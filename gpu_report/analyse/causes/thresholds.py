@@ -130,3 +130,7 @@ GARBAGE_LEAST_S = 1.0
 ROOM_FELL_SHARE = 0.25  # of the memory that was available: so much less, and the page cache may lose what it held
 OWN_GREW_SHARE = 0.5  # of that in the training's own memory: it is what took the room
 OWN_READS_ROSE = 1.25  # times as much is read as before beside it: less is no sign of images that left the page cache
+
+# `save_period`: an epoch writes `last.pt`, and often `best.pt`. One more file in more than so many epochs is less than
+# a tenth of what they write.
+SAVED_OFTEN_EPOCHS = 5

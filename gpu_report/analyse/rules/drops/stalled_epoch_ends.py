@@ -3,7 +3,7 @@
 Only lines of code and the kernel tell of it: how long a validation or a checkpoint should take nobody knows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from gpu_report.analyse.causes import Explanation, explain
 from gpu_report.analyse.causes.main_process import in_validations
+from gpu_report.analyse.causes.weights_storage import WRITES, fewer_files, save_elsewhere
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -28,7 +29,6 @@ from gpu_report.model import FROM_CALLBACKS, Advice, CodeLocation, Finding, Fram
 from gpu_report.wording import place_words
 
 ROWS = 2  # of the host: one of them lies within a span of this many, whenever it begins
-WRITES = frozenset({"write", "pwrite64", "writev", "fsync", "fdatasync", "rename", "ftruncate"})
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _of_training(context: Context, training: Training) -> Iterator[Finding]:
         explained = _explained(context, gpu, mine) if is_much else None
         if explained is not None:
             told += [each.span for each in mine]
-            yield from (_finding(context, gpu, each, explained) for each in mine)
+            yield from (_finding(context, training, each, explained) for each in mine)
 
 
 def _is_file(held: _StalledEnd) -> bool:
@@ -173,7 +173,9 @@ def _with_a_row(context: Context, span: Span) -> Span:
     return span[0] - lacks_s / 2, span[1] + lacks_s / 2
 
 
-def _advice(held: _StalledEnd, call: Frame | CodeLocation | None, cause: str) -> tuple[Advice, ...]:
+def _advice(
+    held: _StalledEnd, call: Frame | CodeLocation | None, cause: str, args: Mapping[str, object]
+) -> tuple[Advice, ...]:
     """Return how a callback of the user's holds up no epoch, and where to write to, of YOLO's own files.
 
     A thread helps where the callback waits: one that computes keeps Python's lock (GIL). What is called in a validation
@@ -188,12 +190,11 @@ def _advice(held: _StalledEnd, call: Frame | CodeLocation | None, cause: str) ->
         return (Advice(f"{short}: then no epoch waits for it", short=short),)
     if held.wait is None or held.wait.call not in WRITES:
         return ()
-    on = f" ({held.wait.filesystem})" if held.wait.filesystem else ""
-    short = "Save to a faster disk (set `project`)"
-    return (Advice(f"{short}: the training waited while it wrote {held.wait.file}{on}", "project", short=short),)
+    return save_elsewhere(held.wait), *fewer_files(args)
 
 
-def _finding(context: Context, gpu: int, held: _StalledEnd, explained: Explanation) -> Finding:
+def _finding(context: Context, training: Training, held: _StalledEnd, explained: Explanation) -> Finding:
+    gpu = min(training.gpus)
     epoch, phase = context.place_at(held.span[0])
     call = (held.call and context.signals.place_in_call(gpu, held.call, [held.span])) or held.call
     what = f"{call.function}()" if call else LOADER if held.wait is None else f"a file ({held.wait.call})"
@@ -209,6 +210,6 @@ def _finding(context: Context, gpu: int, held: _StalledEnd, explained: Explanati
         at_boundary=True,
         evidence=(*evidence((who, held.seconds, "s")), *explained.evidence),
         cause=explained.cause,
-        advice=explained.advice or _advice(held, call, explained.cause.name),
+        advice=explained.advice or _advice(held, call, explained.cause.name, training.args),
         waited_for=held.by,
     )

@@ -10,6 +10,7 @@ from dataclasses import replace
 from statistics import median
 
 from gpu_report.analyse.causes.confidence import LIKELY
+from gpu_report.analyse.causes.weights_storage import fewer_files
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
@@ -67,7 +68,7 @@ def _of_training(
     if mine is not alike and not parts.is_long_at_once:
         return
     if parts.saves_long:
-        yield _finding(context, training, mine, parts, (_of_saving(parts),))
+        yield _finding(context, training, mine, parts, _of_saving(training, parts))
     elif parts.named(["validation"], ["checkpoint"]) and (parts.share >= th.ENDS_SHARE or parts.mostly_validates):
         starved = [f for f in found if f.rule == "starved" and f.severity != "info"]  # more is advised on its steps
         is_starved = any(context.training_at(f.start_t_s, f.gpu) is training for f in starved)
@@ -238,9 +239,15 @@ def _computing(parts: EpochParts) -> str:
     return f"the main process computes alone for {length(parts.computed_s)} of it"
 
 
-def _of_saving(parts: EpochParts) -> Advice:
-    """Return what to do about what takes long once weights are to be saved; nearly all of it can be won."""
-    return replace(saving_advice(parts.saving), gain_at_most=parts.checkpoint_s / parts.epoch_s)
+def _of_saving(training: Training, parts: EpochParts) -> tuple[Advice, ...]:
+    """Return what to do about what takes long once weights are to be saved; nearly all of it can be won.
+
+    How many files are written matters where it may be that, and not a callback that computes or sleeps.
+    """
+    may_write = parts.saving is None or parts.saving.work == "waited for storage"
+    gain = parts.checkpoint_s / parts.epoch_s
+    files = fewer_files(training.args) if may_write else ()
+    return replace(saving_advice(parts.saving), gain_at_most=gain), *files
 
 
 def _of_images(training: Training, parts: EpochParts) -> Iterator[Evidence]:

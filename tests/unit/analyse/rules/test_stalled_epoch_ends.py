@@ -11,7 +11,7 @@ from support.stacks import LOADER, LOGS, READS, SELECT, TRAINER, TRAINS, process
 
 from gpu_report.analyse import analyse
 from gpu_report.analyse.rules.drops.stalled_epoch_ends import _with_a_row
-from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, ProcessWait
+from gpu_report.model import Frame, InsideEpoch, InsideRun, Phase, ProcessWait, YoloRun
 from gpu_report.render.what_to_change import listed_changes
 
 STARTUP_S, TRAIN_S, EPOCHS = 20.0, 60.0, 6
@@ -132,7 +132,17 @@ def test_a_disk_that_takes_long_to_write_to_is_told_with_the_file():
     (finding,) = [f for f in analysis.findings if f.rule == "held-epoch-end"]
     assert finding.cause.name == "trainer-blocked"
     assert FILE in finding.cause.explanation
-    assert analysis.verdict.text.startswith("Save to a faster disk (set `project`): the GPU was idle")
+    assert analysis.verdict.text.startswith("Save to a local disk (set `project`): the GPU was idle")
+
+
+@pytest.mark.parametrize(("period", "shorts"), [(1, ["Leave out `save_period=1`"]), (10, []), (-1, []), (None, [])])
+def test_a_file_of_its_own_for_each_epoch_is_named_beside_where_to_save(period, shorts):
+    run = dataclasses.replace(
+        run_with(TRAINS, main_cpu_pct=1.0, wait=True),
+        yolo_runs=(YoloRun(1, None, {} if period is None else {"save_period": period}, "recorded", None),),
+    )
+    (finding,) = held(run)
+    assert [each.short for each in finding.advice] == ["Save to a local disk (set `project`)", *shorts]
 
 
 def test_a_callback_that_writes_to_such_a_disk_is_told_once_and_as_a_callback():

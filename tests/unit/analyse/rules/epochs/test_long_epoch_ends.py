@@ -495,6 +495,13 @@ def test_saving_that_gets_longer_is_said_so():
     longer = dataclasses.replace(make_run([0.0] * 10 + [50.0] * round(t_s - 10)), inside=(inside,))
     (finding,) = slowing(longer)
     assert (finding.cause.name, finding.advice[0].short) == ("checkpoint", "Find what makes saving longer")
+    assert finding.summary == "Epochs got slower: saving went from 6.0 s to 22.0 s an epoch"
+    saves = [phase for phase in phases if phase.name == "checkpoint"]
+    waits = tuple(ProcessWait(*each.span, 41, "main", "D", "", "write", "/mnt/nas/last.pt", "nfs4") for each in saves)
+    yolo = (YoloRun(1, None, {"save_period": 2}, "recorded", None),)
+    (finding,) = slowing(dataclasses.replace(longer, waits=waits, yolo_runs=yolo))
+    shorts = ["Save to a local disk (set `project`)", "Leave out `save_period=2`"]
+    assert [each.short for each in finding.advice] == shorts
 
 
 LOADS = {"data": 3.4, "inference": 0.3, "metrics": 0.25, "other": 0.05}  # of 4 s

@@ -27,7 +27,7 @@ from gpu_report.analyse.causes.cpu_users import (
 from gpu_report.analyse.evidence import evidence, usually
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.model import Advice
-from gpu_report.wording import setting_location_words
+from gpu_report.wording import MIB_PER_GIB, setting_location_words
 
 AFFINITY = "affinity"  # of what code of the user's sets
 ALLOW_MORE_CORES = "Slurm's `--cpus-per-task`, Docker's `--cpus`, the CPU limit of Kubernetes or `taskset` allow them"
@@ -72,7 +72,26 @@ def memory_pressure(signals: IntervalSignals) -> Candidate | None:
         ("time with a process waiting for memory", pressure, "%"), ("read back from swap", swap, "MiB/s")
     )
     text = "processes waited for memory" + (", and pages were read back from swap" if swapped or lasts else "")
-    return Candidate("memory-pressure", STRONG if waited and swapped else LIKELY, text, numbers)
+    return Candidate("memory-pressure", STRONG if waited and swapped else LIKELY, text, numbers, _less_memory(signals))
+
+
+def _less_memory(signals: IntervalSignals) -> tuple[Advice, ...]:
+    """Return by which settings a training takes less host memory, where nearly all that is used is its own.
+
+    Of what lasts in all of it another rule advises that. Workers share the images of `cache=ram` at first; each copies
+    the pages that it touches, for Python counts references there.
+    """
+    own, used = signals.within("trainer_memory_mib"), signals.within("memory_used_mib")
+    if signals.is_steady or own is None or not used or own < th.OWN_MEMORY_SHARE * used:
+        return ()
+    fewer = f"fewer `workers` (now {signals.loader_workers})" if signals.loader_workers else ""
+    took = f"the training took {own / MIB_PER_GIB:.0f} of {used / MIB_PER_GIB:.0f} GiB in use"
+    if signals.caches_in_memory:
+        short = f"Set `cache=disk` instead of `cache=ram`{f', or {fewer}' if fewer else ''}"
+        why = f"{took}. Workers copy what they touch of the images in memory"
+        return (Advice(f"{short}: {why}", "cache", "ram", "disk", short=short),)
+    short = f"Set {fewer}" if fewer else "Use less host memory"
+    return (Advice(f"{short}: {took}", short=short),)
 
 
 def cores_taken(signals: IntervalSignals) -> Candidate | None:

@@ -6,6 +6,7 @@ QUIET_PRESSURE_PCT = 10.0  # less than this and nothing on the host is waited fo
 # stops they go on for about a second, until the queue is full.
 LEAD_S = 1.0
 SURGE_FACTOR = 1.5  # workers that fill an empty queue use so much more CPU than is typical (2.4 measured)
+OWN_MEMORY_SHARE = 0.5  # of the host memory in use, the training's: what it does without is what the machine lacks
 MEMORY_PRESSURE_PCT = 10.0  # kernel documentation: some work is delayed for memory a tenth of the time
 SWAP_IN_MIB_S = 1.0
 IO_PRESSURE_PCT = 30.0  # 36 % measured in a storage-bound loader, 0 to 9 in a fed one

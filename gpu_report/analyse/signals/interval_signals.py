@@ -32,6 +32,7 @@ class IntervalSignals:
     `slower_since_first_epoch` is how many times longer than in its first epoch the steps of its training took since.
     `setting_locations` are lines of user code that switched them on, or that leave a process fewer cores ("affinity").
     `is_rect` says that its training loads images in the order of their shape, `image_sizes` how many sizes they have.
+    `caches_in_memory` says that it keeps all images in host memory (`cache=ram`), None where that is not known.
     `idle_location` is where the main process stood in its idle GPU time, None without its stacks.
     `main_file_wait` and `worker_file_wait` are the longest waits for a file in it, `named_file_wait` that of a worker
     for one whose name is known. `gil_held` says how long of it C code
@@ -86,6 +87,7 @@ class IntervalSignals:
     slower_since_first_epoch: float = 1.0
     setting_locations: Sequence[SettingLocation] = ()
     is_rect: bool = False
+    caches_in_memory: bool | None = None
     image_sizes: int = 1
     batch_tensors: float | None = None
     batch_key: str | None = None

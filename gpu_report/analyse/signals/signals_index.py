@@ -398,6 +398,7 @@ def _in_training(signals: IntervalSignals, training: Training) -> IntervalSignal
         slower_since_first_epoch=training.slower_since_first_epoch,
         setting_locations=training.setting_locations,
         is_rect=training.args.get("rect") is True,
+        caches_in_memory=training.caches_in_memory,
         image_sizes=training.image_sizes,
         batch_tensors=training.quantity("batch_tensors"),
         batch_key=training.text("batch_tensors_key"),

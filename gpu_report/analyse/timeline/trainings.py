@@ -30,6 +30,8 @@ from gpu_report.model import EpochSummary, JobPart, Phase, Run, SettingLocation,
 BYTES_PER_PIXEL = 3  # of an image that was loaded, in a cache or on its way to the GPU: 8 bits of each colour
 FLOAT_BYTES = 4  # of each colour, where the data loader itself makes numbers of 32 bits of an image
 LOADS_FLOATS = ("classify",)  # tasks whose loader does: torchvision's ToTensor and Normalize
+# Values of the argument `cache` that keep the images in the memory of the main process, and those that do not.
+IN_MEMORY, NOT_IN_MEMORY = frozenset({"ram", "True"}), frozenset({"disk", "False"})
 STRIDE_PX = 32  # imgsz is a multiple of it: the coarsest cell of YOLO's models
 
 
@@ -241,6 +243,13 @@ class Training:
         if not batch or self.image_bytes is None:
             return None
         return batch * self.ranks_here / self.ranks * self.image_bytes / 2**20
+
+    @property
+    def caches_in_memory(self) -> bool | None:
+        """Return whether it keeps its images in host memory, None where that is not known."""
+        reported, asked = self.settings.get("cache"), self.args.get("cache")
+        value = str(asked if reported is None else reported)
+        return True if value in IN_MEMORY else False if value in NOT_IN_MEMORY else None
 
     def text(self, name: str) -> str | None:
         """Return a setting that is text."""

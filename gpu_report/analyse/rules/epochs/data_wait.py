@@ -83,17 +83,23 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
             *(why.evidence if why is not None else ()),
         ),
         cause=None if why is None else why.cause,
-        advice=advice_on_wait(why) or (advice_on_growth(context, epochs, grown, _look(why), "data loading"),),
+        advice=advice_on_wait(why) or _look(context, epochs, grown, why),
         epoch=None,
         phase=None,
         lost_gpu_s=lost_gpu_s(context, epochs, lost_s),
     )
 
 
-def _look(why: Explanation | None) -> str:
-    """Return where to look for what grows: what is to be done about memory that is short, else in the loader."""
-    short = why is not None and why.cause.name == MEMORY
-    return CAUSES[MEMORY].always if short else "Find what grows in the data loader"
+def _look(
+    context: Context, epochs: Sequence[TrainedEpoch], grown: Trend, why: Explanation | None
+) -> tuple[Advice, ...]:
+    """Return where to look for what grows: what is to be done about memory that is short, else in the loader.
+
+    Where pages are waited for, a line of code is the one that touches them, and not what takes the memory.
+    """
+    if why is not None and why.cause.name == MEMORY:
+        return (Advice(CAUSES[MEMORY].always),)
+    return (advice_on_growth(context, epochs, grown, "Find what grows in the data loader", "data loading"),)
 
 
 def _why(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> Explanation | None:

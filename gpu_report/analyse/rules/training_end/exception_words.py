@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from gpu_report.analyse.rules.training_end.oom_owner import IN_MEMORY
 from gpu_report.analyse.timeline.exception_kinds import ExceptionKind, exception_kind
-from gpu_report.analyse.timeline.trainings import whole
+from gpu_report.analyse.timeline.trainings import IN_MEMORY, whole
 from gpu_report.model import Advice, InsideRun
 from gpu_report.wording import exception_words, setting_location_words
 

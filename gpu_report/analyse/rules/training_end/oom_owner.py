@@ -7,13 +7,9 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import compared_with, evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.training_end.oom_kill import OomKill, host_memory
-from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.analyse.timeseries.columns import column_values
 from gpu_report.model import Advice, Evidence
 from gpu_report.wording import MIB_PER_GIB, gib, memory_words
-
-# Values of the argument `cache` that keep the images in the memory of the main process, and those that do not.
-IN_MEMORY, NOT_IN_MEMORY = frozenset({"ram", "True"}), frozenset({"disk", "False"})
 
 
 @dataclass(frozen=True)
@@ -111,7 +107,7 @@ def kept_advice(rise_mib: float) -> Advice:
 def memory_advice(context: Context, end_s: float, oom: OomKill | None, owner: MemoryOwner) -> tuple[Advice, ...]:
     """Return what to do against a want of host memory that ended a training: by whose it was, where that is known."""
     training = context.training_at(end_s)
-    cached = None if training is None else _is_cached(training)
+    cached = None if training is None else training.caches_in_memory
     more = _more(oom)
     if cached and owner.who != "other processes":
         text = "`cache=ram` keeps all images in host memory; `cache=disk` takes none of it"
@@ -130,13 +126,6 @@ def memory_advice(context: Context, end_s: float, oom: OomKill | None, owner: Me
         return (Advice(f"{short}. Or {more}", short=short),)
     less = "fewer workers" if cached is False else "fewer workers, no cache=ram"
     return (Advice(f"Use less host memory ({less}), or {more}", short=f"Use less host memory ({less})"),)
-
-
-def _is_cached(training: Training) -> bool | None:
-    """Return whether a training keeps its images in memory, None where that is not known."""
-    reported, asked = training.settings.get("cache"), training.args.get("cache")
-    value = str(asked if reported is None else reported)
-    return True if value in IN_MEMORY else False if value in NOT_IN_MEMORY else None
 
 
 def _more(oom: OomKill | None) -> str:

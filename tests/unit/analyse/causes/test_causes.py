@@ -1055,3 +1055,21 @@ def test_workers_that_are_gone_are_no_slow_images(left, advised):
     given = dataclasses.replace(signals(full), data_wait_share=0.4, loader_workers=12)
     found = explain(given, fell=True)
     assert (found.cause.name, [each.short for each in found.advice]) == ("input-cpu", [advised])
+
+
+@pytest.mark.parametrize(
+    ("own_mib", "fields", "short"),
+    [
+        (50_000, {"caches_in_memory": True}, "Set `cache=disk` instead of `cache=ram`, or fewer `workers` (now 12)"),
+        (50_000, {"caches_in_memory": False}, "Set fewer `workers` (now 12)"),
+        (50_000, {"caches_in_memory": None, "loader_workers": 0}, "Use less host memory"),
+        (20_000, {"caches_in_memory": True}, None),  # others have most of it
+        (50_000, {"caches_in_memory": True, "is_steady": True}, None),  # what lasts has advice of its own
+        (float("nan"), {"caches_in_memory": True}, None),
+    ],
+)
+def test_memory_that_is_short_names_the_settings_of_whose_it_is(own_mib, fields, short):
+    given = signals(SWAPPING, **{"loader_workers": 12, **fields})
+    memory = {"memory_used_mib": 60_000, "trainer_memory_mib": own_mib}
+    found = host.memory_pressure(dataclasses.replace(given, host=signal_table({**FED, **memory}, SWAPPING)))
+    assert next((each.short for each in found.advice), None) == short

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.runs import make_run, readings
+from support.stacks import READS, process
 from support.trained_epochs import VALIDATION_S, findings, start_of, texts, trained
 
 from gpu_report import schema
@@ -19,7 +20,7 @@ from gpu_report.analyse.signals.host.process_waits import FileWait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.model import KernelEvent, KernelLog, Options, ProcessWait, RecordedEvent
+from gpu_report.model import Frame, KernelEvent, KernelLog, Options, ProcessWait, RecordedEvent
 from gpu_report.render.speedup_rows import speedup_rows
 
 NAN = float("nan")
@@ -315,6 +316,20 @@ def test_a_rise_begins_with_the_epochs_whose_fall_of_utilisation_it_began_with()
     fell = KnownSlowdowns(drops=interval_cover([]), others=interval_cover(epochs[at].span for at in (6, 7)))
     (finding,) = data_wait_growing(context, epochs, fell)
     assert (finding.start_t_s, finding.lost_gpu_s) == (epochs[6].span[0], 7 * 29.0)
+
+
+def test_where_pages_are_waited_for_no_line_that_touches_them_is_to_blame():
+    waits = [3.0, *[1.0] * 5, *[9.0] * 7]
+    lengths = [60.0 + wait for wait in waits]
+    swaps = {"memory_pressure_pct": 40.0, "swap_in_mib_s": 90.0}
+    slow = storage_from(7, lengths)["io_pressure_pct"] > 50
+    columns = {name: np.where(slow, value, 0.0) for name, value in swaps.items()}
+    run = trained(lengths, waits, host=columns)
+    touched = Frame("/v/ultralytics/data/augment.py", 690, "_mosaic4")
+    worker = process((0, start_of(7, lengths), READS), (start_of(7, lengths), 1000, (touched,)), role="worker 0")
+    (finding,) = findings(dataclasses.replace(run, stacks=(worker,)), "data-wait-growing")
+    assert finding.cause.name == "memory-pressure"
+    assert [each.text for each in finding.advice] == ["Free host memory: the training waits for it"]
 
 
 KEEP_OFF = "Keep other programs off the disk of the images: others read 52 MiB/s, the training 38 MiB/s. "

@@ -14,7 +14,7 @@ def worst_place(finding: Finding, own_share: float = MOSTLY_SHARE) -> CodeLocati
     Of a function of the user's `own_share` of the time is enough: that one can be changed.
     """
     shares = sums_by_key((function_of(at), at.share) for at in finding.where)
-    own = [at for at in finding.where if _is_own(at) and shares[function_of(at)] >= own_share]
+    own = [at for at in finding.where if is_own(at) and shares[function_of(at)] >= own_share]
     worst = max(own or finding.where, key=lambda at: at.share, default=None)
     if worst is None:
         return None
@@ -27,5 +27,6 @@ def function_of(at: CodeLocation) -> tuple[str, str, str]:
     return at.process, at.file, at.function
 
 
-def _is_own(at: CodeLocation) -> bool:
+def is_own(at: CodeLocation) -> bool:
+    """Tell whether a line is the user's own code."""
     return kind_of(Frame(at.file, at.line, at.function)) == "own"

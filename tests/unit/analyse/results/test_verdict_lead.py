@@ -267,6 +267,26 @@ def test_a_drop_that_lasts_to_the_end_of_what_was_seen_is_said_to_go_on(ends_s, 
     assert said.sentence.text == f"Look at `bend` (own.py:10): the GPU was idle {words}."
 
 
+@pytest.mark.parametrize(
+    ("process", "file", "says"),
+    [
+        ("main", "/site-packages/ultralytics/data/build.py", ""),
+        ("main", "/site-packages/torch/utils/data/dataloader.py", ""),
+        (
+            "workers",
+            "/site-packages/ultralytics/utils/patches.py",
+            "Data-loader workers were in `read` (patches.py:87).",
+        ),
+    ],
+)
+def test_a_line_of_the_loader_that_the_training_waits_in_is_not_said(process, file, says):
+    context = build_context(make_run(readings((0, 10), (80, 60), (8, 40), (80, 60)), rows=[]), Options())
+    fell = finding_of("drop", Cause("input-storage", 0.9, "Images came late"), (70, 110), 30)
+    where = CodeLocation(process, "read", file, 87, 0.9)
+    (said,) = drop_leads(context, [dataclasses.replace(fell, where=(where,))], (), 1)
+    assert said.then == says
+
+
 def test_what_all_epochs_come_to_stands_behind_the_setting_that_it_is_of():
     """A function of the user's that leads would win far more than the setting beside it."""
     found = analysis_of("n-starved")

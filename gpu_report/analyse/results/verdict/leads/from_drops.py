@@ -11,7 +11,7 @@ from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.verdict.drops import merged_drops
 from gpu_report.analyse.results.verdict.leads.costs import cost_in_run_s
 from gpu_report.analyse.results.verdict.leads.lead import LOOK, Lead, seconds_trained
-from gpu_report.analyse.results.verdict.places import worst_place
+from gpu_report.analyse.results.verdict.places import is_own, worst_place
 from gpu_report.analyse.signals.code.stack_kinds import WORKERS
 from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE, OWN_SHARE, PHASE_EDGE_S
 from gpu_report.analyse.timeseries.intervals import length_s, minus, union
@@ -272,8 +272,14 @@ def faster_without(limit: SpeedupLimit | None, now_s: float | None) -> str:
 
 
 def _line_meanwhile(at: CodeLocation | None, row: CauseRow) -> str:
-    """Return in which line a process was meanwhile, as a sentence of its own, where that says more than the cause."""
+    """Return in which line a process was meanwhile, as a sentence of its own, where that says more than the cause.
+
+    A training that waits for data stands in a line of its loader, which is YOLO's or torch's: only one of the user's
+    own says why. What workers were in does, whoever's it is.
+    """
     if at is None or not (row.is_input or not row.once):
+        return ""
+    if row.is_input and at.process != WORKERS and not is_own(at):
         return ""
     who = "Data-loader workers were" if at.process == WORKERS else "The training was"
     return f"{who} in {place_words(at)}."

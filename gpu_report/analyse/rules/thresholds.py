@@ -214,6 +214,7 @@ GROWN_IN_ONE_SHARE = 0.5  # of what an epoch takes longer, in one function: most
 # Of one time that PyTorch empties its cache and asks CUDA anew: 0.1 to 1 s, by how many blocks it had.
 RETRY_AT_MOST_S = 1.0
 PAGING_POWER_SHARE = 0.75  # of the power before: a GPU that waits for pages of the host draws less, though it is busy
+OWN_MEMORY_GREW_SHARE = 0.1  # of what the card holds more: tensors of batches that differ move by less
 CHANGED_SHARE = 0.1  # a signal that moved less is not what changed
 OTHERS_ROSE_PCT = 5.0  # of all cores, by others than the training: less takes no core that it would miss
 SLOWER_CPU_FACTOR = 1.3  # CPU time of the same work over what it was: caches and busy sibling threads move it by less

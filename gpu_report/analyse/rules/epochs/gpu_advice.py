@@ -1,7 +1,10 @@
 """What on a GPU made epochs longer: a lower clock, or memory that is full."""
 
 from collections.abc import Sequence
+from statistics import median
 from typing import NamedTuple
+
+import numpy as np
 
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.rules import thresholds as th
@@ -9,8 +12,10 @@ from gpu_report.analyse.rules.epochs.changed_signals import of_gpus, utilisation
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
 from gpu_report.analyse.signals.thresholds import PHASE_EDGE_S
 from gpu_report.analyse.timeseries.columns import column_median
+from gpu_report.analyse.timeseries.intervals import as_array, mask_in_any
 from gpu_report.gpu_words import gpus_words
 from gpu_report.model import Advice
+from gpu_report.wording import memory_words
 
 
 class LostTime(NamedTuple):
@@ -102,5 +107,41 @@ def _on_paging(context: Context, before: Sequence[TrainedEpoch], after: Sequence
     is_full, as_busy = then_mib >= th.NEAR_LIMIT_PCT / 100 * total_mib, is_pct >= (1 - th.CHANGED_SHARE) * was_pct
     if not is_full or not as_busy or then_w > th.PAGING_POWER_SHARE * before_w:
         return None
-    short = f"Lower `batch`: GPU memory is full, and the busy GPU draws {then_w:.0f} W instead of {before_w:.0f}"
-    return Advice(f"{short}. On Windows and in WSL the driver then pages to host memory, which is slow", short=short)
+    full = f"GPU memory is full, and the busy GPU draws {then_w:.0f} W instead of {before_w:.0f}"
+    paging = "On Windows and in WSL the driver then pages to host memory, which is slow"
+    if (theirs_mib := _taken_by_others_mib(context, before, after)) is not None:
+        short = "Close what else uses the GPU's memory, or lower `batch`"
+        whose = f"The training's own memory is as before: something else took {memory_words(theirs_mib)}"
+        return Advice(f"{short}: {full}. {whose}. {paging}", short=short)
+    short = f"Lower `batch`: {full}"
+    return Advice(f"{short}. {paging}", short=short)
+
+
+def _taken_by_others_mib(
+    context: Context, before: Sequence[TrainedEpoch], after: Sequence[TrainedEpoch]
+) -> float | None:
+    """Return what something else took of GPU memory in some epochs (MiB), None where it may be the training's own.
+
+    The driver names no processes on Windows and in WSL. By PyTorch's counter the training's tensors took no more then.
+    PyTorch may keep more than these, and would go on to: the card has to be as empty as before in later epochs.
+    """
+    later = [epoch for epoch in before if epoch.span > after[-1].span]
+    used = of_gpus("memory_used_mib")
+    was_mib, then_mib, later_mib = (used(context, epochs) for epochs in (before, after, later))
+    own = [_allocated_mib(context, epochs) for epochs in (before, after)]
+    if was_mib is None or then_mib is None or later_mib is None or own[0] is None or own[1] is None:
+        return None
+    grown_mib = then_mib - was_mib
+    kept_mib = max(later_mib - was_mib, own[1] - own[0])
+    return grown_mib if grown_mib > 0 and kept_mib <= th.OWN_MEMORY_GREW_SHARE * grown_mib else None
+
+
+def _allocated_mib(context: Context, epochs: Sequence[TrainedEpoch]) -> float | None:
+    """Return the GPU memory that a training's tensors had in epochs (MiB, median), None where nobody reported it."""
+    training = context.training_at(epochs[0].span[0])
+    group = training.rank_group if training is not None else None
+    spans = as_array([epoch.span for epoch in epochs])
+    known = [each for rank in group.ranks for each in rank.progress if each.allocated_mib is not None] if group else []
+    inside = mask_in_any(np.array([each.t_s for each in known]), spans)
+    found = [each.allocated_mib or 0.0 for each, is_in in zip(known, inside.tolist(), strict=True) if is_in]
+    return median(found) if found else None

@@ -20,7 +20,7 @@ from gpu_report.analyse.signals.host.process_waits import FileWait
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.signal_table import NO_SIGNALS, SignalTable
 from gpu_report.analyse.timeseries.interval_cover import interval_cover
-from gpu_report.model import Frame, KernelEvent, KernelLog, Options, ProcessWait, RecordedEvent
+from gpu_report.model import Frame, KernelEvent, KernelLog, Options, ProcessWait, Progress, RecordedEvent
 from gpu_report.render.speedup_rows import speedup_rows
 
 NAN = float("nan")
@@ -641,6 +641,31 @@ def test_a_full_card_whose_busy_gpu_draws_less_is_paged_to_host_memory():
     (finding,) = findings(paged(110.0), "epochs-slowing")
     assert finding.advice[0].short == "Lower `batch`: GPU memory is full, and the busy GPU draws 110 W instead of 300"
     assert finding.summary.startswith("Epochs got slower from epoch 5 on: training went from 40.0 s to 2 min")
+
+
+@pytest.mark.parametrize(
+    ("own_mib", "last_mib", "short"),
+    [
+        (8_000.0, 20_000.0, "Close what else uses the GPU's memory, or lower `batch`"),
+        (11_900.0, 20_000.0, "Lower `batch`: GPU memory is full"),  # its tensors took more
+        (8_000.0, 24_100.0, "Lower `batch`: GPU memory is full"),  # PyTorch may have kept more, and keeps it
+        (None, 20_000.0, "Lower `batch`: GPU memory is full"),  # nobody reported it
+    ],
+)
+def test_memory_that_is_none_of_the_trainings_is_somebody_elses(own_mib, last_mib, short):
+    lengths = [40.0] * 8 + [80.0] * 4 + [40.0] * 6
+    full_s, free_s = start_of(9, lengths), start_of(13, lengths)
+    level = lambda is_slow, then, rest, last: lambda t: np.where(is_slow(t), then, np.where(t < full_s, rest, last))  # noqa: E731
+    is_slow = lambda t: (t >= full_s) & (t < free_s)  # noqa: E731
+    memory, power = level(is_slow, 24_100.0, 20_000.0, last_mib), level(is_slow, 110.0, 300.0, 300.0)
+    run = trained(lengths, quantities={"power_w": power, "memory_used_mib": memory})
+    gpus = tuple(dataclasses.replace(gpu, memory_total_mib=24_564.0) for gpu in run.gpus)
+    at_s = np.arange(10.0, free_s + 200, 5)
+    mib = [8_010.0 if own_mib is not None and not is_slow(t) else own_mib for t in at_s]
+    progress = tuple(Progress(t, 1, 0.0, each) for t, each in zip(at_s.tolist(), mib, strict=True))
+    inside = (dataclasses.replace(run.inside[0], progress=progress),)
+    (finding,) = findings(dataclasses.replace(run, gpus=gpus, inside=inside), "slow-epoch")
+    assert finding.advice[0].short.startswith(short)
 
 
 @pytest.mark.parametrize("run", [paged(290.0), paged(110.0, memory_mib=20_500.0)])

@@ -15,6 +15,7 @@ SLOW_COST_KEY = "slow_cost_s"  # what slow epochs took longer in all
 HUNG_KEY = "hung_s"  # how long a training reported nothing before its end
 OCCURRED_KEY = "occurred"  # how often something happened
 GREW_COST_KEY = "grew_cost_s"  # what epochs took longer in all since they grew
+GREW_IN_CALL_KEY = "grew_in_call_s"  # what the end of an epoch spends at last in a function of the user's that grew
 GROWTH_KEY = "grown_by_the_end_s"  # what an epoch takes longer by the end than at the beginning
 # Of evidence: what a function of the user's cost a batch at first and in the end, and what it adds to each epoch.
 GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY = "grown_from_s", "grown_to_s", "grows_on_s"

@@ -26,6 +26,11 @@ class Frame(NamedTuple):
     called: str = ""
     installed: bool = False
 
+    @property
+    def named(self) -> str:
+        """Return its function with the file: one name for all of its lines."""
+        return f"{self.function} {self.file}"
+
 
 Stack = tuple[Frame, ...]  # innermost frame first
 

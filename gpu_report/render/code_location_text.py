@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpu_report.catalogue import GROWN_TO_KEY, RULES
+from gpu_report.catalogue import GREW_IN_CALL_KEY, GROWN_TO_KEY, RULES
 from gpu_report.model import Analysis, Finding
 from gpu_report.wording import upper_first, where_it_is, where_words
 
@@ -19,6 +19,7 @@ TIME_OF_SHARES = {
 }
 OF_IDLE, OF_THAT = "of the idle time", "of that time"
 OF_GROWN = "of the last third of training"  # of a function for which each step takes longer, idle or not
+OF_GROWN_ENDS = "of the ends of epochs since it grew"  # of one for which these take longer
 
 
 def first_location_text(finding: Finding, analysis: Analysis) -> str:
@@ -54,5 +55,7 @@ def _time_of_shares(finding: Finding, process: str, analysis: Analysis) -> str:
         return TIME_OF_SHARES[finding.rule]
     if finding.rule == "epochs-slowing" and finding.number(GROWN_TO_KEY) is not None:
         return OF_GROWN
+    if finding.number(GREW_IN_CALL_KEY) is not None:
+        return OF_GROWN_ENDS
     noted = process == "thread" or RULES[finding.rule].of_calls or not analysis.gpus
     return OF_THAT if noted else OF_IDLE

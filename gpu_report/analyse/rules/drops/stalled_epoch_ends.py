@@ -115,7 +115,7 @@ def _by_code(stacks: IdleStacks, number: int, end: Span) -> Iterator[_StalledEnd
         call = calls[at]
         mine = (of[rows] == at) & (stacks.waits[rows] if call is None else True)
         if float(idle_s[mine].sum()) >= (loads_s if call is None else th.STALL_LEAST_S):
-            by = LOADER if call is None else f"{call.function} {call.file}"
+            by = LOADER if call is None else call.named
             starts, stops = np.maximum(stacks.start_s[rows[mine]], end[0]), np.minimum(stacks.end_s[rows[mine]], end[1])
             stack = stacks.process.stacks.get(int(stacks.number[rows[mine][0]]), ())
             for span, seconds in _stretches(starts, stops, idle_s[mine]):

@@ -32,6 +32,7 @@ from gpu_report.catalogue import (
     GROWTH_KEY,
     IDLE_IN_STEPS_KEY,
     LAUNCH_BOUND,
+    RULES,
     SEEN_IDLE_KEY,
     SLOW_COST_KEY,
     STEADY_KEY,
@@ -170,10 +171,14 @@ def _while_busy(finding: Finding, share_pct: float) -> str:
 def growing(
     context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], epochs: int
 ) -> Iterator[Lead]:
-    """Yield where to look for what makes epochs longer and longer: it saves what it takes by the end, in each."""
+    """Yield where to look for what makes epochs longer and longer: it saves what it takes by the end, in each.
+
+    Of a function that all ends of epochs wait for another lead says to look at it, and what all of its time costs.
+    """
+    held = {each.waited_for for each in findings if RULES[each.rule].at_epoch_ends and each.severity != "info"}
     for finding in findings:
         more_s = finding.number(GROWTH_KEY)
-        if more_s is not None:
+        if more_s is not None and not (finding.waited_for and finding.waited_for in held):
             limit = _limit_of_slower(finding.cause_name, limits)
             cost = about_length(cost_in_run_s(context, [finding], limit) or 0.0)
             text = f"{finding.advice[0].short}: it cost about {cost} of training{_grown(finding)}"

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.runs import make_run
+from support.stacks import LOGS, TRAINS, process
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
@@ -502,6 +503,34 @@ def test_saving_that_gets_longer_is_said_so():
     (finding,) = slowing(dataclasses.replace(longer, waits=waits, yolo_runs=yolo))
     shorts = ["Save to a local disk (set `project`)", "Leave out `save_period=2`"]
     assert [each.short for each in finding.advice] == shorts
+
+
+def with_stacks(run, in_callback_s):
+    """Return the run with a callback that takes so many seconds of the end of each epoch, and YOLO the others."""
+    at_ends = [phase for phase in run.inside[0].phases if phase.name == "validation"]
+    stays = [(phase.start_t_s, phase.end_t_s, TRAINS) for phase in run.inside[0].phases if phase.name == "train"]
+    for phase, seconds in zip(at_ends, in_callback_s, strict=True):
+        stays += [(phase.start_t_s, phase.end_t_s - seconds, TRAINS), (phase.end_t_s - seconds, phase.end_t_s, LOGS)]
+    idle = run.samples["t_s"].apply(lambda t_s: any(each.start_t_s < t_s <= each.end_t_s for each in at_ends))
+    samples = run.samples.assign(gpu_util_pct=run.samples["gpu_util_pct"].where(~idle, 0.0))
+    stacks = (process(*(stay for stay in sorted(stays) if stay[0] < stay[1])),)
+    return dataclasses.replace(run, stacks=stacks, samples=samples)
+
+
+def test_a_callback_that_grows_leads_and_not_the_part_that_it_follows():
+    grows_s = [1.0 + 5 * number for number in range(12)]
+    run = with_stacks(trained(60.0, [10.0 + seconds for seconds in grows_s]), grows_s)
+    (finding,) = slowing(run)
+    assert finding.summary == "Epochs got slower: log_images (callbacks.py:41) went from 11.0 s to 51.0 s an epoch"
+    assert (finding.cause.name, finding.where[0].line) == ("main-process", 41)
+    sentences = [each.text for each in analyse(run).verdict.sentences]
+    assert sentences[0].startswith("Look at `log_images` (callbacks.py:41): the GPU was idle for 5 min ")
+    assert not any("it cost about" in each for each in sentences)
+
+
+def test_a_callback_that_stays_as_long_is_not_what_grew():
+    run = with_stacks(trained(60.0, [10.0 + 5 * number for number in range(12)]), [8.0] * 12)
+    assert slowing(run)[0].cause.name == "validation"
 
 
 LOADS = {"data": 3.4, "inference": 0.3, "metrics": 0.25, "other": 0.05}  # of 4 s

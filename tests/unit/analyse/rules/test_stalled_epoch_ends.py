@@ -19,19 +19,23 @@ FILE = "/mnt/x/last.pt"
 
 
 def run_with(stack, part="checkpoint", end_s=15.0, main_cpu_pct=100.0, beside=(), wait=False, train_s=TRAIN_S):
-    """Return a run in which the main process stands in a stack at the end of every epoch, all of them alike."""
+    """Return a run in which the main process stands in a stack at the end of every epoch.
+
+    All last for `end_s`; where that is a list, each for its own.
+    """
     phases, epochs, stays, util, host, waits = [], [], [], [(0, STARTUP_S)], [(50, STARTUP_S)], []
     at = STARTUP_S
-    for epoch in range(1, EPOCHS + 1):
+    each_s = end_s if isinstance(end_s, list) else [end_s] * EPOCHS
+    for epoch, lasts_s in enumerate(each_s, 1):
         ends = at + train_s
         epochs.append(InsideEpoch(epoch, 1, at, ends, 1000, 10, 0.1, 0.1, 0.1, 1.0, 0.01))
-        phases += [Phase("train", epoch, at, ends, "inside"), Phase(part, epoch, ends, ends + end_s, "inside")]
-        stays += [(at, ends, TRAINS), (ends, ends + end_s, stack)]
-        util += [(90, train_s), (0, end_s)]
-        host += [(100, train_s), (main_cpu_pct, end_s)]
+        phases += [Phase("train", epoch, at, ends, "inside"), Phase(part, epoch, ends, ends + lasts_s, "inside")]
+        stays += [(at, ends, TRAINS), (ends, ends + lasts_s, stack)]
+        util += [(90, train_s), (0, lasts_s)]
+        host += [(100, train_s), (main_cpu_pct, lasts_s)]
         if wait:
-            waits.append(ProcessWait(ends, ends + end_s, 1, "main", "D", "folio_wait", "write", FILE, "nfs4"))
-        at = ends + end_s
+            waits.append(ProcessWait(ends, ends + lasts_s, 1, "main", "D", "folio_wait", "write", FILE, "nfs4"))
+        at = ends + lasts_s
     table = pd.DataFrame(
         [(cpu, 0.0) for cpu, seconds in host for _ in range(round(seconds))],
         columns=["main_cpu_pct", "workers_cpu_pct"],
@@ -66,6 +70,14 @@ def test_a_callback_at_the_end_of_every_epoch_is_one_finding_with_its_line(part,
     limit = next(each for each in analysis.speedup_limits if each.cause == cause)
     assert limit.epoch_s_now == pytest.approx(75, abs=1)
     assert limit.epoch_s_at_best == pytest.approx(60, abs=1.5)
+
+
+def test_a_callback_that_grows_is_looked_for_once_with_all_that_it_took():
+    analysis = analyse(run_with(LOGS, end_s=[5.0 + 12 * epoch for epoch in range(9)]))
+    assert {finding.rule for finding in analysis.findings} >= {"held-epoch-end", "epochs-slowing"}
+    looks = [each.text for each in analysis.verdict.sentences if "Look at" in each.text]
+    assert looks[0].startswith("Look at `log_images` (callbacks.py:41): the GPU was idle for 8 min")
+    assert len(looks) == 1
 
 
 def test_what_yolo_does_itself_is_what_the_end_of_an_epoch_is_made_of():

@@ -48,13 +48,13 @@ def steady_leads(
     context: Context, findings: Sequence[Finding], limits: Sequence[SpeedupLimit], projection: Projection | None
 ) -> Iterator[Lead]:
     """Yield what to look at where something holds training back all the time, and no argument is known against it."""
-    own_code = {(at.file, at.function) for f in findings if f.rule == "user-code" for at in f.where[:1]}
+    own_code = _own_code(findings)
     for finding in findings:
         cause = finding.cause
         if finding.rule != "starved" or cause is None or (finding.severity == "info" and not finding.advice):
             continue
         at = worst_place(finding, _own_share(cause.name))
-        if at is not None and (at.file, at.function) in own_code:  # which has a lead of its own
+        if at is not None and _in_file(at) in own_code:  # which has a lead of its own
             at = None
         own = at if at is not None and not at.is_yolo else None
         if projection is not None and cause.name == projection.cause and own is None:
@@ -79,6 +79,15 @@ def steady_leads(
             then = f"Or {lower_first(other.text)}." if other is not None else then
             lead = Sentence(LOOK, f"{text}{grown}.", (finding.id,), cause.name, told, looks)
             yield Lead(lead, saves_s, then, then_advice=other)
+
+
+def _own_code(findings: Sequence[Finding]) -> set[tuple[str, str]]:
+    """Return the functions of the user's that have a finding, and so a lead, of their own."""
+    return {_in_file(at) for finding in findings if finding.rule == "user-code" for at in finding.where[:1]}
+
+
+def _in_file(at: CodeLocation) -> tuple[str, str]:
+    return at.file, at.function
 
 
 def _at_most_s(
@@ -173,12 +182,14 @@ def growing(
 ) -> Iterator[Lead]:
     """Yield where to look for what makes epochs longer and longer: it saves what it takes by the end, in each.
 
-    Of a function that all ends of epochs wait for another lead says to look at it, and what all of its time costs.
+    Of a function at the ends of epochs that has another lead, this says to look at it, and what all of its time costs.
     """
     held = {each.waited_for for each in findings if RULES[each.rule].at_epoch_ends and each.severity != "info"}
+    own_code = _own_code(findings)
     for finding in findings:
         more_s = finding.number(GROWTH_KEY)
-        if more_s is not None and not (finding.waited_for and finding.waited_for in held):
+        is_led = finding.waited_for in held or own_code.intersection(map(_in_file, finding.where))
+        if more_s is not None and not (finding.waited_for and is_led):
             limit = _limit_of_slower(finding.cause_name, limits)
             cost = about_length(cost_in_run_s(context, [finding], limit) or 0.0)
             text = f"{finding.advice[0].short}: it cost about {cost} of training{_grown(finding)}"

@@ -78,7 +78,8 @@ def _lasting(span: Span | None) -> Span | None:
 def _slow(context: Context, gpu: int, ends: Sequence[EpochEnd], part: _EpochEndPart) -> Iterator[Finding]:
     """Yield the parts that are too long, or in which the GPU or the trainer rested for too long, by their siblings."""
     firsts = [end.first for end in ends]
-    stopped = [_stops(context, gpu, span) if span else [] for span in part.spans]
+    last = len(ends) - 1
+    stopped = [_stops(context, gpu, s, is_last=at == last) if s else [] for at, s in enumerate(part.spans)]
     lengths, stops = [span[1] - span[0] if span else np.nan for span in part.spans], list(map(_longest_s, stopped))
     siblings = [SiblingLengths(each, firsts) for each in (lengths, stops)]
     tolerated_s = context.options.drop_seconds
@@ -113,12 +114,15 @@ def _longest_s(spans: Sequence[Span]) -> float:
     return max((end - start for start, end in spans), default=0.0)
 
 
-def _stops(context: Context, gpu: int, span: Span) -> list[Span]:
-    """Return when the workers used no CPU within a span, or, where nobody watched them, when the GPU rested."""
+def _stops(context: Context, gpu: int, span: Span, *, is_last: bool) -> list[Span]:
+    """Return when the workers used no CPU within a span, or, where nobody watched them, when the GPU rested.
+
+    At the end of the last epoch no worker loads the next one: work stopped only where the main process rested, too.
+    """
     watched = context.cached(_host_idle)
     if watched is not None:
-        t_s, workers_idle, _ = watched
-        return _runs(t_s, workers_idle, span)
+        t_s, workers_idle, all_idle = watched
+        return _runs(t_s, all_idle if is_last else workers_idle, span)
     return _runs(context.series_of(gpu).t_s, context.cached(_gpu_idle)[gpu], span)
 
 

@@ -79,6 +79,13 @@ def test_a_look_at_the_workers_that_failed_is_no_stall(workers, found):
     assert [finding.rule for finding in slow(dataclasses.replace(run, host=failed))] == found
 
 
+@pytest.mark.parametrize(("epoch", "main_cpu_pct", "found"), [(4, 100.0, 1), (EPOCHS, 100.0, 0), (EPOCHS, 0.0, 1)])
+def test_workers_have_nothing_to_load_at_the_end_of_the_last_epoch(epoch, main_cpu_pct, found):
+    run = run_with(0.0, at_epoch=epoch, stalled_s=15.0)
+    host = run.host.assign(main_cpu_pct=run.host["main_cpu_pct"].where(run.host["main_cpu_pct"] > 0, main_cpu_pct))
+    assert len(slow(dataclasses.replace(run, host=host))) == found
+
+
 def test_a_slow_checkpoint_is_one():
     (finding,) = slow(run_with(30.0, part="checkpoint"))
     assert (finding.rule, finding.epoch) == ("slow-checkpoint", 4)

@@ -210,6 +210,9 @@ RISEN_SHARE = 0.1  # of a rise: an epoch with less of it is as they were before
 # fewer than 8 chance or the odd last batch of an epoch makes too much.
 STEP_PARTS, STEP_PARTS_LEAST = 20, 8
 REGISTERED_EACH = 0.5  # hooks or callbacks more for each batch: what is registered in each epoch is far below one
+# Of a function in workers, of what it costs more: so many times what the rest of an image does. A slower CPU, or larger
+# images, make all of it dearer alike.
+GROWS_BEYOND_REST = 2.0
 GROWN_IN_ONE_SHARE = 0.5  # of what an epoch takes longer, in one function: most of it
 # Of one time that PyTorch empties its cache and asks CUDA anew: 0.1 to 1 s, by how many blocks it had.
 RETRY_AT_MOST_S = 1.0

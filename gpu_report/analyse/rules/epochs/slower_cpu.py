@@ -1,23 +1,56 @@
 """A CPU that got slower: the same images take more CPU time, at a lower clock, or with other work that takes longer."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import median
 
 from gpu_report.analyse.causes import Explanation
 from gpu_report.analyse.causes.confidence import STRONG
+from gpu_report.analyse.causes.thresholds import CORES_FREE_PCT
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
 from gpu_report.analyse.rules.epochs.changed_signals import Signal, of_host, others_cpu_pct
 from gpu_report.analyse.rules.epochs.comparable_epochs import TrainedEpoch
+from gpu_report.analyse.signals.code.loader_work import own_worker_code
 from gpu_report.analyse.timeseries.columns import column_mean
-from gpu_report.model import Advice, ValidationPart
+from gpu_report.model import Advice, Evidence, Frame, ValidationPart
+from gpu_report.wording import place_words
 
 LACKS_CPU = frozenset({"input-cpu", "cpu-limit", "main-process"})  # what a slower CPU looks like
 OWN_WORK: tuple[ValidationPart, ...] = ("postprocess", "metrics")  # of a validation: NMS and metrics, no loader
 CLOCK, HEAT = of_host("cpu_clock_mhz"), of_host("cpu_heat_throttles_per_s")
+CPU_PCT = of_host("cpu_pct")
 DO = "Find what slowed the CPU: power profile, governor, heat or battery"
+
+
+@dataclass(frozen=True)
+class _Dearer:
+    """A function of the user's at its worst line, and the CPU time (s) an epoch that workers spent in it: then, now."""
+
+    line: Frame
+    before_s: float
+    since_s: float
+
+    @property
+    def more_s(self) -> float:
+        """Return what it costs more (s)."""
+        return self.since_s - self.before_s
+
+    def explains(self, before_s: float, since_s: float) -> bool:
+        """Tell whether it made most of a rise of the workers' CPU time, and grew more than the rest of that."""
+        rest_before_s, rest_since_s = before_s - self.before_s, since_s - self.since_s
+        rest_grew = rest_since_s / rest_before_s - 1 if rest_before_s > 0 else 0.0
+        beyond = self.more_s >= th.GROWS_BEYOND_REST * rest_grew * self.before_s
+        return beyond and self.more_s >= th.GROWN_IN_ONE_SHARE * (since_s - before_s)
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Return what of the workers' CPU time was spent in it."""
+        return evidence(
+            ("of it in that function, before", self.before_s, "s"),
+            ("of it in that function, since then", self.since_s, "s"),
+        )
 
 
 def by_slower_cpu(
@@ -33,9 +66,10 @@ def by_slower_cpu(
         return found
     is_known = CLOCK(context, usual) is not None and CLOCK(context, slow) is not None
     known = is_known or _own_work_s(context, slow) is not None
-    return slower_cpu(context, found, usual, slow) or _more_per_image(
-        found, loaded, usual, slow, or_slower="" if known else ", or a CPU that got slower"
-    )
+    if (slower := slower_cpu(context, found, usual, slow)) is not None:
+        return slower
+    more = _more_per_image(found, loaded, usual, slow, or_slower="" if known else ", or a CPU that got slower")
+    return _in_own_function(context, more, loaded, usual, slow)
 
 
 def slower_cpu(
@@ -92,6 +126,49 @@ def _more_per_image(
     )
     cause = replace(found.cause, explanation=f"{found.cause.explanation} ({more} the CPU time per image)")
     return replace(found, cause=cause, evidence=(*found.evidence, *numbers), advice=(advice,))
+
+
+def _in_own_function(
+    context: Context,
+    found: Explanation,
+    loaded: tuple[float, float],
+    usual: Sequence[TrainedEpoch],
+    slow: Sequence[TrainedEpoch],
+) -> Explanation:
+    """Return an image's higher cost with the user's function that it is spent in, where stacks of workers show one."""
+    own = _dearer(context, loaded, usual, slow) if found.cause.name == "input-cpu" else None
+    if own is None:
+        return found
+    short = f"Look at {place_words(own.line)}"
+    why = f"workers spend {own.since_s:,.0f} s of CPU time an epoch in it, {own.before_s:,.0f} s before"
+    advice = Advice(f"{short}: {why}. {_make_room(context, slow)}", short=short)
+    return replace(found, evidence=(*found.evidence, *own.evidence), advice=(advice,))
+
+
+def _make_room(context: Context, slow: Sequence[TrainedEpoch]) -> str:
+    """Return what to do about a function that costs workers too much: more of them only where cores are free."""
+    cores, busy_pct = context.run.recording.usable_cores, CPU_PCT(context, slow)
+    if not cores or busy_pct is None or busy_pct >= CORES_FREE_PCT:
+        return "Make it cheaper, or do less of it"
+    free = (1 - busy_pct / 100) * (context.run.recording.cores_online or cores)
+    return f"Make it cheaper, or raise `workers`: about {min(free, cores):.0f} of {cores:g} CPU cores were free"
+
+
+def _dearer(
+    context: Context, loaded: tuple[float, float], usual: Sequence[TrainedEpoch], slow: Sequence[TrainedEpoch]
+) -> _Dearer | None:
+    """Return the function of the user's that explains what workers' CPU time rose by; None without one.
+
+    Of their CPU time a function has the share that it has of the time in which they worked.
+    """
+    processes = context.signals.idle_stacks
+    before, since = (own_worker_code(processes, [epoch.span for epoch in epochs]) for epochs in (usual, slow))
+    found = [
+        _Dearer(code.line, before[at].share * loaded[0] if at in before else 0.0, code.share * loaded[1])
+        for at, code in since.items()
+    ]
+    most = max(found, key=lambda each: each.more_s, default=None)
+    return most if most is not None and most.explains(*loaded) else None
 
 
 def _fell_enough(before_mhz: float, after_mhz: float, times: float) -> bool:

@@ -95,6 +95,19 @@ def _own_line(stack: Stack) -> Frame | None:
     return None if line is None else line._replace(called="")
 
 
+def own_worker_code(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> Mapping[tuple[str, str], WorkerCode]:
+    """Return the functions of the user's that workers were in in some spans, by file and name.
+
+    What one has YOLO or a library do is in it. Shares are those of the time in which workers were at work.
+    """
+    stood = (pair for each in processes if each.process.is_worker for pair in each.stood(spans))
+    by_line = sums_by_key((line, spent) for stack, spent in stood if (line := _own_line(stack)) is not None)
+    whole_s, by_function = sum(_worked_s(processes, spans).values()), dict[tuple[str, str], dict[Frame, float]]()
+    for line, seconds in by_line.items():
+        by_function.setdefault((line.file, line.function), {})[line] = seconds
+    return {function: _worst(lines, whole_s) for function, lines in by_function.items() if whole_s > 0}
+
+
 def worker_places(processes: Sequence[IdleStacks], spans: Sequence[Span]) -> tuple[WorkerCode, ...]:
     """Return the function of the user's within which workers were for most of their work, and YOLO's that took most.
 

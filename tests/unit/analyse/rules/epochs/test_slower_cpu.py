@@ -4,9 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from support.stacks import LOOP, READ, TRAINER, TRAINS, process
 from support.trained_epochs import VALIDATION_S, findings, start_of, trained
 
-from gpu_report.model import Validation
+from gpu_report.model import Frame, Validation
 
 BEFORE, SINCE = 10, 10
 THEN_S = start_of(BEFORE + 1, [22.0, *[20.0] * (BEFORE - 1), *[30.0] * SINCE])
@@ -88,6 +89,40 @@ def test_images_that_all_cost_more_cpu_since_an_epoch_are_not_some_that_take_lon
     why = "your own augmentation or its schedule, or images that are larger"
     assert [each.text for each in finding.advice] == [f"{short}: {why}{or_slower}"]
     assert finding.advice[0].short == short
+
+
+PASTE = Frame("/home/me/curriculum.py", 52, "paste_objects")
+
+
+def with_workers(run, before, since):
+    """Return the run with a worker that is in `paste_objects` for these shares of each second of its work."""
+    stays = []
+    for second in range(int(run.duration_s)):
+        pastes_s = before if second < THEN_S else since
+        stays += [(second, second + pastes_s, (PASTE, LOOP, TRAINER)), (second + pastes_s, second + 1, (READ, LOOP))]
+    worker = process(*(stay for stay in stays if stay[0] < stay[1]), role="worker", pid=2)
+    return dataclasses.replace(run, stacks=(process((0, run.duration_s, TRAINS)), worker))
+
+
+@pytest.mark.parametrize(
+    ("before", "since", "is_named"),
+    [(0.1, 0.65, True), (0.0, 0.6, True), (0.8, 0.8, False), (0.1, 0.3, False)],  # all of an image cost more
+)
+def test_the_function_that_took_up_the_difference_is_named(before, since, is_named):
+    (finding,) = findings(with_workers(slowed(nms_s=(0.8, 0.8)), before, since), "data-wait-growing")
+    named, unnamed = (
+        "Look at `paste_objects` (curriculum.py:52)",
+        "Find why each image costs 3.0\u00d7 the CPU since epoch 11",
+    )
+    assert finding.advice[0].short == (named if is_named else unnamed)
+
+
+@pytest.mark.parametrize(("cpu_pct", "are_free"), [((36.0, 55.0), True), ((36.0, 65.0), False)])
+def test_more_workers_are_offered_where_cores_are_free(cpu_pct, are_free):
+    run = with_workers(slowed(nms_s=(0.8, 0.8), cpu_pct=cpu_pct), 0.0, 0.6)
+    run = dataclasses.replace(run, recording=dataclasses.replace(run.recording, cores=20))
+    (finding,) = findings(run, "data-wait-growing")
+    assert ("raise `workers`: about 9 of 20 CPU cores were free" in finding.advice[0].text) == are_free
 
 
 def test_images_that_came_in_time_before_are_not_to_be_resized():

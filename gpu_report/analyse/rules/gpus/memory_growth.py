@@ -1,6 +1,6 @@
 """Rule: the memory of a training grows over its epochs, and when the card would be full at this rate."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -10,17 +10,19 @@ from gpu_report.analyse.causes.confidence import LIKELY, POSSIBLE, SUPPORTED
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.rules import thresholds as th
-from gpu_report.analyse.signals.gpu.allocated_growth import AllocatedGrowth, allocated_growth
+from gpu_report.analyse.signals.gpu.allocated_growth import AllocatedGrowth, allocated_growth, tensors_grew_mib
 from gpu_report.analyse.signals.gpu.gpu_memory import GpuMemory
 from gpu_report.analyse.signals.gpu.memory_growth import MemoryGrowth, MemoryStep, find_growth, mosaic_step
 from gpu_report.analyse.timeline.training_epochs import TrainingEpochs
 from gpu_report.analyse.timeline.trainings import Training
 from gpu_report.gpu_words import gpu_words
-from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Frame, MemoryHolder
+from gpu_report.model import GPUS, Advice, Cause, Evidence, Finding, Frame, InsideRun, MemoryHolder
 from gpu_report.wording import gib, memory_words, place_words
 
 RULE = "memory-growth"
 WHY = "memory is taken and not released (tensors in a list, losses summed with their autograd graph, a growing cache)"
+RESERVE = "PyTorch keeps the memory that its largest batch so far needed, and its tensors took no more"
+SIZES = "`multi_scale` gives batches larger images now and then, and PyTorch keeps the memory that these needed"
 MOSAIC = "YOLO closes its mosaic for the last epochs and restarts its data loader: one step, no growth"
 
 
@@ -59,12 +61,32 @@ class _Case:
         return self.training.lowered_batch if lost is not None and growth.start_s < lost[1] else None
 
     @property
-    def holder(self) -> MemoryHolder | None:
-        """Return what the last look of the process on this GPU found to hold what came; None where it found nothing."""
+    def ranks(self) -> Sequence[InsideRun]:
+        """Return the processes of the training that reported from this GPU, or may have."""
         uuid = self.context.run.gpu(self.memory.gpu).uuid
         ranks = self.training.rank_group.ranks if self.training.rank_group else ()
-        mine = [rank for rank in ranks if uuid is None or rank.settings.get("gpu_uuid") in {None, uuid}]
-        found = [each for rank in mine for each in rank.memory_holders if _holds_most(each)]
+        return [rank for rank in ranks if uuid is None or rank.settings.get("gpu_uuid") in {None, uuid}]
+
+    def is_reserve(self, growth: MemoryGrowth) -> bool:
+        """Tell whether it is PyTorch's allocator that took more, and no tensors that are kept.
+
+        PyTorch counts what tensors have. Growth that does not end may be of another library, unless images vary in
+        size: then the largest batch so far may come late. Without a count these explain what came to an end.
+        """
+        if _ran_out(self, growth) or self.holder is not None:
+            return False
+        varies, span = self.training.image_sizes > 1, (growth.start_s, growth.end_s)
+        counts = [tensors_grew_mib(rank.progress, span) for rank in self.ranks]
+        grew_mib = max((each for each in counts if each is not None), default=None)
+        if grew_mib is None:
+            return varies and not growth.goes_on
+        is_kept = grew_mib >= th.KEPT_SHARE * (growth.after_mib - growth.before_mib)
+        return not is_kept and (varies or not growth.goes_on)
+
+    @property
+    def holder(self) -> MemoryHolder | None:
+        """Return what the last look of the process on this GPU found to hold what came; None where it found nothing."""
+        found = [each for rank in self.ranks for each in rank.memory_holders if _holds_most(each)]
         return max(found, key=lambda each: each.t_s, default=None)
 
     @property
@@ -116,7 +138,7 @@ def growing_memory(context: Context) -> list[Finding]:
     for case in cases:
         closes_s = case.mosaic_closes_s
         if (growth := find_growth(case.memory, case.epochs, closes_s)) is not None:
-            found.append(_finding(case, growth))
+            found.append(_reserve_finding(case, growth) if case.is_reserve(growth) else _finding(case, growth))
         elif (filled := _filled(case)) is not None:
             found.append(filled)
         if closes_s is not None and (step := mosaic_step(case.memory, case.epochs, closes_s)) is not None:
@@ -304,6 +326,21 @@ def _evidence_of_holder(holder: MemoryHolder | None) -> Iterator[tuple[str, floa
         yield "of it new since the first reading", gib(holder.new_mib), "GiB"
         yield "tensors with an autograd graph", holder.with_graph, ""
         yield "growth since the reading before, by PyTorch's counter", gib(holder.grown_mib), "GiB"
+
+
+def _reserve_finding(case: _Case, growth: MemoryGrowth) -> Finding:
+    grown = memory_words(growth.after_mib - growth.before_mib)
+    return case.context.finding(
+        RULE,
+        "info",
+        (growth.start_s, growth.end_s),
+        f"{case.whose()} rose by {grown}, which PyTorch keeps for its largest batches",
+        gpu=case.memory.gpu,
+        of_gpus=f"{case.whose(GPUS)} rose by {grown}, which PyTorch keeps for its largest batches",
+        expected=True,
+        evidence=_evidence(case, growth),
+        cause=Cause(RULE, LIKELY, SIZES if case.training.image_sizes > 1 else RESERVE),
+    )
 
 
 def _mosaic_finding(case: _Case, step: MemoryStep) -> Finding:

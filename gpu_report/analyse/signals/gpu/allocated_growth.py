@@ -1,14 +1,18 @@
-"""GPU memory that a training's tensors take batch after batch, by torch's own counter: seen within an epoch or two."""
+"""GPU memory that a training's tensors take, by torch's own counter: how it grew batch after batch, if it did."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.timeseries.growth_fit import theil_sen
+from gpu_report.analyse.timeseries.intervals import Span
 from gpu_report.analyse.timeseries.trend import mann_kendall_rise
 from gpu_report.model import Progress
+
+LEAST_COUNTS = 8  # in some time, of what tensors had: two in each quarter
 
 
 @dataclass(frozen=True)
@@ -42,3 +46,14 @@ def allocated_growth(progress: Sequence[Progress]) -> AllocatedGrowth | None:
         return None
     each_mib = theil_sen(batches, mib) if len(np.unique(batches)) == len(batches) else 0.0
     return AllocatedGrowth(each_mib, int(batches[-1] - batches[0]), float(mib[-1])) if each_mib > 0 else None
+
+
+def tensors_grew_mib(progress: Sequence[Progress], span: Span) -> float | None:
+    """Return by how much (MiB) tensors took more in the last quarter of some time than in the first (medians).
+
+    None where too few counts were reported in it.
+    """
+    known = [each.allocated_mib for each in progress if span[0] <= each.t_s <= span[1]]
+    mib = [each for each in known if each is not None]
+    quarter = len(mib) // 4
+    return median(mib[-quarter:]) - median(mib[:quarter]) if len(mib) >= LEAST_COUNTS else None

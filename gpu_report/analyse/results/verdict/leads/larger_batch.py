@@ -29,7 +29,7 @@ def no_larger_batch(context: Context, finding: Finding, findings: Sequence[Findi
 
 def _no_room(context: Context, finding: Finding, findings: Sequence[Finding], training: Training | None) -> str:
     """Return why GPU memory has no room for a larger batch, empty where it may have."""
-    of_memory = {each.rule for each in findings if each.gpu == finding.gpu}
+    of_memory = {each.rule for each in findings if each.gpu == finding.gpu and not each.expected}
     if training is not None and training.filled_gpu_memory:
         return "GPU memory ran out"
     if "memory-near-limit" in of_memory:

@@ -124,6 +124,35 @@ def test_growth_that_came_to_an_end_has_no_forecast():
     assert finding.summary.endswith("then stopped")
 
 
+def counted(run, tensors_mib):
+    """Return the run with what tensors had, by PyTorch's counter, every 3 s."""
+    progress = tuple(Progress(float(t_s), 1, 0.0, tensors_mib(t_s)) for t_s in range(STARTUP_S, SECONDS, 3))
+    told = InsideRun(1, 0, 7, "train", {}, tuple(phases(SECONDS)), (), "finished", progress=progress)
+    return dataclasses.replace(run, inside=(told,))
+
+
+@pytest.mark.parametrize(
+    ("each_mib", "multi_scale", "last", "is_leak"),
+    [
+        (50.0, 0.0, 6, True),  # 5,000 MiB in all
+        (0.0, 0.0, 6, False),
+        (None, 0.0, 6, True),  # nobody counted
+        (None, 0.5, 6, False),
+        (0.0, 0.5, EPOCHS, False),
+        (50.0, 0.5, EPOCHS, True),
+        (0.0, 0.0, EPOCHS, True),  # goes on, though not in PyTorch's tensors: another library's
+    ],
+)
+def test_what_the_allocator_keeps_for_its_largest_batch_is_no_leak(each_mib, multi_scale, last, is_leak):
+    run = training(leak_mib(first=2, last=last), epochs_asked=10)
+    args = {"epochs": 10, "imgsz": 640, "multi_scale": multi_scale}
+    run = dataclasses.replace(run, yolo_runs=(dataclasses.replace(run.yolo_runs[0], args=args),))
+    run = counted(run, lambda t_s: None if each_mib is None else 3000.0 + each_mib * t_s)
+    (finding,) = grown(run)
+    assert (finding.expected, finding.severity) == ((False, "warning") if is_leak else (True, "info"))
+    assert analyse(run).verdict.text.startswith("Find what keeps GPU memory") == is_leak
+
+
 def test_what_is_smaller_than_the_least_growth_is_none():
     share = GROWTH_SHARE * BASE_MIB
     assert len(grown(training(leak_mib(each=1.1 * share / 6)))) == 1

@@ -10,7 +10,7 @@ from gpu_report.analyse import analyse
 from gpu_report.analyse.advice.resume_or_restart import NEXT_TIME
 from gpu_report.analyse.build_context import build_context
 from gpu_report.analyse.results.verdict.lead_details import also_worth_changing, projected
-from gpu_report.analyse.results.verdict.leads import leads
+from gpu_report.analyse.results.verdict.leads import _in_order, leads
 from gpu_report.analyse.results.verdict.leads.from_drops import drop_leads
 from gpu_report.analyse.results.verdict.leads.from_settings import set_up
 from gpu_report.analyse.results.verdict.leads.from_starts import slow_starts
@@ -49,6 +49,21 @@ def test_the_setting_leads_with_a_whole_epoch_that_the_repaired_run_did_reach(na
     assert said.text.startswith(f"Set `{projection.fix}` (now {said.advice.from_value}): epochs drop from ")
     whole = sorted(epoch.duration_s for epoch in analysis_of(reached).epochs if not epoch.first)
     assert projection.epoch_s_expected == pytest.approx(whole[len(whole) // 2], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("argument", "own_s", "first"),
+    [("batch", 7.0, "own"), ("batch", 4.0, "set"), ("batch", 20.0, "own"), ("workers", 7.0, "set")],
+)
+def test_a_function_of_the_users_comes_before_a_larger_batch_that_saves_little_more(argument, own_s, first):
+    own = finding_of("user-code", Cause("main-process", 0.7, ""), (10.0, 4000.0), None)
+    advice = Advice("larger", argument, from_value="32", to_value="64", gain_estimate=0.2)
+    found = [
+        Lead(Sentence(LOOK, "own", (own.id,), "main-process", names_own=True), own_s),
+        Lead(Sentence(FIX, "set", ("starved-1",), "launch-bound", advice), 10.0),
+        Lead(Sentence(LOOK, "other", ("drop-1",)), 8.0),
+    ]
+    assert _in_order(found, [own])[0].sentence.text == first
 
 
 def test_what_a_setting_comes_to_for_all_epochs_follows_it():

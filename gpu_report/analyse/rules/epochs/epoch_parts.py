@@ -46,7 +46,7 @@ class EpochParts:
         """Tell whether one part is so long, and longer than the training before it, that the first epoch tells."""
         recurs_s = self.typical.of(RECURRING) if self.typical else 0.0
         long_validation = self.validation_s >= max(th.LONG_VALIDATION_S, self.train_s)
-        long_validation |= recurs_s >= max(th.LONG_END_S, th.ENDS_SHARE * (self.train_s + recurs_s))
+        long_validation |= recurs_s >= max(th.LONG_END_S, th.VALIDATION_SHARE * (self.train_s + recurs_s))
         return long_validation or self.checkpoint_s >= max(th.SAVING_LONG_S, self.train_s)
 
     @property

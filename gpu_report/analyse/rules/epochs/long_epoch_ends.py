@@ -67,8 +67,11 @@ def _of_training(
         return
     if mine is not alike and not parts.is_long_at_once:
         return
+    since_s = mine[0].span[0]
+    if mine is not alike and alike:  # the first end starts workers, loads kernels: what it takes comes once
+        mine, parts = alike, _parts(context, training, alike, told)
     if parts.saves_long:
-        yield _finding(context, training, mine, parts, _of_saving(training, parts))
+        yield replace(_finding(context, training, mine, parts, _of_saving(training, parts)), start_t_s=since_s)
     elif parts.named(["validation"], ["checkpoint"]) and (parts.share >= th.ENDS_SHARE or parts.mostly_validates):
         starved = [f for f in found if f.rule == "starved" and f.severity != "info"]  # more is advised on its steps
         is_starved = any(context.training_at(f.start_t_s, f.gpu) is training for f in starved)
@@ -76,7 +79,7 @@ def _of_training(
         waits = _of_waits(context, training, parts)
         smaller = tuple(smaller_validation_set(training, parts))
         advice = tuple(check_sets(training, parts)) or (*longer_epochs(training, parts), *smaller, *validating, *waits)
-        yield _finding(context, training, mine, parts, advice)
+        yield replace(_finding(context, training, mine, parts, advice), start_t_s=since_s)
 
 
 def _validated(epochs: Sequence[TrainedEpoch]) -> Sequence[TrainedEpoch]:

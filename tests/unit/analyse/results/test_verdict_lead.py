@@ -66,6 +66,14 @@ def test_a_function_of_the_users_comes_before_a_larger_batch_that_saves_little_m
     assert _in_order(found, [own])[0].sentence.text == first
 
 
+def test_files_of_predictions_come_before_a_larger_batch_too():
+    found = [
+        Lead(Sentence(FIX, name, (name,), "", Advice("", name, to_value="1", gain_at_most=0.2)), saves_s)
+        for name, saves_s in (("save_txt", 7.0), ("batch", 10.0), ("conf", 8.0))
+    ]
+    assert [each.sentence.text for each in _in_order(found, [])] == ["save_txt", "batch", "conf"]
+
+
 def test_what_a_setting_comes_to_for_all_epochs_follows_it():
     said = analysis_of("n-starved").verdict.sentences
     assert [each.kind for each in said[:3]] == ["fix", "work", "projection"]

@@ -20,6 +20,7 @@ from gpu_report.analyse.results.verdict.leads.from_starts import between_trainin
 from gpu_report.analyse.results.verdict.leads.from_steady_state import growing, slow_epochs, steady_leads, user_code
 from gpu_report.analyse.results.verdict.leads.lead import FIX, Lead, epoch_count, seconds_trained
 from gpu_report.analyse.results.verdict.leads.without_gpu import others_on_cpu
+from gpu_report.analyse.rules.epochs.validation_advice import WRITE
 from gpu_report.model import EpochNow, Finding, Projection, SpeedupLimit
 
 
@@ -61,14 +62,16 @@ def leads(
 def _in_order(worth: Sequence[Lead], findings: Sequence[Finding]) -> list[Lead]:
     """Return leads, what saves most first.
 
-    A function of the user's, of which the training as such needs nothing, comes before a larger batch, which changes
-    what is trained, unless that saves far more: with it the same time would be lost in that function.
+    A function of the user's, or files of predictions, of which the training as such needs nothing, come before a larger
+    batch, which changes what is trained, unless that saves far more: with it they would take the same time.
     """
     own = {finding.id for finding in findings if finding.rule == "user-code"}
     batch_s = max((each.saves_s for each in worth if _changes_training(each)), default=0.0)
 
     def rank(lead: Lead) -> tuple[float, bool]:
-        is_first = own.intersection(lead.sentence.findings) and lead.saves_s >= th.INSTEAD_OF_BATCH * batch_s
+        advice = lead.sentence.advice
+        is_extra = bool(own.intersection(lead.sentence.findings)) or (advice is not None and advice.argument in WRITE)
+        is_first = is_extra and lead.saves_s >= th.INSTEAD_OF_BATCH * batch_s
         return -max(lead.saves_s, batch_s if is_first else 0.0), not is_first
 
     return sorted(worth, key=rank)

@@ -159,12 +159,20 @@ def test_three_epochs_are_enough_that_are_mostly_their_ends(train_s, validations
         ("data", 8.0, False),
         ("inference", 8.0, False),
         ("plots", 8.0, False),
-        ("metrics", 3.0, False),
+        ("metrics", 3.1, True),  # a quarter of both
+        ("metrics", 2.5, False),
     ],
 )
 def test_one_validation_tells_what_it_takes_in_parts_that_come_again(part, seconds, found):
     run = trained(8.7, seconds + 1.0, count=1, parts={part: seconds, "loss": 1.0})
     assert bool(ends(run)) is found
+
+
+def test_of_two_epochs_what_ends_take_is_that_of_the_second():
+    """The first one's validation loads kernels for 3 s: in medians of both that would count."""
+    (finding,) = ends(trained(6.0, [6.0, 3.0], count=2, parts={"metrics": 2.4, "inference": 0.5}))
+    assert finding.summary.startswith("Validation takes 33 % of each epoch")
+    assert finding.start_t_s == 10.0
 
 
 def test_two_epochs_are_enough_whose_ends_are_long_and_alike():

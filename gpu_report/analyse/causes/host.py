@@ -1,5 +1,6 @@
 """Causes in the machine: memory or cores that the training did not get."""
 
+from dataclasses import replace
 from math import ceil
 
 from gpu_report.analyse.causes import thresholds as th
@@ -30,6 +31,8 @@ from gpu_report.model import Advice
 from gpu_report.wording import MIB_PER_GIB, setting_location_words
 
 AFFINITY = "affinity"  # of what code of the user's sets
+BY_VARIABLES = ("`OMP_PROC_BIND`", "`OMP_PLACES`")  # the common ones
+BY_AFFINITY = ("`taskset`", "`sched_setaffinity`")
 ALLOW_MORE_CORES = "Slurm's `--cpus-per-task`, Docker's `--cpus`, the CPU limit of Kubernetes or `taskset` allow them"
 CPU_LIMITS = "Kubernetes has `resources.limits.cpu`, Docker `--cpus`, Slurm `--cpus-per-task`, systemd `CPUQuota`"
 ONE_THREAD = Advice(
@@ -264,7 +267,7 @@ def own_cores_full(signals: IntervalSignals) -> Candidate | None:
         text += " (its cgroup's CPU limit)" if is_quota else ""
     enough = _enough_cores(signals, trainer, cores)
     more = raise_cpu_limit(cores, enough) if limited and is_quota else _more_cores(cores if limited else None, enough)
-    advice = (more,) if is_quota else _own_affinity(signals) or (more,)
+    advice = (more,) if is_quota else _own_affinity(signals) or _unpin(signals, cores) or (more,)
     return Candidate("cpu-limit" if limited else "input-cpu", OWN_CORES, text, numbers, advice)
 
 
@@ -374,6 +377,53 @@ def _own_affinity(signals: IntervalSignals) -> tuple[Advice, ...]:
     place = setting_location_words(signals.setting_locations, AFFINITY)
     short = f"Let each process use more CPU cores{place}"
     return (Advice(f"{short}: code of yours sets its affinity", short=short),) if place else ()
+
+
+def is_pinned(signals: IntervalSignals) -> bool:
+    """Tell whether training may use fewer cores than the recorder beside it: it, or what starts it, has pinned it."""
+    cores, given = usable_cores(signals), signals.usable_cores
+    return cores is not None and given is not None and cores < given
+
+
+def _unpin(signals: IntervalSignals, cores: float) -> tuple[Advice, ...]:
+    """Return what to remove that pins training to so few cores, where the recorder beside it may use more.
+
+    Variables of OpenMP leave one core. Where they were not looked at, they are named beside what else pins.
+    """
+    if not is_pinned(signals):
+        return ()
+    names = signals.thread_binding
+    if names and cores <= th.PLACE_CORES:
+        place = setting_location_words(signals.setting_locations, *names)
+        variables = " and ".join(f"`{name}`" for name in names)
+        leave = "they leave" if len(names) > 1 else "it leaves"
+        short = f"Unset {variables}{place}: {leave} training {cores:g} of {signals.cores} CPU cores"
+        return (Advice(f"{short}. OpenMP binds the thread that imports torch, and workers inherit that", short=short),)
+    ways = BY_AFFINITY if names == () or cores > th.PLACE_CORES else (*BY_VARIABLES, *BY_AFFINITY)
+    short = f"Remove what pins training to {cores:g} of {signals.cores} CPU cores: {', '.join(ways[:-1])} or {ways[-1]}"
+    also = "`GOMP_CPU_AFFINITY`, `KMP_AFFINITY` and `numactl` do so, too, and Slurm or Docker that starts it alone"
+    text = f"{short}. {also}. `taskset -cp PID` shows it"
+    return (Advice(text, short=short),)
+
+
+def lacks_cores_at_start(signals: IntervalSignals, *, began: bool) -> Candidate | None:
+    """Find that a start-up filled the few cores that it may use, while its processes waited for one.
+
+    Of a training that began, only where it is pinned: to be given few cores is the usual limit of a start-up. Where
+    nobody recorded what it may use, one that filled a few cores together, while most were free, is limited to them.
+    """
+    trainer, cores = trainer_cpu(signals), usable_cores(signals)
+    if trainer is None or not cores or (signals.within(_own_pressure(signals)) or 0.0) < th.CPU_PRESSURE_PCT:
+        return None
+    limited = capped_by_limit(signals)
+    if limited is not None and not began and not is_pinned(signals):
+        of = f"{signals.cpu_ceiling(th.CEILING_NEAR)[0] / 100:.1f}"
+        short = f"Give the training more CPU cores than {of}"
+        return replace(limited, advice=(Advice(f"{short}: {ALLOW_MORE_CORES}", short=short),))
+    if trainer > th.MOST_OF_CORES_PCT * cores or (began and not is_pinned(signals)):
+        return None
+    found = own_cores_full(signals)
+    return found if found is not None and found.name == "cpu-limit" else None
 
 
 def cores_short(signals: IntervalSignals) -> bool:

@@ -46,6 +46,8 @@ MAIN_BOUND_UTIL_PCT = 50.0  # where it is known that data always came, a full ma
 # beside a wait), 1.0 in ab-workers-2.
 WAITING_WORKERS_SHARE = WORKERS_FULL_PCT / 100
 PRESENT_SHARE = 0.5  # of the interval
+# OpenMP binds the thread that imports torch to one place, by default a core: of x86 that is two hardware threads.
+PLACE_CORES = 2
 FEW_CORES_SHARE = 0.5  # of the cores that a process had: with less than half little else explains what follows
 # Of time, on a machine whose other cores are free: 19 with one rank of two on 3 cores, under 2 with enough (H100).
 RANK_PRESSURE_PCT = 10.0

@@ -6,7 +6,9 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from gpu_report.analyse.causes.candidate import Candidate
 from gpu_report.analyse.causes.confidence import CERTAIN
+from gpu_report.analyse.causes.host import lacks_cores_at_start
 from gpu_report.analyse.causes.slow_modes import AUTOTUNES, switch_off
 from gpu_report.analyse.causes.start_work import (
     CACHES,
@@ -67,7 +69,7 @@ def slow_starts(context: Context) -> list[Finding]:
     Of what comes before YOLO it takes SLOW_BEFORE_S. What each later epoch does again counts with it, and is a warning.
 
     A training that never began has nothing else to be looked at: that is a warning, and otherwise a note. So is a
-    start-up that still goes on: it may be compiling its model.
+    start-up that still goes on: it may be compiling its model. One on a few CPU cores that it fills is a warning, too.
     """
     return [finding for training in context.rank_groups for finding in _of_training(context, training)]
 
@@ -118,7 +120,7 @@ def _finding(context: Context, part: str, spans: Sequence[Span], did: Did, state
     work = did.work
     mostly = f", {100 * did.share:.0f} % of it {work.words}" if work else ""
     longest = max(spans, key=lambda span: span[1] - span[0])
-    return context.finding(
+    found = context.finding(
         "slow-start",
         "warning" if state == "over" or did.again_s else "info",
         longest,
@@ -130,6 +132,29 @@ def _finding(context: Context, part: str, spans: Sequence[Span], did: Did, state
         waited_for=LOADER if in_loader and work is None else "",
         advice=(*_of_storage(context, work, longest), *_of_kind(context, work, longest)),
     )
+    few_cores = _few_cores(context, longest, began=state == "began")
+    if few_cores is None:
+        return found
+    return _on_few_cores(found, few_cores, f"{text[state]} {what} for {took_s:.0f} s")
+
+
+def _on_few_cores(found: Finding, few: Candidate, summary: str) -> Finding:
+    """Return a slow start whose reason is few CPU cores: what it did then is none."""
+    return replace(
+        found,
+        severity="warning",
+        summary=f"{summary}; {few.explanation}",
+        evidence=(*found.evidence[:1], *few.evidence),
+        cause=Cause("cpu-limit", few.confidence, few.explanation),
+        waited_for="",
+        advice=few.advice,
+    )
+
+
+def _few_cores(context: Context, span: Span, *, began: bool) -> Candidate | None:
+    """Return that a start-up had too few CPU cores in a span: whatever it did then took its time for that."""
+    gpu = next((series.gpu for series in context.series), 0)
+    return lacks_cores_at_start(context.signals.of(gpu, *span), began=began)
 
 
 def _of_kind(context: Context, work: StartWork | None, span: Span) -> Iterator[Advice]:

@@ -31,6 +31,7 @@ class IntervalSignals:
     `slow_modes` are what was switched on in the main process that slows it, by their names in its settings.
     `slower_since_first_epoch` is how many times longer than in its first epoch the steps of its training took since.
     `setting_locations` are lines of user code that switched them on, or that leave a process fewer cores ("affinity").
+    `thread_binding` are the variables that bind its threads to cores (OMP_PLACES), None where nobody looked.
     `is_rect` says that its training loads images in the order of their shape, `image_sizes` how many sizes they have.
     `caches_in_memory` says that it keeps all images in host memory (`cache=ram`), None where that is not known.
     `idle_location` is where the main process stood in its idle GPU time, None without its stacks.
@@ -86,6 +87,7 @@ class IntervalSignals:
     slow_modes: frozenset[str] = frozenset()
     slower_since_first_epoch: float = 1.0
     setting_locations: Sequence[SettingLocation] = ()
+    thread_binding: tuple[str, ...] | None = None
     is_rect: bool = False
     caches_in_memory: bool | None = None
     image_sizes: int = 1

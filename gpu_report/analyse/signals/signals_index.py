@@ -397,6 +397,7 @@ def _in_training(signals: IntervalSignals, training: Training) -> IntervalSignal
         slow_modes=training.slow_modes,
         slower_since_first_epoch=training.slower_since_first_epoch,
         setting_locations=training.setting_locations,
+        thread_binding=training.thread_binding,
         is_rect=training.args.get("rect") is True,
         caches_in_memory=training.caches_in_memory,
         image_sizes=training.image_sizes,

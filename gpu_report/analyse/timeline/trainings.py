@@ -201,6 +201,12 @@ class Training:
         return tuple(dict.fromkeys(each for rank in ranks for each in rank.setting_locations))
 
     @property
+    def thread_binding(self) -> tuple[str, ...] | None:
+        """Return which variables bind its threads to CPU cores, None where nobody looked."""
+        told = self.settings.get("thread_binding")
+        return tuple(map(str, told)) if isinstance(told, list) else None
+
+    @property
     def boxes(self) -> tuple[float, float] | None:
         """Return how many boxes a training image has, the mean and the most, None where it is not known."""
         told = self.settings.get("image_boxes")

@@ -28,7 +28,7 @@ _SETTINGS: Final = frozenset(
         data_mib distinct_images gflops gpu_uuid gpus_hidden image_boxes image_px images label_classes local_rank
         memory_fraction memory_retries nccl_disabled node_rank nodes npy_mib omp_num_threads parameters prefetch
         providers python ranks restarts resumed run_id scaled_down slow_modes slow_modes_now start_epoch start_method
-        synced_norms tf32 torch torch_threads ultralytics val_distinct_images val_images world_size
+        synced_norms tf32 thread_binding torch torch_threads ultralytics val_distinct_images val_images world_size
         """
     ).split()
 )

@@ -318,6 +318,14 @@ def test_the_ways_that_nccl_may_not_take(folder, monkeypatch):
     assert facts.read(facts.TRAINING, Trainer(folder))["nccl_disabled"] == ["p2p"]
 
 
+def test_variables_that_bind_threads_to_cores_are_named_without_their_values(folder, monkeypatch):
+    monkeypatch.setenv("OMP_PROC_BIND", "close")
+    monkeypatch.setenv("OMP_PLACES", "")
+    monkeypatch.setenv("GOMP_CPU_AFFINITY", "0")
+    monkeypatch.setenv("KMP_AFFINITY", "disabled")
+    assert facts.read(facts.TRAINING, Trainer(folder))["thread_binding"] == ["OMP_PROC_BIND", "GOMP_CPU_AFFINITY"]
+
+
 def test_a_wait_is_from_the_end_of_a_batch_to_the_beginning_of_the_next(folder):
     trainer = Trainer(folder)
     start(trainer)

@@ -47,6 +47,8 @@ def lines(source):
         ("print('os.environ[CUDA_LAUNCH_BLOCKING] = 1')  # CUDA_LAUNCH_BLOCKING", []),
         ("other['CUDA_LAUNCH_BLOCKING'] = '1'", []),
         ("import os\nos.sched_setaffinity(0, {0})", [("affinity", 2)]),
+        ("import os\nos.environ['OMP_PLACES'] = 'cores'", [("OMP_PLACES", 2)]),
+        ("import os\nos.environ.setdefault('GOMP_CPU_AFFINITY', '0')", [("GOMP_CPU_AFFINITY", 2)]),
         (
             "import psutil\npsutil.Process().cpu_affinity([0])\nprint(psutil.Process().cpu_affinity())",
             [("affinity", 2)],
@@ -98,6 +100,14 @@ def test_only_what_is_on_is_looked_for_and_nothing_costs_nothing(monkeypatch):
 def test_what_settings_say_is_on(told, on, monkeypatch):
     monkeypatch.setattr(setting_locations, "_affinity", list)
     assert setting_locations.switched_on(told) == on
+
+
+def test_variables_that_bind_threads_are_looked_for_where_cores_are_few(monkeypatch):
+    told = {"thread_binding": ["OMP_PLACES"]}
+    monkeypatch.setattr(setting_locations, "_affinity", lambda: ["affinity"])
+    assert setting_locations.switched_on(told) == ["affinity", "OMP_PLACES"]
+    monkeypatch.setattr(setting_locations, "_affinity", list)
+    assert setting_locations.switched_on(told) == []
 
 
 def test_files_that_nobody_writes_are_not_read(tmp_path, monkeypatch):

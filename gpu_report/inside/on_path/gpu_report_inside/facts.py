@@ -94,6 +94,7 @@ TRAINING: Mapping[str, Reader] = {
     "prefetch": lambda t: t.train_loader.prefetch_factor,
     "start_method": lambda t: _start_method(t.train_loader),
     "omp_num_threads": lambda _: int(os.environ["OMP_NUM_THREADS"].split(",")[0]),
+    "thread_binding": lambda _: [variable for variable in THREAD_BINDING if _binds(variable)],
     "nccl_disabled": lambda _: [way for way, variable in NCCL_WAYS.items() if _is_set(variable)],
     "torch_threads": lambda _: sys.modules["torch"].get_num_threads(),
     "imgsz": lambda t: t.args.imgsz,
@@ -128,6 +129,9 @@ TRAINING: Mapping[str, Reader] = {
     "compute_capability": lambda t: _capability(t.device),
     "memory_fraction": lambda t: _memory_fraction(t.device),
 }
+# Variables by which the OpenMP library that torch loads binds threads to CPU cores: the one that imports it, too.
+THREAD_BINDING: tuple[str, ...] = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
+BINDS_NOT = frozenset({"", "false", "none", "disabled"})
 # The ways between GPUs of one machine that NCCL may be told not to take.
 NCCL_WAYS: Mapping[str, str] = {"p2p": "NCCL_P2P_DISABLE", "shm": "NCCL_SHM_DISABLE"}
 # What makes each line of Python, or each launch of a kernel, slower where it is switched on.
@@ -366,6 +370,10 @@ def _imported(module: str) -> Any:
 
 def _is_set(variable: str) -> bool:
     return os.environ.get(variable, "0").strip() not in {"", "0"}
+
+
+def _binds(variable: str) -> bool:
+    return os.environ.get(variable, "").strip().lower() not in BINDS_NOT
 
 
 def _world_size() -> int:

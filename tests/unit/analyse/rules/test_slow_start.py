@@ -326,3 +326,65 @@ def test_convolutions_of_later_epochs_are_their_steps():
 
 
 EPOCHS = ((15.0, 40.0), (40.0, 75.0), (75.0, 110.0))
+
+
+PINNED = {"cpu_pct": 6.3, "cpu_pressure_pct": 98, "main_cpu_pct": 10, "workers_cpu_pct": 90, "workers": 12}
+
+
+def on_cores(run, cores, used, binding=None, places=()):
+    """Return a run on a machine of 16 cores of which its processes may use some, with what the host read throughout."""
+    t_s = run.samples["t_s"]
+    host = pd.DataFrame({"t_s": t_s, "main_cores": cores, "worker_cores": cores, **used, "busiest_worker_cpu_pct": 9})
+    settings = {"workers": 12} if binding is None else {"workers": 12, "thread_binding": binding}
+    inside = dataclasses.replace(run.inside[0], settings=settings, setting_locations=tuple(places))
+    recording = dataclasses.replace(run.recording, cores=16, cores_online=16)
+    return dataclasses.replace(run, host=host, inside=(inside,), recording=recording)
+
+
+@pytest.mark.parametrize(
+    ("binding", "places", "lead"),
+    [
+        (
+            ["OMP_PROC_BIND", "OMP_PLACES"],
+            [("OMP_PROC_BIND", "env.py", 3), ("OMP_PLACES", "env.py", 4)],
+            "Unset `OMP_PROC_BIND` and `OMP_PLACES` (env.py:3 and 4): they leave training 1 of 16 CPU cores.",
+        ),
+        (
+            None,
+            [],
+            "Remove what pins training to 1 of 16 CPU cores: "
+            "`OMP_PROC_BIND`, `OMP_PLACES`, `taskset` or `sched_setaffinity`.",
+        ),
+        ([], [], "Remove what pins training to 1 of 16 CPU cores: `taskset` or `sched_setaffinity`."),
+        (
+            ["OMP_PLACES"],
+            [("affinity", "env.py", 7)],
+            "Let each process use more CPU cores (env.py:7).",
+        ),
+    ],
+)
+def test_a_training_that_never_began_on_one_core_says_what_pins_it(binding, places, lead):
+    """12 workers and the main process on one of 16 cores (H200, `OMP_PROC_BIND=close`): no batch in 51 s."""
+    run = started([("data set", 2.0), ("first batch", 50.0)], stacks=(process((0, 60, LOGS)),))
+    run = on_cores(run, 1, PINNED, binding, [SettingLocation(*each) for each in places])
+    (finding,) = slow(run)
+    assert finding.summary.endswith("for 50 s; training may use only 1 of 16 CPU cores")
+    assert (finding.severity, finding.cause_name) == ("warning", "cpu-limit")
+    assert analyse(run).verdict.sentences[0].text == lead
+
+
+@pytest.mark.parametrize(
+    ("cores", "more", "train_s", "cause"),
+    [
+        (1, {}, 30.0, "cpu-limit"),  # it began, and is pinned still
+        (1, {"cpu_pressure_pct": 2, "workers_cpu_pct": 0, "main_cpu_pct": 100}, 0.0, "startup"),  # one thread alone
+        (16, {}, 0.0, "cpu-limit"),  # what it may use was not recorded: 15 cores are free, and it never has more
+        (16, {}, 30.0, "startup"),
+        (16, {"cpu_pressure_pct": 0}, 0.0, "startup"),
+        (4, {}, 0.0, "startup"),  # those that it may use are free
+    ],
+)
+def test_a_start_on_few_cores_is_one_that_fills_them_while_processes_wait(cores, more, train_s, cause):
+    run = started([("first batch", 50.0)], train_s=train_s, stacks=(process((0, 60, LOGS)),))
+    (finding,) = slow(on_cores(run, cores, PINNED | more))
+    assert finding.cause_name == cause

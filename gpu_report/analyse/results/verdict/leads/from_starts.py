@@ -15,11 +15,12 @@ def slow_starts(findings: Sequence[Finding], recorded_s: float, epochs: int) -> 
 
     Of one that did, the function of the user's in which most of its start-up lay: that is paid once, and comes after
     what holds it back all the time. So is work of a known kind, which leads where it is most of the recording, comes
-    again with each epoch, or nothing was trained after it.
+    again with each epoch, or nothing was trained after it. Too few CPU cores are said by what they cost each epoch,
+    where that is known.
     """
     lasts = any(finding.rule == "starved" and finding.severity != "info" for finding in findings)
     for finding in findings:
-        if finding.rule != "slow-start":
+        if finding.rule != "slow-start" or (lasts and finding.cause_name == "cpu-limit"):
             continue
         at = worst_place(finding)
         known_s = finding.number(START_WORK_KEY) or 0.0
@@ -27,7 +28,7 @@ def slow_starts(findings: Sequence[Finding], recorded_s: float, epochs: int) -> 
             if finding.advice:
                 first = finding.advice[0]
                 said = sentence_of(finding, LOOK, first.short, first, how=False)
-                yield Lead(said, URGENT_S, f"{finding.summary}.")
+                yield Lead(said, URGENT_S, f"{finding.summary}.", says_how=True)
                 continue
             text = f"Look at {place_words(at)}. {finding.summary}" if at else finding.summary
             yield Lead(sentence_of(finding, LOOK, text), URGENT_S)

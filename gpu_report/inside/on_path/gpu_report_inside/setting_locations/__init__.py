@@ -63,6 +63,10 @@ PATTERNS: Mapping[str, SettingPattern] = {
     ),
     "sync_bn": SettingPattern(calls=("SyncBatchNorm.convert_sync_batchnorm",)),
     "affinity": SettingPattern(calls=("os.sched_setaffinity", "Process.cpu_affinity")),
+    "OMP_PROC_BIND": SettingPattern(variable="OMP_PROC_BIND"),
+    "OMP_PLACES": SettingPattern(variable="OMP_PLACES"),
+    "GOMP_CPU_AFFINITY": SettingPattern(variable="GOMP_CPU_AFFINITY", any_value=True),  # "0" is a core
+    "KMP_AFFINITY": SettingPattern(variable="KMP_AFFINITY"),
     "start_method": SettingPattern(calls=("set_start_method",), assigned=("multiprocessing_context",)),
     "threads": SettingPattern(calls=("torch.set_num_threads",), variable="OMP_NUM_THREADS"),
 }
@@ -82,7 +86,7 @@ def switched_on(told: Mapping[str, Any]) -> list[str]:
         *(["threads"] if threads > 1 else []),
         *(["memory_fraction"] if (told.get("memory_fraction") or 1) < 1 else []),
         *(["start_method"] if told.get("start_method") in {"spawn", "forkserver"} else []),
-        *_affinity(),
+        *([*affinity, *(told.get("thread_binding") or [])] if (affinity := _affinity()) else []),
     ]
 
 

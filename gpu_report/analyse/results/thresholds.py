@@ -24,6 +24,7 @@ STALLED_SHARE = 0.5
 # ab-batch-8).
 FEW_WORKERS, SMALL_BATCH = 4, 8
 GUESS_WORKERS, GUESS_BATCH, GUESS_ROOM, GUESS_CACHE = 0.4, 0.35, 0.3, 0.2
+GUESS_SHORT = 0.5  # of how sure the same signals make it in a steady state, which nobody has seen yet
 MUCH_LARGER = 4  # times the batch: twice would fit into most cards, and says nothing
 
 # What is one finding.
@@ -59,3 +60,12 @@ BETWEEN_CALLS_SHARE = 0.1  # of a model's time, in one line of the user's betwee
 # paid once, and of a short look at a long training it is most.
 LONG_START_SHARE, LONG_START_S = 0.2, 300.0
 OWN_IN_INFERENCE = 0.05  # of the time for all calls: less of the user's code in inference is passing by
+
+# What a training of under LEVEL_AT_LEAST_S must have for its mean utilisation to be known. The means of so many blocks
+# of its readings must agree: the standard error of all is a quarter of the 20 points between healthy (60 %) and what
+# asks for a reason (40 %). Four of 5 to 9 s on an H200 have 1 to 3 points, one whose first epoch stalled 12.
+LEVEL_BLOCKS = 10
+LEVEL_ERROR_PP = 5.0
+# ... over so many training steps, and so many rounds of the loader, in each of which each worker hands over a batch.
+LEVEL_STEPS = 20
+LEVEL_ROUNDS = 2

@@ -169,7 +169,7 @@ def verdict(  # noqa: PLR0913, PLR0917 - all that was found
         opening = replace(opening, found=left)
         sentences = _sentences(known, opening)
     busy = trained if current is None else busy_in_training(context)
-    busy_pct = busy[0] if busy and is_judged(busy, findings) else None
+    busy_pct = busy[0] if busy and is_judged(context, busy, findings) else None
     return Verdict(sentences, busy_pct, healthy_steady_pct(context, findings) is not None, opening.order)
 
 

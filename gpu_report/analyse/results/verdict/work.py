@@ -7,6 +7,7 @@ from typing import TypeGuard
 
 from gpu_report.analyse.busy_in_training import (
     Busy,
+    busy_in_training,
     busy_words,
     of_what_time,
     saw_training,
@@ -18,12 +19,13 @@ from gpu_report.analyse.causes.main_process import PROFILE
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.results import thresholds as th
 from gpu_report.analyse.results.code_locations import workers_line
+from gpu_report.analyse.results.short_training import is_enough
 from gpu_report.analyse.results.unseen_waits import idle_share_beside_drops, waits_unseen
 from gpu_report.analyse.results.verdict.leads.larger_batch import no_larger_batch
 from gpu_report.analyse.results.verdict.leads.lead import LOOK
 from gpu_report.analyse.results.verdict.leads.without_gpu import on_cpu
 from gpu_report.analyse.results.verdict.which_training import which_training
-from gpu_report.analyse.results.verdict.without_work import data_wait_share, without_work
+from gpu_report.analyse.results.verdict.without_work import HARDLY_WAITED, data_wait_share, without_work
 from gpu_report.analyse.rules.other_processes import others_work
 from gpu_report.analyse.rules.thresholds import DATA_WAIT_SHARE, LONG_ENDS_LEAST
 from gpu_report.analyse.timeline.activity import outside
@@ -44,9 +46,9 @@ def is_long(trained: Busy) -> TypeGuard[tuple[float, float]]:
     return trained is not None and trained[1] >= LEVEL_AT_LEAST_S
 
 
-def is_judged(trained: tuple[float, float], findings: Sequence[Finding]) -> bool:
+def is_judged(context: Context, trained: tuple[float, float], findings: Sequence[Finding]) -> bool:
     """Tell whether there was training enough to judge it, or a finding says enough of it."""
-    return is_long(trained) or any(map(_says_enough, findings))
+    return is_enough(context, trained) or any(map(_says_enough, findings))
 
 
 def _says_enough(finding: Finding) -> bool:
@@ -117,7 +119,7 @@ def work_sentences(
         yield from on_cpu(context, others_said=beside.others_said, cpu_said=cpu_said)
         if said := without_work(context, unseen):
             yield Sentence("work", said)
-    elif not is_judged(trained, findings):
+    elif not is_judged(context, trained, findings):
         yield from _too_short(context, trained[1], is_lead=beside.is_lead)
     elif (few := few_readings(context, trained[1])) and _would_judge(context, findings, beside):
         busy = f"{lower_first(_who(context))} {_be(context)} busy {busy_words(trained[0], by_nature=True)}"
@@ -305,6 +307,7 @@ def _no_fault(training: _JudgedTraining) -> Iterator[Sentence]:
         yield Sentence("work", f"{GOOD}.")
     elif not starved and not beside.is_marred and not context.cached(_mean_steady_pct):
         yield Sentence("work", f"Too short to judge: {training.busy_by_nature}, warming up included.")
+        yield from _waited_for_data(context)
     elif starved and all(finding.cause and _is_by_nature(finding.cause) for finding in starved):
         yield from _small_steps(training, starved)
 
@@ -407,8 +410,12 @@ def _steady_pct(findings: Sequence[Finding]) -> float | None:
 
 
 def _waited_for_data(context: Context) -> Iterator[Sentence]:
-    """Yield for how much of a short training it waited for data, and what workers did; nothing of little."""
-    waited = data_wait_share(context) or 0.0
+    """Yield for how much of a short training it waited for data, and what workers did, or that it hardly did."""
+    waited = data_wait_share(context)
+    if waited is None:
+        return
+    if waited < HARDLY_WAITED and is_enough(context, busy_in_training(context)):
+        yield Sentence("work", f"It hardly waited for data ({100 * waited:.1f} % of that time).")
     if waited >= DATA_WAIT_SHARE:
         yield Sentence("work", f"{100 * waited:.0f} % of that went into waiting for data.")
         at = workers_line(context, context.all_train_spans)

@@ -174,6 +174,8 @@ NPY_SHARE = 0.5  # of the time that is waited for workers
 READING_SHARE = 0.7  # likewise, of images that are decoded, too
 SLOW_IMAGES_CPU_PCT = 50.0  # of one core, while it is waited for
 
+POLYGON_SHARE = 0.2  # of the work of loader workers: half with 12 to 21 polygons an image (H200), none with boxes
+
 # --- epochs ---
 
 # An epoch is a finding, more than a mark in the table, when its training is over its siblings' median by all of these

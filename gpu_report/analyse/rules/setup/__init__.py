@@ -10,6 +10,7 @@ from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
 from gpu_report.analyse.rules.setup.images import enlarged, repeated_images
 from gpu_report.analyse.rules.setup.nccl import transport_off
 from gpu_report.analyse.rules.setup.pcie import pcie_link
+from gpu_report.analyse.rules.setup.polygons import polygon_labels
 from gpu_report.analyse.rules.setup.sleep import machine_slept
 from gpu_report.analyse.rules.setup.slow_images import slow_images, slow_npy
 from gpu_report.analyse.rules.setup.storage import data_disk
@@ -49,6 +50,7 @@ CHECKS: tuple[Check, ...] = (
     data_disk,
     slow_npy,
     slow_images,
+    polygon_labels,
     machine_slept,
 )
 

@@ -322,7 +322,9 @@ INSIDE_KINDS = {
     "epoch": "the same of a whole epoch, and images, images_per_s, loss (sum of the means), lr: its train part ended",
     "validation": "epoch, images, batch, workers, plots, batches, and the seconds of each part: a validation ended",
     "model": "number (in calls.csv), model, task, mode, format, half, compile, imgsz, batch, providers, device ...",
-    "calls": "calls, failed, dropped (rows that were lost), objects (of models), largest_px, repeated and "
+    "rebuilt": "number, before (of models), changed (arguments), file, line, function: a YOLO object's predictor was "
+    "set up anew by a call with other arguments; each way once",
+    "calls": "calls, failed, dropped (rows that were lost), objects (of models), rebuilt, largest_px, repeated and "
     "repeated_images, each by number: so far",
     "profile": "name, phase, epoch, kept_steps, reason, begin_mono_s, kept_mono_s, file, failed: PyTorch's profiler",
     "memory_holder": "epoch, look, allocated_mib, grown_mib, took_ms, cpu_ms; name, place, type, file, function, line, "

@@ -13,9 +13,11 @@ import pytest
 from support.yolo import IMAGES, MODEL, SMALL_MODEL, version
 
 from gpu_report.analyse import analyse
+from gpu_report.analyse.build_context import build_context
+from gpu_report.analyse.inference.rebuilt import rebuilt_predictors
 from gpu_report.analyse.timeline.exception_kinds import exception_kind
 from gpu_report.load import load_run
-from gpu_report.model import SettingLocation
+from gpu_report.model import Options, SettingLocation
 from tests.conftest import REPOSITORY, clean_environment, wait_for
 
 pytestmark = pytest.mark.yolo
@@ -444,3 +446,37 @@ def test_without_injection_ultralytics_is_as_it_was(run_cli, yolo_home, offline,
     assert "seen" in done.stdout
     assert "gpu_report" not in done.stdout
     assert not (tmp_path / "run" / "inside").exists()
+
+
+SWITCHES = f"""
+import sys
+import numpy as np
+from ultralytics import YOLO
+model, image = YOLO("{SMALL_MODEL}"), np.zeros((64, 64, 3), dtype=np.uint8)
+
+def find(**changed):
+    return model.predict(image, imgsz=64, device="cpu", verbose=False, **changed)
+
+for times in range(6):
+    find(conf=0.5, dnn=False)
+    find(conf=0.6, dnn=True)
+for _ in range(3):
+    YOLO("{SMALL_MODEL}").predict(image, imgsz=64, device="cpu", verbose=False)
+"""
+
+
+@pytest.mark.skipif(version() < (8, 4), reason="earlier versions set a predictor up anew for `device` alone")
+def test_a_predictor_set_up_anew_by_a_changed_argument_is_known_with_its_line(run_cli, yolo_home, offline, tmp_path):
+    script = yolo_home / "switches.py"
+    script.write_text(SWITCHES)
+    done = record(run_cli, tmp_path / "run", sys.executable, script, env=offline, cwd=yolo_home)
+    assert done.returncode == 0, done.stderr
+    run = load_run(tmp_path / "run")
+    (inside,) = run.inside
+    assert inside.rebuilt == {1: 5, 2: 6}  # not the three objects that were made for one call each
+    assert inside.objects == {1: 6, 2: 6, 3: 3}
+    assert {(way.changed, Path(way.file).name, way.line, way.function) for way in inside.rebuilds} == {
+        (("dnn",), "switches.py", SWITCHES[: SWITCHES.index("    return")].count("\n") + 1, "find")
+    }
+    (rebuilt,) = rebuilt_predictors(build_context(run, Options()))
+    assert (rebuilt.times, rebuilt.changed, rebuilt.is_reported) == (11, ("dnn",), True)

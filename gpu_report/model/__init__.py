@@ -78,6 +78,7 @@ from gpu_report.model.inside import (
     ProfilerWindow,
     Progress,
     Raised,
+    RebuiltPredictor,
     RefusedAllocation,
     SettingLocation,
     WindowLines,

@@ -105,6 +105,7 @@ class ServedModel:
     first, in seconds that add up to `gap_s` or less.
     `gpu_busy_share` (0 to 1) is how much of that time the GPU worked, whoever had it work; `gpu_ms` is the GPU's work
     of one call, None where others shared the GPU, or where calls are too seldom for the driver's readings.
+    `differs` is in which settings it differs from others of the same file (`quantize=16`), empty where there are none.
     `joules_per_image` is the GPU's energy of that time, divided among the models that used it by their inference time;
     `money_per_million` images by the price of a GPU hour, where that was given.
     """
@@ -128,6 +129,12 @@ class ServedModel:
     gpu_ms: float | None = None
     joules_per_image: float | None = None
     money_per_million: float | None = None
+    differs: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the model's file, with what differs from others of the same file."""
+        return self.calls.name + (f" ({self.differs})" if self.differs else "")
 
     @cached_property
     def steady_calls(self) -> ModelCalls:

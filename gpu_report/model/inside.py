@@ -173,6 +173,21 @@ class SettingLocation:
 
 
 @dataclass(frozen=True)
+class RebuiltPredictor:
+    """A YOLO object whose predictor was set up anew: for the model `number` instead of `before` (may be the same).
+
+    `changed` are the arguments of the call that differed, `file`, `line` and `function` the user's line that made it.
+    """
+
+    number: int
+    before: int
+    changed: tuple[str, ...]
+    file: str = ""
+    line: int = 0
+    function: str = ""
+
+
+@dataclass(frozen=True)
 class InsideRun:
     """What our callbacks wrote in one process of YOLO: rank 0 of a training, another rank, a prediction, an export.
 
@@ -184,6 +199,7 @@ class InsideRun:
     it: of theirs, in a long run, `phases`, `epochs` and `progress` hold the beginning and the end only.
     `models` are the facts of each model that was called, by its number in this process; `calls` how many calls there
     were (calls, failed, dropped). `objects` is how many predictors the process had made of each model by then,
+    `rebuilt` how many of these took the place of another of the same YOLO object, `rebuilds` in which ways,
     `largest_px` the longer side of the largest image that each was given; `image_px` likewise, in recordings made
     before 2026-11-28, which looked at the first image of each call alone. `repeated` is how many calls with one image
     had that of the call before, of models whose images were compared, `repeated_images` how many images came again.
@@ -209,6 +225,8 @@ class InsideRun:
     models: Mapping[int, Mapping[str, object]] = field(default_factory=dict)
     calls: Mapping[str, int] = field(default_factory=dict)
     objects: Mapping[int, int] = field(default_factory=dict)
+    rebuilt: Mapping[int, int] = field(default_factory=dict)
+    rebuilds: tuple[RebuiltPredictor, ...] = ()
     image_px: Mapping[int, int] = field(default_factory=dict)
     largest_px: Mapping[int, int] = field(default_factory=dict)
     repeated: Mapping[int, int] = field(default_factory=dict)

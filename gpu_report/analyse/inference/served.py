@@ -17,6 +17,10 @@ from gpu_report.analyse.timeseries.gpu_series import Floats, GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, union_of_rows
 from gpu_report.model import CallParts, GapPart, ModelCalls, ServedModel
 
+# By which models of one file are told apart.
+ARGUMENTS = ("quantize", "half", "device", "imgsz", "nms", "compile", "batch", "mode", "conf", "max_det", "augment")
+MOST_NAMED = 2
+SAME_AS = {"half": "quantize", "end2end": "nms"}  # follow from these, where there are both
 MILLION = 1e6
 HOUR_S = 3600.0
 
@@ -24,7 +28,20 @@ HOUR_S = 3600.0
 def served_models(context: Context) -> tuple[ServedModel, ...]:
     """Return the models that were called, those with the most images first."""
     served = [_served(context, calls) for calls in context.run.calls if len(calls.start_s)]
-    return tuple(sorted(served, key=lambda each: -each.images))
+    named = [replace(each, differs=differing_settings(each, served)) for each in served]
+    return tuple(sorted(named, key=lambda each: -each.images))
+
+
+def differing_settings(served: ServedModel, others: Sequence[ServedModel]) -> str:
+    """Return in which arguments a model differs from others of the same file, as they are typed: the first few.
+
+    Those of several processes may have the same: then nothing is returned.
+    """
+    same = [each.calls.settings for each in others if each.calls.name == served.calls.name]
+    mine = served.calls.settings
+    differ = [name for name in ARGUMENTS if name in mine and any(mine[name] != each.get(name) for each in same)]
+    told = [name for name in differ if SAME_AS.get(name) not in differ]
+    return ", ".join(f"{name}={mine[name]}" for name in told[:MOST_NAMED])
 
 
 def judged_models(context: Context) -> tuple[ServedModel, ...]:

@@ -335,6 +335,8 @@ LARGEST_BATCH = 32  # images a call that are worth trying: more seldom win anyth
 HALF_SAVES = 0.25  # of inference, by FP16: yolo26m with 32 images went from 28.3 to 20.4 ms (H100), n and s less
 HALF_AT_MOST = 0.5  # ... and no more than this: half the bytes, and twice the arithmetic
 RELOADED_CALLS, RELOADED_SHARE = 5, 0.5  # model objects made, at least, and of the calls: one for nearly each
+# ... or setting up its predictor anew for changed arguments takes this share of the time: less is not worth a change.
+REBUILT_SHARE = 0.05
 # Of a model's calls, those with the image of the call before; and of how many images: a benchmark has a few for all.
 REPEATED_SHARE, REPEATED_IMAGES = 0.25, 10
 REPEATED_OF_IMAGES = 0.25  # of the different images, that come again: a camera or a stream that pauses repeats a few

@@ -21,7 +21,17 @@ from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, Callback
 from gpu_report.load.yolo.exceptions import one_line, raised
 from gpu_report.load.yolo.memory_holders import memory_holders
 from gpu_report.load.yolo.profiler_windows import profiler_windows
-from gpu_report.model import InsideEpoch, InsideRun, Phase, Raised, Recording, SettingLocation, Validation, YoloRun
+from gpu_report.model import (
+    InsideEpoch,
+    InsideRun,
+    Phase,
+    Raised,
+    RebuiltPredictor,
+    Recording,
+    SettingLocation,
+    Validation,
+    YoloRun,
+)
 from gpu_report.run_folder import finite
 
 Lines = Sequence[CallbackLine]
@@ -45,6 +55,7 @@ LARGEST_SETTING: Final = 1e15
 MOST_FILES: Final = 4096  # processes of YOLO under one recording
 LONGEST_LIST: Final = 16
 MOST_PLACES: Final = 64  # three for each of fifteen settings
+MOST_REBUILDS: Final = 20  # ways, of one process: our callbacks write no more
 MOST_MODELS: Final = 200  # of one process: our callbacks tell no more apart
 
 
@@ -182,6 +193,8 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         models=_models(lines),
         calls=_counts(lines),
         objects=_by_model(lines, "objects"),
+        rebuilt=_by_model(lines, "rebuilt"),
+        rebuilds=_rebuilds(lines),
         image_px=_by_model(lines, "image_px"),
         largest_px=_by_model(lines, "largest_px"),
         repeated=_by_model(lines, "repeated"),
@@ -202,6 +215,28 @@ def _models(lines: Lines) -> dict[int, dict[str, object]]:
             facts = {name: _plain(value) for name, value in line.content.items()}
             found[number] = {name: value for name, value in facts.items() if name not in STAMPS | {"number"}}
     return found
+
+
+def _rebuilds(lines: Lines) -> tuple[RebuiltPredictor, ...]:
+    """Return in which ways predictors of YOLO objects were set up anew."""
+    said = [line.content for line in lines if line.kind == "rebuilt"][:MOST_REBUILDS]
+    known = ((whole(each.get("number")), whole(each.get("before")), each) for each in said)
+    return tuple(
+        RebuiltPredictor(number, before, _names(each.get("changed")), *_place(each))
+        for number, before, each in known
+        if number is not None and before is not None
+    )
+
+
+def _names(value: object) -> tuple[str, ...]:
+    listed = value[:LONGEST_LIST] if isinstance(value, list) else []
+    return tuple(name for each in listed if (name := one_line(each)))
+
+
+def _place(content: Mapping[str, object]) -> tuple[str, int, str]:
+    """Return file, line and function of a line of code, empty where it is not known."""
+    file, line, function = one_line(content.get("file")), whole(content.get("line")), one_line(content.get("function"))
+    return (file, line, function or "") if file and line else ("", 0, "")
 
 
 def _setting_locations(lines: Lines) -> tuple[SettingLocation, ...]:

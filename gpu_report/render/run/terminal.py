@@ -229,7 +229,7 @@ def _served_row(served: ServedModel) -> tuple[str, ...]:
     latency = served.latency
     times = (latency.p50.value_ms, latency.p95.value_ms, latency.p99.value_ms, latency.worst_ms)
     return (
-        plain(served.calls.name),
+        plain(served.name),
         f"{latency.calls:,}",
         speed_words(served.images_per_s),
         *(milliseconds(each).replace(NO_BREAK_SPACE, " ") for each in times),

@@ -12,7 +12,7 @@ from gpu_report.analyse.rules.inference.image_work import augmented_calls, enlar
 from gpu_report.analyse.rules.inference.memory import growing_memory_of_calls
 from gpu_report.analyse.rules.inference.pauses import slow_after_pauses
 from gpu_report.analyse.rules.inference.rare_calls import rare_calls
-from gpu_report.analyse.rules.inference.reloaded_models import reloaded_models
+from gpu_report.analyse.rules.inference.reloaded_models import rebuilt_models, reloaded_models
 from gpu_report.analyse.rules.inference.repeated import repeated_images
 from gpu_report.analyse.rules.inference.rest_of_calls import rest_of_calls
 from gpu_report.analyse.rules.inference.shapes import new_shapes
@@ -27,6 +27,7 @@ RULES: tuple[Rule, ...] = (
     other_process_on_gpu,
     time_between_calls,
     reloaded_models,
+    rebuilt_models,
     rare_calls,
     slow_preprocessing,
     slow_postprocessing,

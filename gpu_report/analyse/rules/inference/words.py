@@ -14,9 +14,14 @@ WAITS_SHARE = 0.03  # of that time: less does not show in images a second
 FEW_MS = 10.0  # below it tenths count
 
 
-def model_name(served: ServedModel) -> str:
+def file_name(served: ServedModel) -> str:
     """Return a model's file without its folder."""
     return PurePath(served.calls.name).name or served.calls.name
+
+
+def model_name(served: ServedModel) -> str:
+    """Return a model's file without its folder, with what differs from others of that file: `a.pt with quantize=16`."""
+    return file_name(served) + (f" with {served.differs}" if served.differs else "")
 
 
 def model_px(served: ServedModel) -> int:

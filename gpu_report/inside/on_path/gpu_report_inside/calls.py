@@ -16,10 +16,12 @@ from typing import Any
 from . import facts, setting_locations
 from .calls_file import CallRows
 from .lines import LINES, RUN_FOLDER_VARIABLE, now, report
+from .rebuilt import Predictors
 from .runs import CURRENT, ReportedRun, at_exit
 
 REPORT_EVERY_S = 10.0  # how many calls there were so far is written so often, while there are any
 MOST_MODELS = 200  # of one process; what comes beyond them are told apart no more
+MOST_REBUILT = 20  # different ways in which a YOLO object's predictor was built anew: each is written once
 NO_SHAPE = ","  # between two empty cells
 PARTS = ("preprocess", "inference", "postprocess")
 MS = 1000.0
@@ -133,6 +135,9 @@ class KnownCalls:
         self.folder = ""
         self.models: dict[str, int] = {}  # the number of a model, by its facts
         self.objects: dict[int, int] = {}  # how many predictors there were of each model
+        self.predictors = Predictors()  # of each YOLO object
+        self.rebuilt: dict[int, int] = {}  # how many of a model's took the place of another of the same YOLO object
+        self._rebuilt_ways: set[str] = set()
         self.largest_px: dict[int, int] = {}  # the longer side of the largest image that each was given
         self.repeated: dict[int, int] = {}  # calls of each with the image of the call before; none: none was compared
         self.repeated_images: dict[int, int] = {}  # how many images these were: a stream that pauses repeats one
@@ -149,12 +154,25 @@ class KnownCalls:
         self.repeated[model] = self.repeated.get(model, 0) + again
         self.repeated_images[model] = self.repeated_images.get(model, 0) + first
 
+    def counts_rebuilt(self, predictor: Any, number: int) -> None:
+        """Take a model's predictor that calls for the first time: it may be another one's of the same YOLO object."""
+        told = self.predictors.comes(predictor, number)
+        if told is None:
+            return
+        self.rebuilt[number] = self.rebuilt.get(number, 0) + 1
+        way = repr(told)
+        if way not in self._rebuilt_ways and len(self._rebuilt_ways) < MOST_REBUILT:
+            self._rebuilt_ways.add(way)
+            LINES.write("rebuilt", told)
+
     def goes_to(self, folder: str) -> None:
         """Take the run folder: a new one is told anew which models there are."""
         if folder != self.folder:
             self.folder = folder
             self.models.clear()
             self.objects.clear()
+            self.rebuilt.clear()
+            self._rebuilt_ways.clear()
             self.largest_px.clear()
             self.repeated.clear()
             self.repeated_images.clear()
@@ -232,6 +250,7 @@ class Prediction(ReportedRun):
             "calls": self.calls,
             "failed": self.failed,
             "objects": dict(KNOWN.objects),
+            "rebuilt": dict(KNOWN.rebuilt),
             "largest_px": dict(KNOWN.largest_px),
             "repeated": dict(KNOWN.repeated),
             "repeated_images": dict(KNOWN.repeated_images),
@@ -256,4 +275,5 @@ class Prediction(ReportedRun):
             LINES.write("model", {"number": models[key], **known})
         number = models.get(key, 0)
         KNOWN.objects[number] = KNOWN.objects.get(number, 0) + 1
+        KNOWN.counts_rebuilt(predictor, number)
         return number

@@ -89,7 +89,7 @@ def _note(analysis: Analysis) -> str:
 
 def _served(served: ServedModel, analysis: Analysis, clock: WallClock) -> ServedView:
     return ServedView(
-        title=clean(served.calls.name),
+        title=clean(served.name),
         about=_about(served),
         warning="ONNX Runtime fell back to the CPU: the GPU is not used."
         if fell_back_to_cpu(served.calls.settings)
@@ -351,7 +351,7 @@ def _others(served: Sequence[ServedModel]) -> TextTable:
     columns = ("Model", "Process", "Calls", "Images a second", "Median", "p95", "p99", "Worst", "Longest part")
     rows = tuple(
         (
-            clean(each.calls.name),
+            clean(each.name),
             str(each.calls.pid),
             number(each.latency.calls),
             speed_words(each.images_per_s),

@@ -10,7 +10,7 @@ from support.stacks import process
 
 from gpu_report import schema
 from gpu_report.analyse import analyse
-from gpu_report.model import Frame
+from gpu_report.model import Frame, RebuiltPredictor
 from gpu_report.render.what_to_change import listed_changes
 
 MAIN = Frame("/home/me/serve.py", 12, "<module>")
@@ -503,3 +503,57 @@ def test_results_kept_in_the_hosts_memory_are_found(own_mib):
 
 def test_memory_that_other_programs_take_is_none_of_the_calls():
     assert "host-memory-growth" not in findings(host_grows(lambda t_s: 1000 + 0 * t_s))
+
+
+def alternating(predictors, *, pairs=40, of_setup_ms=200.0, **second):
+    """Return the calls of one file with two settings in turn, 10 of the first, then one of the other."""
+    numbers = np.tile([1] * 10 + [2], pairs)
+    changes = np.diff(numbers, prepend=1) != 0
+    calls = make_calls(len(numbers), gap_ms=20.0 + of_setup_ms * changes)
+    return [
+        dataclasses.replace(
+            calls,
+            number=number,
+            settings=calls.settings | (second if number == 2 else {"quantize": None}),
+            predictors=predictors,
+            **{name: value[numbers == number] for name, value in vars(calls).items() if isinstance(value, np.ndarray)},
+        )
+        for number in (1, 2)
+    ]
+
+
+def test_a_predictor_set_up_anew_by_an_argument_that_calls_change_is_found_by_their_order():
+    found = findings(make_served(alternating(40, quantize=16), util_pct=5.0))["model-reloaded"]
+    assert "`quantize`" in found.advice[0].text
+    assert found.advice[0].gain_at_most > 0.2
+    assert found.evidence[0].value == 79
+
+
+@pytest.mark.parametrize(
+    ("predictors", "of_setup_ms", "second"),
+    [
+        (1, 200.0, {"quantize": 16}),  # an object for each setting, another reason for the pauses
+        (40, 0.0, {"quantize": 16}),  # it takes nothing
+        (40, 200.0, {"conf": 0.5}),  # no argument of the set-up
+    ],
+)
+def test_no_predictor_is_said_to_be_set_up_anew_for_another_reason(predictors, of_setup_ms, second):
+    calls = alternating(predictors, of_setup_ms=of_setup_ms, **{"quantize": None, **second})
+    found = findings(make_served(calls, util_pct=5.0)).get("model-reloaded")
+    assert found is None or "set up anew" not in found.summary
+
+
+def test_what_the_process_itself_saw_counts_before_the_order_of_calls():
+    run = make_served(alternating(40, quantize=16), util_pct=5.0)
+    way = RebuiltPredictor(2, 1, ("quantize",), "/home/me/detector.py", 12, "find")
+    inside = tuple(dataclasses.replace(each, rebuilt={1: 30, 2: 31}, rebuilds=(way,)) for each in run.inside)
+    found = findings(dataclasses.replace(run, inside=inside))["model-reloaded"]
+    assert "`find` (detector.py:12)" in found.advice[0].text
+    assert found.evidence[0].value == 61
+    assert found.cause.confidence > 0.9
+
+
+def test_models_of_one_file_are_told_apart_by_what_differs():
+    text = " ".join(each.text for each in analyse(make_served(alternating(40, quantize=16))).verdict.sentences)
+    assert "yolo26n.pt with quantize=16" in text
+    assert "yolo26n.pt with quantize=None" in text

@@ -7,6 +7,7 @@ against every rule and cause that the analysis can emit.
 from gpu_report.catalogue.causes import CAUSES, CauseRow
 from gpu_report.catalogue.evidence_keys import (
     BUSY_THREAD_KEY,
+    CONVOLUTIONS_KEY,
     ENDS_EPOCHS_KEY,
     ENDS_SHARE_KEY,
     ENLARGED_KEY,
@@ -53,6 +54,7 @@ __all__ = [
     "BESIDES_LAYERS",
     "BUSY_THREAD_KEY",
     "CAUSES",
+    "CONVOLUTIONS_KEY",
     "ENDS_EPOCHS_KEY",
     "ENDS_SHARE_KEY",
     "ENLARGED_KEY",

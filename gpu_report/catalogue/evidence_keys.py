@@ -21,6 +21,7 @@ GROWTH_KEY = "grown_by_the_end_s"  # what an epoch takes longer by the end than 
 GROWN_FROM_KEY, GROWN_TO_KEY, GROWS_ON_KEY = "grown_from_s", "grown_to_s", "grows_on_s"
 BUSY_THREAD_KEY = "busy_thread_pct"  # the share of time that a thread beside the main one ran Python
 IDLE_IN_STEPS_KEY = "idle_in_steps_s"  # what of each step the GPU is idle, though its work is long and data is ready
+CONVOLUTIONS_KEY = "in_convolutions_pct"  # of the idle time, in which a program stood in calls of convolutions
 GARBAGE_KEY = "garbage_pct"  # the share of time that Python's garbage collector took
 USER_CODE_IDLE_KEY = "user_code_idle_pct"  # the share of the time that the GPU was idle because of it
 SEEN_IDLE_KEY = "seen_idle_pct"  # the share of training time in which a GPU was seen idle in it

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeGuard
@@ -17,6 +18,7 @@ from gpu_report.load.process_files import process_files, read_head
 from gpu_report.load.run_clock import RunClock
 from gpu_report.load.stack_tables import MOST_NUMBER, StackTables, first_number, numbers, unpacked
 from gpu_report.load.yolo.callback_lines import text, whole
+from gpu_report.load.yolo.exceptions import one_line
 from gpu_report.model import (
     BusyThreads,
     CollectionCounts,
@@ -24,6 +26,7 @@ from gpu_report.model import (
     LongCollections,
     Probes,
     ProcessStacks,
+    SettingLocation,
     Stack,
     ThreadStacks,
 )
@@ -35,6 +38,8 @@ LONGEST_BLOCK_S: Final = 600.0  # one that a stopped process wrote late is of th
 MOST_STEP_MS: Final = 60_000
 MOST_THREAD: Final = 64  # a process notes 16 at a time
 NOTES_AT_ONCE: Final = 100_000  # are worked out together: an hour of a main process, which takes 10 MB on the way
+MODE_SHARE: Final = 0.5  # of the time: what was on for less, as in a benchmark, slowed not most of it
+MOST_MODES: Final = 16  # that slow a process, and lines of code that switched them on
 LEFT: Final = 2  # numbers in a note of a thread that is gone
 COLLECTED: Final = 4  # numbers in a run of the garbage collector
 FEWEST: Final = 5  # numbers in a look at the CPU of threads: of one of them
@@ -72,6 +77,10 @@ def load_stacks(
     return tuple(found), tuple(problems)
 
 
+def _listed(value: object) -> list[Any]:
+    return value[:MOST_MODES] if isinstance(value, list) else []
+
+
 class _ProcessBlocks:
     """The blocks of one process, and of those that had its pid before."""
 
@@ -89,6 +98,9 @@ class _ProcessBlocks:
         self._collected: list[_LongCollection] = []
         self._collections: list[_CollectionsOfBlock] = []
         self._busy: list[_Busy] | None = None  # not known
+        self._told_s = 0.0  # of all blocks
+        self._modes_s: dict[str, float] = {}  # for how long each was on
+        self._set_in: dict[SettingLocation, None] = {}
         self._role = ""
         self._parent: int | None = None
 
@@ -106,6 +118,7 @@ class _ProcessBlocks:
         self._known.take(content)
         begin_s = self._clock.t(line["wall_s"], finite(line.get("mono_s")))
         end_s = min(begin_s + seconds, self._end_t_s)
+        self._take_modes(line, seconds)
         used = [self._number(stack) for stack in accumulate(numbers(content.get("used")))]
         self._blocks.append(_Block(begin_s, end_s, step_s, used, *_notes(content), *_probes(content)))
         self._waiting += self._blocks[-1].length
@@ -123,6 +136,17 @@ class _ProcessBlocks:
             self._busy = [] if self._busy is None else self._busy
             self._busy += (look._replace(number=self._at(look.number)) for look in looks)
         return True
+
+    def _take_modes(self, line: Mapping[str, Any], seconds: float) -> None:
+        """Add what slowed the whole process at the end of a block, and where it was set."""
+        for mode in filter(None, map(one_line, _listed(line.get("slow_modes")))):
+            self._modes_s[mode] = self._modes_s.get(mode, 0.0) + seconds
+        for each in _listed(line.get("set_in")):
+            told = each if isinstance(each, dict) else {}
+            name, file, at = one_line(told.get("name")), one_line(told.get("file")), whole(told.get("line"))
+            if name and file and at and len(self._set_in) < MOST_MODES:
+                self._set_in[SettingLocation(name, file, at)] = None
+        self._told_s += seconds
 
     def _work_out(self) -> None:
         """Work out the stays and the probes of the last blocks."""
@@ -144,9 +168,11 @@ class _ProcessBlocks:
         probes = Probes(at_s[order], ran[order]) if len(order) else None
         busy = _busy_threads(self._busy) if self._busy is not None else None
         collections = _all_collections(self._collections, self._collected) if self._collections else None
-        return ProcessStacks(
+        mostly = frozenset(mode for mode, on_s in self._modes_s.items() if on_s >= MODE_SHARE * self._told_s)
+        stacks = ProcessStacks(
             pid, self._role, *stays, self._stacks, told, tuple(held), probes, self._parent, busy, collections
         )
+        return replace(stacks, slow_modes=mostly, setting_locations=tuple(self._set_in))
 
     def _at(self, written: int) -> int:
         """Return the number under which the stack of a thread is told, 0 where it is not known."""

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from gpu_report.model.inside import SettingLocation
+
 
 @dataclass(frozen=True)
 class ProcessWait(TimeSpan):
@@ -143,6 +145,7 @@ class ProcessStacks:
     stood when C code kept the interpreter's lock (`lock_held`) is the one that had called that code. `probes` are of a
     main process or rank, None in recordings from before there were any; so are `busy_threads`, and `collections` of any
     process. `parent` is the pid of the process that a worker loads for, as far as it is known.
+    `slow_modes` is what slowed the whole process for half of the time or more, `setting_locations` where that was set.
     """
 
     pid: int
@@ -157,6 +160,8 @@ class ProcessStacks:
     parent: int | None = None
     busy_threads: BusyThreads | None = None
     collections: CollectionCounts | None = None
+    slow_modes: frozenset[str] = frozenset()
+    setting_locations: tuple[SettingLocation, ...] = ()
 
     @property
     def is_worker(self) -> bool:

@@ -65,7 +65,7 @@ from gpu_report.analyse.causes.main_process import (
     trainer_blocked,
     trainer_stopped,
 )
-from gpu_report.analyse.causes.slow_modes import slowed_by_mode
+from gpu_report.analyse.causes.slow_modes import searches_kernels, slowed_by_mode
 from gpu_report.analyse.causes.yolo_phases import autotuning, phase_needs_no_gpu
 from gpu_report.analyse.context import Context
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
@@ -113,6 +113,7 @@ CAUSES: tuple[Scorer, ...] = (
     trainer_blocked,
     gil_held_by_thread,
     slowed_by_mode,
+    searches_kernels,
     copies_to_cpu,
     main_process_bound,
     idles_in_long_steps,

@@ -3,12 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gpu_report.analyse.causes import thresholds as th
 from gpu_report.analyse.causes.candidate import Candidate
-from gpu_report.analyse.causes.confidence import LIKELY, STRONG
+from gpu_report.analyse.causes.confidence import LIKELY, STRONG, SUPPORTED
 from gpu_report.analyse.causes.main_process import launch_bound, launches_too_much, main_process_bound
+from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
 from gpu_report.analyse.signals.thresholds import MUCH_SHARE
-from gpu_report.model import Advice, SettingLocation
+from gpu_report.catalogue import CONVOLUTIONS_KEY
+from gpu_report.model import Advice, Evidence, SettingLocation
 from gpu_report.wording import setting_location_words
 
 
@@ -72,6 +75,14 @@ WHAT_SLOWED = Advice(
 )
 
 
+# Where nobody knows whether it is on: a recording that is old, or a torch that does not say so.
+NEW_SIZES = "convolutions took nearly all of the time, as when cuDNN looks for kernels for each new image size"
+FEWER_SIZES = Advice(
+    "Set `torch.backends.cudnn.benchmark = False`, or pad images to a few sizes: cuDNN tries kernels for each new size",
+    short="Set `torch.backends.cudnn.benchmark = False`, or pad images to a few sizes",
+)
+
+
 def slowed_by_mode(signals: IntervalSignals) -> Candidate | None:
     """Find a main process that is too slow for the GPU all the time while something was on that slows it."""
     known = modes_that_slow(signals)
@@ -84,6 +95,36 @@ def slowed_by_mode(signals: IntervalSignals) -> Candidate | None:
         return None
     advice = tuple(switch_off(name, signals.setting_locations) for name in on)
     return Candidate("main-process", STRONG, SLOW_MODES[on[0]].what, bound.evidence, advice)
+
+
+def searches_kernels(signals: IntervalSignals) -> Candidate | None:
+    """Find a main process that stands in calls of convolutions all along: cuDNN looks for kernels at each new size.
+
+    Launches, however small, keep a GPU busy for LAUNCH_UTIL_PCT, and take but two thirds of that time in convolutions.
+    """
+    if not signals.is_steady or not in_convolutions(signals):
+        return None
+    util = signals.gpu_within("gpu_util_pct")
+    share = 100 * (signals.idle_location.convolving if signals.idle_location else 0.0)
+    numbers = evidence(
+        Evidence("in calls of convolutions", share, "% of the idle time", key=CONVOLUTIONS_KEY),
+        ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
+        Evidence("utilisation", util, "%", key="gpu_util_pct"),
+    )
+    if AUTOTUNES & signals.slow_modes:
+        mode = next(iter(AUTOTUNES))
+        return Candidate(
+            "main-process", STRONG, SLOW_MODES[mode].what, numbers, (switch_off(mode, signals.setting_locations),)
+        )
+    return Candidate("main-process", SUPPORTED, NEW_SIZES, numbers, (FEWER_SIZES,))
+
+
+def in_convolutions(signals: IntervalSignals) -> bool:
+    """Tell whether a main process stood in calls of convolutions for nearly all of the time, launching hardly any."""
+    util, location = signals.gpu_within("gpu_util_pct"), signals.idle_location
+    if util is None or location is None or util >= th.LAUNCH_UTIL_PCT:
+        return False
+    return location.convolving >= th.IN_CONVOLUTIONS
 
 
 def is_slower_since_first(signals: IntervalSignals) -> bool:

@@ -94,6 +94,8 @@ DATA_CAME_SHARE = 0.05  # of training waited for data: so little, and the loader
 LAUNCH_SM_SHARE = 0.5
 # Back to back, even kernels of microseconds keep a GPU busy for this share of the time: 27 % with batches of 4 (H200).
 LAUNCH_UTIL_PCT = 15.0
+# Of the idle time: 0.99 while cuDNN tried kernels for each image width, 0.56 to 0.69 in services that launched (H200).
+IN_CONVOLUTIONS = 0.9
 # A GPU that has work for so long in each step has all of it launched meanwhile: those of a YOLO model take 0.1 s with a
 # fast CPU (FAST_LAUNCHES_S). What it idles then has another reason: up to a tenth in healthy ones, with one GPU.
 LONG_WORK_S, IDLE_IN_STEPS_SHARE = 0.2, 0.2

@@ -12,12 +12,12 @@ from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.gap_kinds import is_in_call
 from gpu_report.analyse.inference.gaps import noted_stacks
+from gpu_report.analyse.signals.code.stack_kinds import calls_convolution
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.model import ModelCalls, ServedModel, Stack
 
 Why = Literal["cudnn_benchmark", "compile", "convolutions", "unknown"]
 INFERENCE: Final = "inference"
-CONVOLUTIONS: Final = frozenset({"conv1d", "conv2d", "conv3d", "conv_transpose2d"})  # functions of C
 
 
 class NewShapes(NamedTuple):
@@ -99,7 +99,7 @@ def _stood_in_convolutions(context: Context, served: ServedModel) -> bool:
     notes = noted_stacks(context, served.calls.pid, (served.start_s, served.end_s))
     inference = [(stack, spent) for stack, spent in notes if _is_inference(stack)]
     total = sum(spent for _, spent in inference)
-    inside = sum(spent for stack, spent in inference if stack[0].called in CONVOLUTIONS)
+    inside = sum(spent for stack, spent in inference if calls_convolution(stack))
     return total >= th.GAP_NOTES_S and inside >= th.IN_CONVOLUTIONS * total
 
 

@@ -25,7 +25,7 @@ from gpu_report.analyse.timeline.training_epochs import (
 from gpu_report.analyse.timeseries.gpu_series import GpuSeries
 from gpu_report.analyse.timeseries.intervals import Span, intersect, length_s, mask_in_any, minus, union
 from gpu_report.analyse.timeseries.sums import sums_by_key
-from gpu_report.model import EpochSummary, JobPart, Phase, Run, SettingLocation, YoloRun
+from gpu_report.model import EpochSummary, JobPart, Phase, ProcessStacks, Run, SettingLocation, YoloRun
 
 BYTES_PER_PIXEL = 3  # of an image that was loaded, in a cache or on its way to the GPU: 8 bits of each colour
 FLOAT_BYTES = 4  # of each colour, where the data loader itself makes numbers of 32 bits of an image
@@ -42,7 +42,8 @@ class Training:
     `number` is that of its YoloRun, None where that is not known. `rank_group` is what its processes reported by
     callbacks, None where only files and readings are known. `epochs` is when it trained, None where it did not come to
     that. `args` is what was asked for (args.yaml), `settings` what was in effect, as far as it is known. `gpus` are
-    those it used. `of_this_node` is how many of a job's ranks ran here, None where it is not of several nodes.
+    those it used. `set_in` are lines of code that switched on what slows it, where no callbacks say so.
+    `of_this_node` is how many of a job's ranks ran here, None where it is not of several nodes.
     """
 
     number: int | None
@@ -53,6 +54,7 @@ class Training:
     settings: Mapping[str, object] = field(default_factory=dict)
     gpus: frozenset[int] = frozenset()
     of_this_node: int | None = None
+    set_in: tuple[SettingLocation, ...] = ()
 
     @property
     def train_spans(self) -> list[Span]:
@@ -152,7 +154,7 @@ class Training:
         """Return what was switched on in its main process that slows it, such as a profiler, as far as it is told.
 
         It was on at every look, or for SLOW_MODE_SHARE of the training or more. What tries kernels for each image size
-        does so once where there is but one.
+        does so once where there is but one; of a program that is not YOLO's nobody knows how many there are.
         """
         told = self.settings.get("slow_modes")
         always = frozenset(mode for mode in told if isinstance(mode, str)) if isinstance(told, list) else frozenset()
@@ -161,7 +163,8 @@ class Training:
             for mode, spans in self._modes_on.items()
             if length_s(intersect(self.train_spans, spans)) >= th.SLOW_MODE_SHARE * length_s(self.train_spans) > 0
         )
-        varies = bool(self.args.get("multi_scale")) or self.args.get("rect") is True
+        is_yolo = self.number is not None or self.rank_group is not None
+        varies = not is_yolo or bool(self.args.get("multi_scale")) or self.args.get("rect") is True
         return known if varies else known - {"cudnn_benchmark"}
 
     @cached_property
@@ -198,7 +201,7 @@ class Training:
     def setting_locations(self) -> tuple[SettingLocation, ...]:
         """Return the lines of the user's code that switched on what slows it, in whichever of its processes."""
         ranks = self.rank_group.ranks if self.rank_group else ()
-        return tuple(dict.fromkeys(each for rank in ranks for each in rank.setting_locations))
+        return tuple(dict.fromkeys([*(each for rank in ranks for each in rank.setting_locations), *self.set_in]))
 
     @property
     def thread_binding(self) -> tuple[str, ...] | None:
@@ -341,7 +344,18 @@ def _seen(run: Run, activity: Activity, epoch_ends: EpochEnds, epochs: TrainingE
     """Return a training that reported nothing."""
     yolo = _yolo_run_of(run, epoch_ends, epochs)
     number, args = (yolo.number, yolo.args) if yolo else (None, {})
-    return Training(number, (epochs.start_s, epochs.end_s), None, epochs, args, _settings(run, activity))
+    span = epochs.start_s, epochs.end_s
+    main = _main_process(run, span)
+    settings = _settings(run, activity) | ({"slow_modes": sorted(main.slow_modes)} if main else {})
+    set_in = main.setting_locations if main else ()
+    return Training(number, span, None, epochs, args, settings, set_in=set_in)
+
+
+def _main_process(run: Run, span: Span) -> ProcessStacks | None:
+    """Return the main process that noted most of a span: what is known of a training that reported nothing."""
+    mains = [each for each in run.stacks if not each.is_worker and len(each.start_s)]
+    noted = [min(float(each.end_s[-1]), span[1]) - max(float(each.start_s[0]), span[0]) for each in mains]
+    return mains[int(np.argmax(noted))] if noted and max(noted) > 0 else None
 
 
 def _awake(run: Run, activity: Activity, epoch_ends: EpochEnds) -> list[Training]:

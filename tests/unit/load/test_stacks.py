@@ -12,7 +12,7 @@ import pytest
 from gpu_report.inside.on_path.gpu_report_inside.notes import LETTERS, Notes
 from gpu_report.load import stack_tables, stacks
 from gpu_report.load.stacks import load_stacks
-from gpu_report.model import Frame
+from gpu_report.model import Frame, SettingLocation
 
 SLEEP, LOG = ["/usr/lib/python3.11/time.py", 1, "sleep"], ["/home/me/train.py", 9, "log_images"]
 NAMES = {
@@ -171,3 +171,18 @@ def test_a_note_takes_25_bytes_of_memory_and_70_while_it_is_read(tmp_path):
     assert count > 190_000
     assert held / count < 25
     assert most / count < 70
+
+
+def test_what_slows_a_process_for_half_of_the_time_is_known_with_its_line(load):
+    place = {"name": "cudnn_benchmark", "file": "/a/embed.py", "line": 21}
+    on = {"slow_modes": ["cudnn_benchmark"], "set_in": [place, place, {"name": 7}, 3]}
+    glance = {"slow_modes": ["tracemalloc", 5]}
+    told = [{}, on, on, glance]
+    text = "".join(
+        json.dumps(json.loads(block(110 + 5 * number, [[0, 1]], NAMES)) | more) + "\n"
+        for number, more in enumerate(told)
+    )
+    (process,), problems = load(text)
+    assert problems == ()
+    assert process.slow_modes == {"cudnn_benchmark"}
+    assert process.setting_locations == (SettingLocation("cudnn_benchmark", "/a/embed.py", 21),)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gpu_report.analyse.signals.code.stack_kinds import (
     called_by_yolo,
+    calls_convolution,
     kind_of,
     launches,
     line_of,
@@ -122,6 +123,12 @@ class IdleStacks:
     def launches(self) -> Bools:
         """Return the pieces in which a main process launched the kernels of a training step (see `launches`)."""
         return np.isin(self.number, [number for number, stack in self.process.stacks.items() if launches(stack)])
+
+    @cached_property
+    def convolves(self) -> Bools:
+        """Return the pieces in which a main process stood in the call of a convolution."""
+        mine = [number for number, stack in self.process.stacks.items() if calls_convolution(stack)]
+        return np.isin(self.number, mine)
 
     @cached_property
     def waits_for_step(self) -> Bools:

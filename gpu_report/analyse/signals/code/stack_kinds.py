@@ -102,6 +102,14 @@ COLLECTIVES = frozenset(
 )
 
 
+CONVOLUTIONS = frozenset({"conv1d", "conv2d", "conv3d", "conv_transpose2d"})  # functions of C
+
+
+def calls_convolution(stack: Stack) -> bool:
+    """Tell whether a stack stands in the call of a convolution: launched, or while cuDNN looks for a kernel."""
+    return bool(stack) and stack[0].called in CONVOLUTIONS
+
+
 def waits_for_gpu(stack: Stack) -> bool:
     """Tell whether a main process that stands in this stack waits for what it asked of its GPU."""
     return bool(stack) and stack[0].called in WAIT_FOR_GPU

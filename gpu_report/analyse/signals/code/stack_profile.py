@@ -42,7 +42,8 @@ class IdleLocation:
     """Where a main process stood in most of an interval's idle GPU time.
 
     `in_loader` is the share (0 to 1) of that time in which it waited for its loader, `launching` that in which it
-    launched the kernels of training steps. `share` is that of `line`, the one of most of the rest; `usual` is the share
+    launched the kernels of training steps, `convolving` that in the calls of convolutions.
+    `share` is that of `line`, the one of most of the rest; `usual` is the share
     that this line has of the GPU's work in the same phases outside the interval, None where too little of that was
     noted. `call_share` is that of `call`, the user's function that YOLO called, such as a callback, in which it was
     longest; a training that nothing holds up stands in none. `call_of_all` is what it took of all time, busy or idle,
@@ -71,6 +72,7 @@ class IdleLocation:
     by_image: float = 0.0
     call_waited: float = 0.0
     line_waited: float = 0.0
+    convolving: float = 0.0
 
     @property
     def is_in_call(self) -> bool:
@@ -146,6 +148,7 @@ class StackProfile:
             line_of_all=self._share_of_all(lines[most], self.stacks.lines, rows, share),
             by_image=self._share_by_image(rows, share),
             call_waited=self._share_waited(call, self.stacks.calls, rows, share),
+            convolving=float(idle[self.stacks.convolves[rows]].sum()) / total,
             line_waited=self._share_waited(lines[most], self.stacks.lines, rows, share),
         )
         return replace(found, cpu_pct=self._cpu_pct(found, spans))

@@ -256,8 +256,10 @@ class Notes:
         """Return for how long it has been taking notes."""
         return mono_s - self._begun[1] if self._begun[1] else 0.0
 
-    def block(self, role: str, mono_s: float, parent: int | None = None, *, draft: bool = False) -> bytes:
-        """Return the notes up to now as a line; `parent` is the process that a worker loads for.
+    def block(
+        self, role: str, mono_s: float, parent: int | None = None, *, draft: bool = False, **fields: Any
+    ) -> bytes:
+        """Return the notes up to now as a line, with `fields`; `parent` is the process that a worker loads for.
 
         A draft is written over by the next one: it is packed quickly rather than small.
         """
@@ -265,6 +267,7 @@ class Notes:
         content = packed(self._content(), QUICKLY if draft else SMALL)
         line = {"wall_s": round(wall_s, 3), "mono_s": round(begun_s, 3), "kind": "stacks", "role": role}
         line.update({} if parent is None else {"parent": parent})
+        line.update(fields)
         line.update(seconds=round(mono_s - begun_s, 3), notes=content)
         self.changed = False
         return (json.dumps(line, separators=(",", ":")) + "\n").encode("ascii")

@@ -16,6 +16,7 @@ import time
 from .garbage import COLLECTIONS
 from .lines import RUN_FOLDER_VARIABLE, report
 from .notes import OTHER, Notes
+from .process_modes import ProcessModes
 from .process_role import is_child, role
 from .threads import BEAT, OURS, TURNS, Lock, MainThread, OtherThreads, PythonThreads, frames_of_threads
 from .writer import DraftFile, Writer
@@ -58,6 +59,7 @@ class Sampler:
         self._notes = Notes(UNIT_S)
         self._others = OtherThreads(self._notes, self._main)
         self._rivals = PythonThreads(self._main)
+        self._modes = ProcessModes()
         self._written_s = time.monotonic()
         self._unprobed = 0  # notes since the last look at the CPU
         self._probed_s = 0.0  # CPU that the main thread used in it
@@ -193,7 +195,9 @@ class Sampler:
         return True
 
     def _block(self, name: str, now_s: float, *, draft: bool) -> bytes:
-        return self._notes.block(name, now_s, self._parent if name.startswith("worker") else None, draft=draft)
+        if name.startswith("worker"):
+            return self._notes.block(name, now_s, self._parent, draft=draft)
+        return self._notes.block(name, now_s, draft=draft, **self._modes.now())
 
     def _often(self) -> float:
         return WRITE_EVERY_S if self._period_s < WORKER_PERIOD_S else WORKER_WRITE_EVERY_S

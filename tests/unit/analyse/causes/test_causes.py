@@ -405,6 +405,37 @@ def test_what_tries_kernels_for_each_image_size_slows_steps_that_take_far_too_lo
     assert (SLOW_MODES["cudnn_benchmark"].what in tried.cause.explanation) == is_why
 
 
+CONVOLVES = dataclasses.replace(LAUNCHES, line=LINE, share=0.98, convolving=0.97)
+
+
+def test_a_gpu_that_idles_in_calls_of_convolutions_waits_for_a_search_of_kernels():
+    """0.99 of the idle time, at 4 % utilisation: 240 image widths with `cudnn.benchmark` (resnet101, H200)."""
+    late = signals(ONE_CORE, gpu={"gpu_util_pct": 4, "sm_active_pct": 3}, is_steady=True, idle_location=CONVOLVES)
+    unknown = explain(late)
+    assert "convolutions" in unknown.cause.explanation
+    assert "cudnn.benchmark = False" in unknown.advice[0].short
+    place = SettingLocation("cudnn_benchmark", "/a/embed.py", 21)
+    known = dataclasses.replace(late, slow_modes=frozenset({"cudnn_benchmark"}), setting_locations=(place,))
+    assert explain(known).cause.explanation == SLOW_MODES["cudnn_benchmark"].what
+    assert "(embed.py:21)" in explain(known).advice[0].short
+
+
+@pytest.mark.parametrize(
+    ("util_pct", "convolving", "mode"),
+    [(28, 0.97, "cudnn_benchmark"), (8, 0.66, "cudnn_benchmark"), (8, 0.66, "tracemalloc")],
+)
+def test_who_launches_convolutions_searches_for_no_kernels(util_pct, convolving, mode):
+    location = dataclasses.replace(CONVOLVES, convolving=convolving)
+    gpu = {"gpu_util_pct": util_pct, "sm_active_pct": 3}
+    late = signals(ONE_CORE, gpu=gpu, is_steady=True, idle_location=location, slow_modes=frozenset({mode}))
+    assert "kernels" not in explain(late).cause.explanation
+
+
+def test_a_program_that_is_not_yolos_may_have_any_image_sizes():
+    told = {"slow_modes": ["cudnn_benchmark"]}
+    assert Training(None, (0.0, 9.0), settings=told).slow_modes == {"cudnn_benchmark"}
+
+
 def test_of_one_image_size_kernels_are_tried_once():
     told = {"slow_modes": ["cudnn_benchmark", "tracemalloc"]}
     known = [Training(1, (0.0, 9.0), args=args, settings=told).slow_modes for args in ({}, {"multi_scale": 0.5})]

@@ -25,6 +25,7 @@ from gpu_report.analyse.signals.thresholds import MOSTLY_SHARE, MUCH_SHARE, OWN_
 from gpu_report.analyse.timeseries.intervals import length_s
 from gpu_report.catalogue import (
     CAUSES,
+    CONVOLUTIONS_KEY,
     GARBAGE_KEY,
     GROWN_FROM_KEY,
     GROWN_TO_KEY,
@@ -61,8 +62,8 @@ def steady_leads(
             continue
         advice = next((each for each in finding.advice if each.short and not is_setting(each)), None)
         do = advice.short if advice is not None else ""
-        # what is known to help comes before a line of some of the time; against the garbage collector it says the line
-        is_known = bool(do) and finding.number(GARBAGE_KEY) is not None
+        # what is known to help comes before a line of some of the time: one that calls convolutions can do nothing more
+        is_known = bool(do) and any(finding.number(key) is not None for key in (GARBAGE_KEY, CONVOLUTIONS_KEY))
         looks = own is not None and not is_known and (own.is_most or not do)
         stood, then = _line_to_look_at(cause.name, at, finding) if at else ("", "")
         if do and not looks:

@@ -208,6 +208,30 @@ def _advice(training: Training, own: CodeLocation | Frame | None, gain: float) -
     return tuple(found)
 
 
+def _attention_weights(context: Context, training: Training, gpu: int) -> Finding | None:
+    """Report a busy GPU on which `nn.MultiheadAttention` computes its weights: PyTorch's fused attention writes none.
+
+    Whether anybody uses them no stack says. That they are computed is certain, for torch calls `bmm` for them alone.
+    """
+    signals, steady = context.signals.of_training(gpu, training), context.signals.steady_of(training)
+    util_pct = signals.gpu_within("gpu_util_pct") if signals is not None else None
+    at = context.signals.weights_line(gpu, steady) if util_pct is not None and util_pct >= HEALTHY_PCT else None
+    if at is None or at.share < th.ATTENTION_SHARE:
+        return None
+    short = f"Pass `need_weights=False` to the attention in {place_words(at)}"
+    why = "if its weights are not used: then PyTorch fuses attention, and writes no matrix of weights"
+    which = f"the attention in {place_words(at)} computes a matrix of weights for each head"
+    return _finding(
+        context,
+        training,
+        gpu,
+        (f"{gpu_words(gpu)} was busy, but {which}", f"{GPUS} were busy, but {which}"),
+        (("utilisation", util_pct, "%"), ("launching it, share of the main process's time", 100 * at.share, "%")),
+        advice=(Advice(f"{short}, {why}", short=f"{short}, if its weights are not used"),),
+        where=(at,),
+    )
+
+
 def _own_code(context: Context, training: Training, gpu: int) -> CodeLocation | Frame | None:
     """Return the user's function that ran for longest while it trained, such as a callback, a hook or his own layer.
 
@@ -263,4 +287,4 @@ def _leaves_idle(signals: IntervalSignals, own: OwnFunction, util_pct: float) ->
     return max(line_share, call_share) * (1 - util_pct / 100) >= th.USER_CODE_SHARE
 
 
-KINDS_OF_WORK = (_hardly_filled, _another_network, _of_gpu, _in_own_function)
+KINDS_OF_WORK = (_hardly_filled, _another_network, _of_gpu, _attention_weights, _in_own_function)

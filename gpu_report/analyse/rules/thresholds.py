@@ -272,6 +272,8 @@ TENSOR_SHARE_LOW = 0.5  # of the usual: the smallest of 60 trainings without oth
 # Times the work of the model's own step: the most of 77 trainings was 1.0, and sizes that vary by half come to 1.1. A
 # teacher ten times as large, without gradients, makes it 4.
 OTHER_NETWORK_TIMES = 2.0
+# Of a main process in calls that compute weights of attention: 0.15 where they took 0.6 of a step (H200).
+ATTENTION_SHARE = 0.05
 OWN_CODE_SHARE = 0.003  # of training: what only launches is in its lines for little time, 0.005 of it (H100)
 
 # An image whose boxes the loss pads its batch to: where it has so many times the mean, most of that is padding ...

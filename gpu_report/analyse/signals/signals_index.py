@@ -283,6 +283,11 @@ class SignalsIndex:
         lines = (each.copying_line(spans) for each in self._profiles_of(gpu))
         return next((line for line in lines if line is not None), None)
 
+    def weights_line(self, gpu: int, spans: Sequence[Span]) -> CodeLocation | None:
+        """Return the user's line whose attention computed its weights for longest on a GPU, None without."""
+        lines = (each.weights_line(spans) for each in self._profiles_of(gpu))
+        return next((line for line in lines if line is not None), None)
+
     def network_line(self, gpu: int, spans: Sequence[Span]) -> CodeLocation | None:
         """Return the user's line in which a GPU's main process ran another network for longest, None without."""
         lines = (each.network_line(spans) for each in self._profiles_of(gpu))

@@ -273,6 +273,26 @@ def runs_network(stack: Stack) -> Frame | None:
     return None
 
 
+IN_TORCH = re.compile(r"[\\/]torch[\\/](?:nn|autograd|amp|utils)[\\/]")
+FUNCTIONAL = re.compile(r"[\\/]torch[\\/]nn[\\/]functional\.py$")
+ATTENTION = "multi_head_attention_forward"  # torch's; without weights it calls `scaled_dot_product_attention`
+OF_WEIGHTS = frozenset({"bmm", "baddbmm"})  # functions of C that it calls for weights alone (torch 1.9 to 2.11)
+
+
+def computes_weights(stack: Stack) -> Frame | None:
+    """Return the user's line whose call of attention computes its weights in a stack (`need_weights`); else None.
+
+    Then each head's whole matrix of weights lies in memory, which PyTorch's fused kernels never write. Of a call by a
+    package's layer no line of the user's can be changed.
+    """
+    if not stack or stack[0].function != ATTENTION or stack[0].called not in OF_WEIGHTS:
+        return None
+    if not FUNCTIONAL.search(stack[0].file):
+        return None
+    caller = next((frame for frame in stack if not IN_TORCH.search(frame.file)), None)
+    return caller._replace(called="") if caller is not None and kind_of(caller) == "own" else None
+
+
 BATCH_NORM = re.compile(r"[\\/]torch[\\/]nn[\\/]modules[\\/]batchnorm\.py$")
 EXCHANGES = re.compile(r"[\\/]torch[\\/]nn[\\/]modules[\\/]_functions\.py$")  # what it calls where ranks are several
 

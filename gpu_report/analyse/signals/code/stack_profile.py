@@ -11,6 +11,7 @@ import numpy as np
 from gpu_report.analyse.signals import thresholds as th
 from gpu_report.analyse.signals.code.idle_stacks import IdleStacks, Rows
 from gpu_report.analyse.signals.code.stack_kinds import (
+    computes_weights,
     copies_for,
     in_forward_pass,
     in_synced_norm,
@@ -209,6 +210,12 @@ class StackProfile:
     def copying_line(self, spans: Sequence[Span]) -> Frame | None:
         """Return the user's line for which tensors were copied for longest in some stretches; None without one."""
         return self._longest(copies_for, spans)
+
+    def weights_line(self, spans: Sequence[Span]) -> CodeLocation | None:
+        """Return the user's line whose attention computed its weights for longest, and its share of the time."""
+        by, total_s = self._by_line(computes_weights, spans)
+        line = max(by, key=lambda each: by[each], default=None)
+        return line and CodeLocation.in_main(line, by[line] / total_s)
 
     def network_line(self, spans: Sequence[Span]) -> CodeLocation | None:
         """Return the user's line that ran another network for longest, and its share of the time; None without one."""

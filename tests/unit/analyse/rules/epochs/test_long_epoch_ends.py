@@ -529,7 +529,7 @@ def with_stacks(run, in_callback_s, part="validation"):
 
 
 @pytest.mark.parametrize(
-    ("part", "took"), [("validation", "it took 29 % of the time of epochs"), ("checkpoint", "it cost about 3.7 min")]
+    ("part", "took"), [("validation", "it took 29 % of the time of epochs"), ("checkpoint", "it cost about 3 min 40 s")]
 )
 def test_a_callback_that_grows_leads_and_not_the_part_that_it_follows(part, took):
     grows_s = [1.0 + 5 * number for number in range(12)]

@@ -759,3 +759,15 @@ def test_hooks_and_callbacks_are_counted_with_the_batches(folder, monkeypatch):
     assert hooks[-1] > hooks[0] >= 2
     assert len({line["callbacks"] for line in said}) == 1
     assert facts.registered(Some()) == {}
+
+
+@pytest.mark.parametrize("is_initialized", [False, True])
+def test_torch_is_asked_about_its_memory_only_with_an_allocator(monkeypatch, is_initialized):
+    asked = []
+    torch = Some(
+        cuda=Some(is_initialized=lambda: is_initialized),
+        _C=Some(_cuda_isHistoryEnabled=lambda: asked.append(1) or True),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    assert facts.slow_modes(["memory_history"]) == ["memory_history"] * is_initialized
+    assert len(asked) == is_initialized  # before, it would end the process

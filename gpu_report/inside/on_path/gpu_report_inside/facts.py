@@ -142,7 +142,7 @@ SLOW_MODES: Mapping[str, Callable[[], Any]] = {
     "cudnn_off": lambda: not _imported("torch.backends.cudnn").enabled,
     "cudnn_benchmark": lambda: _imported("torch.backends.cudnn").benchmark,  # slow where image sizes vary
     "detect_anomaly": lambda: _imported("torch").is_anomaly_enabled(),
-    "memory_history": lambda: bool(_imported("torch")._C._cuda_isHistoryEnabled()),
+    "memory_history": lambda: _cuda_is_initialized() and _imported("torch")._C._cuda_isHistoryEnabled(),
     "trace_function": lambda: sys.gettrace() or _monitored(0, 1),  # the numbers of a debugger and of coverage
     "profile_function": lambda: sys.getprofile() or _monitored(2),  # of a profiler: cProfile from Python 3.12 on
     "tracemalloc": lambda: importlib.import_module("_tracemalloc").is_tracing(),  # also by PYTHONTRACEMALLOC
@@ -360,6 +360,11 @@ def _true(question: Callable[[], Any]) -> bool:
         return bool(question())
     except Exception:  # noqa: BLE001 - not known in this version, or not imported
         return False
+
+
+def _cuda_is_initialized() -> bool:
+    """Tell whether torch may be asked about its memory: without an allocator it would end the process (SIGSEGV)."""
+    return bool(_imported("torch").cuda.is_initialized())
 
 
 def _monitored(*tools: int) -> bool:

@@ -62,7 +62,6 @@ SETTINGS |= {
     "label_classes": [1203, 4, 0],
     "omp_num_threads": 64,
     "nccl_disabled": ["p2p", "shm"],
-    "thread_binding": ["OMP_PROC_BIND"],
 }
 
 

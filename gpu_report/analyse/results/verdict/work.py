@@ -24,6 +24,7 @@ from gpu_report.analyse.results.unseen_waits import idle_share_beside_drops, wai
 from gpu_report.analyse.results.verdict.leads.larger_batch import no_larger_batch
 from gpu_report.analyse.results.verdict.leads.lead import LOOK
 from gpu_report.analyse.results.verdict.leads.without_gpu import on_cpu
+from gpu_report.analyse.results.verdict.other_program import UNSEEN, is_unseen_program, what_it_computed
 from gpu_report.analyse.results.verdict.which_training import which_training
 from gpu_report.analyse.results.verdict.without_work import HARDLY_WAITED, data_wait_share, without_work
 from gpu_report.analyse.rules.other_processes import others_work
@@ -192,6 +193,8 @@ def _how_busy(training: _JudgedTraining) -> Iterator[Sentence]:
     after = "" if ends else _after(training, why)
     about = () if why.cause else why.findings or tuple(each.id for each in _unknown(findings))
     yield Sentence("work", f"{busy}{after}.", about)
+    if training.is_lead and util >= HEALTHY_PCT and is_unseen_program(context):
+        yield from what_it_computed(context)
     if unseen and training.is_lead and util >= HEALTHY_PCT:
         yield from _time_hardly_worked(context, seconds)
     if len(context.used_series) > 1:  # of one there is no mean that hides it
@@ -232,7 +235,7 @@ def _before(training: _JudgedTraining) -> str:
     if unseen and util < th.QUESTIONED_PCT:
         return NO_FIX
     is_marred = beside.is_marred or _has_small_steps(findings)
-    is_doubted = beside.unknown_rest or unseen
+    is_doubted = beside.unknown_rest or bool(unseen) or is_unseen_program(training.context)
     return _when_busy(is_marred=is_marred, is_doubted=is_doubted)
 
 
@@ -253,7 +256,9 @@ def _after(training: _JudgedTraining, why: _Why) -> str:
     if more := "" if why.cause else _shared(context):
         return f"{', and' if util < HEALTHY_PCT else ', but'} {more}"
     has_problems = _has_small_steps(findings) or any(each.severity != "info" for each in findings)
-    return LIMIT if util > th.COMPUTE_BOUND_PCT and not has_problems and not has_lead else ""
+    if util <= th.COMPUTE_BOUND_PCT or has_problems or has_lead:
+        return ""
+    return UNSEEN if is_unseen_program(context) else LIMIT
 
 
 def _has_small_steps(findings: Sequence[Finding]) -> bool:

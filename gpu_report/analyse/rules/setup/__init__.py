@@ -8,6 +8,7 @@ from gpu_report.analyse.rules.setup.check import Check, SetupIssue
 from gpu_report.analyse.rules.setup.clocks import application_clocks
 from gpu_report.analyse.rules.setup.host import cores, shared_memory, threads
 from gpu_report.analyse.rules.setup.images import enlarged, repeated_images
+from gpu_report.analyse.rules.setup.masks import finer_masks
 from gpu_report.analyse.rules.setup.nccl import transport_off
 from gpu_report.analyse.rules.setup.pcie import pcie_link
 from gpu_report.analyse.rules.setup.polygons import polygon_labels
@@ -39,6 +40,7 @@ CHECKS: tuple[Check, ...] = (
     full_precision,
     batch_too_large,
     enlarged,
+    finer_masks,
     repeated_images,
     transport_off,
     pcie_link,

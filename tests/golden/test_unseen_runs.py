@@ -22,7 +22,14 @@ from gpu_report.wording import where_it_is
 ARCHIVES = "unseen_h200", "unseen_h100", "unseen_more", "unseen_h200_four", "unseen_h200_pair", "unseen_h200_common"
 ARCHIVES = *ARCHIVES, "unseen_h200_tasks"  # other tasks, models and ways to start a training
 ARCHIVES = *ARCHIVES, "unseen_h200_two_causes", "unseen_h200_again"  # again: with what was not recorded before
+ARCHIVES = *ARCHIVES, "unseen_h200_reported"  # from public threads (2026-11-29)
 BEGINS = {
+    "anchor": "Unset `OMP_PROC_BIND` and `OMP_PLACES` (setup_env.py:5 and 6): they leave training 1 of 16 CPU cores",
+    "broom": "Remove `gc.collect()` in `tidy_memory` (my_trainer.py:28), or call it once an epoch",  # 4.2 of 9.3 s
+    "gymnast": "Look at `on_train_batch_end` (monitor.py:18)",
+    "ledger": "Set `save_txt=False` (now True)",
+    "pillow": "Let it train on: each of 11 image sizes (`multi_scale`) takes long only once",
+    "plaza": "Tile the images with most boxes, or thin out their labels: up to 38 %",  # 40 to 45 %
     "bakery_again": "Turn off `tracemalloc` (memory.py:10)",
     "rowing_again": "Hand over one tensor of 'rowers' for each batch, not 383 (dataset.py:8)",
     # two causes in the first two: without one 3.6 of 11.5 s, and 3.5 of 7.3; then 3.0 of 4.3, and 3.1 of 17.6
@@ -76,7 +83,7 @@ BEGINS = {
     "shelf": "Look at `temperature` (thermal.py:15)",
     "bucket_fuse": "Move the data set to a faster disk: training waited 5 s for images on slow storage",
     "ddp_binding": "Give each rank its share of the CPU cores: one may use only 2",
-    "gpu_neighbour": "Keep python3 colleague.py (pid 684) off GPU 0: it was there for 1.7 min (epochs up to 1.6",
+    "gpu_neighbour": "Keep python3 colleague.py (pid 684) off GPU 0: it was there for 1 min 45 s (epochs up to 1.6",
     "npy_on_nfs": "Delete the .npy images (`cache=False`), or use a local disk: training waited 6.9 s for .npy images",
     "ddp_sockets": "Unset `NCCL_P2P_DISABLE` and `NCCL_SHM_DISABLE`",
     "drone_inspection": "Set `cache=ram` (now False): epochs drop from 4 min 27 s to about 1 min 43 s",

@@ -160,7 +160,7 @@ SLOWED = Played(epochs=20, train_s=600, validation_s=40, interval_s=5.0, lows=(L
 def test_reads_that_fell_while_workers_wait_more_are_of_a_disk_that_gives_less(tmp_path):
     """Nobody else reads, and a page cache that lost the images would raise them."""
     found = read(written(tmp_path, SLOWED, slower_since(40.3, 40.0, 6900.0), [LOCAL]))
-    assert "gives less than before" in found.verdict.text
+    assert "became slower" in found.verdict.text
     (finding,) = [each for each in found.findings if is_alarm(each)]
     assert "reads fell from 60 to 40 MiB/s" in finding.advice[0].text
     assert "another program" not in finding.advice[0].text

@@ -119,14 +119,14 @@ def advice_on_storage(signals: IntervalSignals) -> Advice:
 
 
 def _gives_less(signals: IntervalSignals, fell: str) -> Advice:
-    """Return what to do about a disk that gives less than before: to leave it where the kernel says that it fails."""
+    """Return what to do about a disk that is read more slowly than before: to leave it where the kernel says that it fails."""
     storage = image_storage(signals)
     whose = "all ranks'" if signals.ranks > 1 else "the training's"
     read = f"{whose} reads fell from {fell}"
     if storage is not None and _fails(signals, storage):
         short = f"Copy the images from {storage.words} to another disk: by the kernel log this one fails"
         return Advice(f"{short}. {upper_first(read)}", short=short)
-    short = f"Find why {'the disk of the images' if storage is None else storage.words} gives less than before"
+    short = f"Find why reads from {'the disk of the images' if storage is None else storage.words} became slower"
     why = "a cloud volume out of burst credits, a throttled or a failing disk. A faster disk or volume helps"
     return Advice(f"{short}: {read} while it waited for more. It may be {why}", short=short)
 

@@ -342,7 +342,7 @@ AGAIN = "Leave memory for the images, which are read from disk again: reads grew
         (90, 38, 36, KEEP_OFF),
         (40.5, 40.1, 1.3, AGAIN),
         (38.0, 38.0, 36.0, "Find what changed for the storage: "),
-        (30.5, 30.0, 60.0, "Find why the disk of the images gives less than before: "),
+        (30.5, 30.0, 60.0, "Find why reads from the disk of the images became slower: "),
     ],
 )
 def test_who_made_the_storage_slow_is_told_by_who_reads(disk, own, before, words):

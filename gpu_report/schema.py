@@ -189,7 +189,7 @@ CALLS_COLUMNS = (
     Column("postprocess_ms", 3, "NMS and results"),
     Column("total_ms", 3, "from its beginning to on_predict_batch_end, with tracking, drawing and saving"),
     Column("gap_ms", 3, "from the end of this process's call before to its beginning; empty for the first one"),
-    Column("new_thread", 0, "1 where its thread made no call before, else 0"),
+    Column("new_thread", 0, "1 where its thread made no call of this model before, else 0"),
 )
 
 # What run.json says of the machine in `host`, as it is when the recording begins; null where it could not be had.

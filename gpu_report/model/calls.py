@@ -27,7 +27,7 @@ class ModelCalls:
     not known.
     `start_s` is seconds of the run. `images` counts those of a batch, `height` and `width` are pixels of what the model
     got. `preprocess_ms`, `inference_ms`, `postprocess_ms` are ultralytics' own parts of a batch, in `total_ms`.
-    `new_thread` is 1 where the thread made no call before, else 0; None where no call is known to be either.
+    `new_thread` is 1 where the thread called this model for the first time, else 0; None, or NaN, where not known.
     `gap_ms` is how long this process had no call before: NaN for its first one, 0 where calls overlap.
     """
 

@@ -93,7 +93,7 @@ def _less_memory(signals: IntervalSignals) -> tuple[Advice, ...]:
         short = f"Set `cache=disk` instead of `cache=ram`{f', or {fewer}' if fewer else ''}"
         why = f"{took}. Workers copy what they touch of the images in memory"
         return (Advice(f"{short}: {why}", "cache", "ram", "disk", short=short),)
-    short = f"Set {fewer}" if fewer else "Use less host memory"
+    short = f"Use {fewer}" if fewer else "Use less host memory"
     return (Advice(f"{short}: {took}", short=short),)
 
 
@@ -401,7 +401,9 @@ def _unpin(signals: IntervalSignals, cores: float) -> tuple[Advice, ...]:
         return (Advice(f"{short}. OpenMP binds the thread that imports torch, and workers inherit that", short=short),)
     ways = BY_AFFINITY if names == () or cores > th.PLACE_CORES else (*BY_VARIABLES, *BY_AFFINITY)
     short = f"Remove what pins training to {cores:g} of {signals.cores} CPU cores: {', '.join(ways[:-1])} or {ways[-1]}"
-    also = "`GOMP_CPU_AFFINITY`, `KMP_AFFINITY` and `numactl` do so, too, and Slurm or Docker that starts it alone"
+    also = (
+        "So do `GOMP_CPU_AFFINITY`, `KMP_AFFINITY`, `numactl`, and Slurm or Docker where they start only the training"
+    )
     text = f"{short}. {also}. `taskset -cp PID` shows it"
     return (Advice(text, short=short),)
 

@@ -119,7 +119,7 @@ def advice_on_storage(signals: IntervalSignals) -> Advice:
 
 
 def _gives_less(signals: IntervalSignals, fell: str) -> Advice:
-    """Return what to do about a disk that is read more slowly than before: to leave it where the kernel says that it fails."""
+    """Return what to do about a disk that became slower: to leave it where the kernel says that it fails."""
     storage = image_storage(signals)
     whose = "all ranks'" if signals.ranks > 1 else "the training's"
     read = f"{whose} reads fell from {fell}"

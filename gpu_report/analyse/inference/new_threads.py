@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu_report.analyse.inference import thresholds as th
 from gpu_report.analyse.inference.call_time import MS
+from gpu_report.analyse.timeseries.gpu_series import Floats
 from gpu_report.model import ServedModel
 
 
@@ -36,8 +37,14 @@ def slow_new_threads(served: ServedModel) -> NewThreads | None:
     known = calls.inference_ms[timed & (calls.new_thread == 0)]
     known_ms = float(np.median(known)) if len(known) >= th.NEW_THREADS_LEAST else None
     instead_ms = served.gpu_ms if known_ms is None else known_ms
-    if len(new_ms) < th.NEW_THREADS_LEAST or instead_ms is None:
+    if len(new_ms) < th.NEW_THREADS_LEAST or instead_ms is None or not _goes_on(calls.new_thread[timed]):
         return None
     lost_ms = new_ms - instead_ms
     is_slow = float(np.median(new_ms)) >= th.NEW_THREAD_SLOWER * instead_ms
     return NewThreads(len(new_ms), float(new_ms.mean()), known_ms, float(lost_ms.sum()) / MS) if is_slow else None
+
+
+def _goes_on(new: Floats) -> bool:
+    """Tell whether the last third of calls comes from new threads as often as all do: a pool of threads fills once."""
+    late = new[2 * len(new) // 3 :]
+    return float((late == 1).mean()) >= th.NEW_THREADS_LATER * float((new == 1).mean())

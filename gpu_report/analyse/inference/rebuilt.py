@@ -78,7 +78,9 @@ def _by_order(models: Sequence[ServedModel]) -> int:
     """
     made = sum(each.calls.predictors or 0 for each in models)
     changes = int(_changes(models)[1].sum())
-    return made - 1 if len(models) > 1 and changes <= made - 1 <= changes + len(models) else 0
+    if len(models) < 2 or made >= sum(len(each.calls.start_s) for each in models):
+        return 0
+    return made - 1 if changes <= made - 1 <= changes + len(models) else 0
 
 
 def _changes(models: Sequence[ServedModel]) -> tuple[np.ndarray, np.ndarray]:

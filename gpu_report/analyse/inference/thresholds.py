@@ -48,6 +48,8 @@ COPIED_READINGS, COPIED_TIMES = 5, 4
 MOSTLY = 0.5  # of calls
 # Calls of new threads, and of others beside them, before these are compared: of fewer one odd call decides.
 NEW_THREADS_LEAST = 5
+# Of the share of new threads in all calls, what the last third has at least: a pool that has filled has none there.
+NEW_THREADS_LATER = 0.5
 # Inference of a new thread, in units of that of others, or of the GPU's work: 10 to 13 (YOLO26n, H200).
 NEW_THREAD_SLOWER = 2.0
 FORMATS_OF_PYTORCH = frozenset({"pt", "torchscript"})  # whose convolutions PyTorch makes

@@ -771,3 +771,20 @@ def test_torch_is_asked_about_its_memory_only_with_an_allocator(monkeypatch, is_
     monkeypatch.setitem(sys.modules, "torch", torch)
     assert facts.slow_modes(["memory_history"]) == ["memory_history"] * is_initialized
     assert len(asked) == is_initialized  # before, it would end the process
+
+
+@pytest.mark.parametrize(
+    ("variables", "binds"),
+    [
+        ({"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"}, ["OMP_PROC_BIND", "OMP_PLACES"]),
+        ({"OMP_PROC_BIND": "false", "OMP_PLACES": "cores"}, []),
+        ({"KMP_AFFINITY": "compact"}, []),  # torch's wheels have GNU's OpenMP, which does not read it
+    ],
+)
+def test_variables_that_bind_threads_are_those_that_openmp_reads(monkeypatch, variables, binds):
+    for variable in facts.THREAD_BINDING:
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in variables.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setattr(facts, "_has_intel_openmp", lambda: False)
+    assert facts.TRAINING["thread_binding"](None) == binds

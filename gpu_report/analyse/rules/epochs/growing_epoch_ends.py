@@ -82,7 +82,7 @@ def _finding(context: Context, epochs: Sequence[TrainedEpoch], grown: Trend) -> 
         (since.span[0], _end(epochs[-1])[1]),
         f"Epochs got slower{'' if since is epochs[0] else f' from epoch {since.epoch} on'}: "
         f"{what.name} went {what.from_to}",
-        evidence=(*numbers_of_growth(grown, f"{SAID[part]} of an epoch", lost_s), *_of_call(what)),
+        evidence=(*numbers_of_growth(grown, "validation and saving of an epoch", lost_s), *_of_call(what)),
         cause=what.cause,
         advice=what.advice,
         epoch=None,

@@ -26,7 +26,7 @@ LOADING = "model-loading"
 def reloaded_models(context: Context) -> list[Finding]:
     """Report a process that makes a model object for nearly each call."""
     found = []
-    rebuilt = {id(served) for each in context.cached(rebuilt_predictors) for served in each.models}
+    rebuilt = {id(served) for each in _worth_it(context) for served in each.models}
     for served in context.cached(judged_models):
         if id(served) in rebuilt:
             continue
@@ -57,7 +57,11 @@ def _reloaded(context: Context, served: ServedModel, made: int, calls: int) -> F
 
 def rebuilt_models(context: Context) -> list[Finding]:
     """Report a YOLO object whose predictor is set up anew again and again, because calls change an argument."""
-    return [_set_up_anew(context, each) for each in context.cached(rebuilt_predictors) if _is_worth_it(each)]
+    return [_set_up_anew(context, each) for each in _worth_it(context)]
+
+
+def _worth_it(context: Context) -> list[Rebuilt]:
+    return [each for each in context.cached(rebuilt_predictors) if _is_worth_it(each)]
 
 
 def _is_worth_it(rebuilt: Rebuilt) -> bool:

@@ -20,7 +20,7 @@ def enlarged(context: Context, training: Training) -> SetupIssue | None:
     the limit: its work goes with the pixels. Data sets for classification report no size.
     """
     imgsz, image_px = whole(training.settings.get("imgsz")), whole(training.settings.get("image_px"))
-    if not imgsz or not image_px:
+    if not imgsz or not image_px or (training.args and "imgsz" not in training.args):
         return None
     fit = max(STRIDE_PX * ceil(image_px / STRIDE_PX), th.IMGSZ_LEAST_PX)
     if imgsz < th.ENLARGED_FROM * fit:

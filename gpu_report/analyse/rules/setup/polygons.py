@@ -1,4 +1,7 @@
-"""Configuration problem: labels that are polygons, of which a detect model uses nothing but their boxes."""
+"""Configuration problem: labels that are polygons, which a detect model does not see.
+
+Their boxes are what it learns. They fit more closely than those of rotated or sheared boxes: there polygons have a use.
+"""
 
 from gpu_report.analyse.causes.confidence import STRONG
 from gpu_report.analyse.context import Context
@@ -12,14 +15,15 @@ from gpu_report.model import Advice, Cause, Stack
 
 # What ultralytics' data set and augmentation do with polygons alone: labels that are boxes never come there.
 OF_POLYGONS = frozenset({"resample_segments", "apply_segments", "segment2box", "segments2boxes"})
+USES_POLYGONS = ("copy_paste", "degrees", "shear", "perspective")  # arguments for which their outlines matter
 
 
 def polygon_labels(context: Context, training: Training) -> SetupIssue | None:
-    """Find a detect training whose workers spend much of their work on polygons; `copy_paste` has a use for them.
+    """Find a detect training whose workers spend much of their work on polygons, and has no use for them.
 
     It is a note where training hardly waits for data: workers that have time left may do what they like.
     """
-    if training.args.get("task") != "detect" or training.args.get("copy_paste"):
+    if training.args.get("task") != "detect" or any(training.args.get(name) for name in USES_POLYGONS):
         return None
     worked_s, polygons_s = _worked_s(context, training)
     if worked_s < LEAST_IDLE_S or polygons_s < th.POLYGON_SHARE * worked_s:
@@ -27,8 +31,8 @@ def polygon_labels(context: Context, training: Training) -> SetupIssue | None:
     share, spans = polygons_s / worked_s, training.train_spans
     waited = context.throughput.data_wait_share(spans) if context.throughput and spans else None
     waits = waited is not None and waited >= th.DATA_WAIT_SHARE
-    short = "Convert the labels from polygons to boxes: a detect model uses nothing else of them"
-    text = f"{short}. A line then is class, x and y of the centre, width and height. Or train a segment model"
+    short = "Convert the labels from polygons to boxes, which are what a detect model learns"
+    text = f"{short}. A line is class, x and y of the centre, width and height. Boxes that mosaic cuts get looser"
     return SetupIssue(
         "warning" if waits else "info",
         f"Data-loader workers spent {100 * share:.0f} % of their work on polygons (`resample_segments`)",
@@ -38,7 +42,7 @@ def polygon_labels(context: Context, training: Training) -> SetupIssue | None:
             ("training time that waited for data", None if waited is None else 100 * waited, "%"),
         ),
         (Advice(text, short=short),),
-        Cause("input-cpu", STRONG, "workers compute polygons that are not used") if waits else None,
+        Cause("input-cpu", STRONG, "workers compute polygons, of which boxes are used") if waits else None,
     )
 
 

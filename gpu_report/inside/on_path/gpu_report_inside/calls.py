@@ -120,9 +120,10 @@ CLOCKS: dict[int, CallClock] = {}
 
 
 class ThisThread(threading.local):
-    """The calling thread, which has made a call or not: an identifier would be given again to another thread."""
+    """Which models the calling thread has called: an identifier would be given again to another thread."""
 
-    called = False
+    def __init__(self) -> None:
+        self.models: set[int] = set()
 
 
 THREAD = ThisThread()
@@ -226,8 +227,9 @@ class Prediction(ReportedRun):
 
         Its row is written by another thread, a second later and many together: at a call, caches are cold.
         """
-        new_thread = not THREAD.called
-        THREAD.called = True
+        new_thread = clock.model not in THREAD.models
+        if new_thread:
+            THREAD.models.add(clock.model)
         call = (clock, clock.begun_s, end_s, self._last_end_s, clock.size, images, speed, new_thread)
         KNOWN.rows.add(KNOWN.folder, call)
         clock.begun_s, self._last_end_s = 0.0, end_s
@@ -275,5 +277,8 @@ class Prediction(ReportedRun):
             LINES.write("model", {"number": models[key], **known})
         number = models.get(key, 0)
         KNOWN.objects[number] = KNOWN.objects.get(number, 0) + 1
-        KNOWN.counts_rebuilt(predictor, number)
+        try:
+            KNOWN.counts_rebuilt(predictor, number)
+        except Exception as error:  # noqa: BLE001 - arguments and YOLO objects may be of any kind; calls are kept
+            report("rebuilt", error)
         return number

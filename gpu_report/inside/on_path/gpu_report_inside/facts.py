@@ -7,6 +7,7 @@ import importlib
 import math
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .secrets.hide import hide_and_cut
@@ -381,7 +382,18 @@ def _is_set(variable: str) -> bool:
 
 
 def _binds(variable: str) -> bool:
+    """Tell whether a variable binds threads; OpenMP looks at its places only where it may bind."""
+    if variable == "OMP_PLACES" and os.environ.get("OMP_PROC_BIND", "").strip().lower() == "false":
+        return False
+    if variable == "KMP_AFFINITY" and not _has_intel_openmp():
+        return False
     return os.environ.get(variable, "").strip().lower() not in BINDS_NOT
+
+
+def _has_intel_openmp() -> bool:
+    """Tell whether Intel's or LLVM's OpenMP is loaded, which alone reads KMP_AFFINITY: torch's wheels have GNU's."""
+    maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    return "libiomp5" in maps or "libomp." in maps
 
 
 def _world_size() -> int:

@@ -32,8 +32,14 @@ class ProcessModes:
         self._before = on
         if new:  # twice: no glance of a benchmark's
             self._asked.update(new)
-            threading.Thread(target=self._find, args=(new,), name="gpu-report-modes", daemon=True).start()
+            self._ask(new)
         return {**({"slow_modes": on} if on else {}), **({"set_in": self._found[:]} if self._found else {})}
+
+    def _ask(self, names: list[str]) -> None:
+        try:
+            threading.Thread(target=self._find, args=(names,), name="gpu-report-modes", daemon=True).start()
+        except RuntimeError:  # no more threads, or the interpreter ends: then nobody knows the line
+            return
 
     def _find(self, names: list[str]) -> None:
         try:

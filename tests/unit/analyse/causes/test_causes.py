@@ -1092,7 +1092,7 @@ def test_workers_that_are_gone_are_no_slow_images(left, advised):
     ("own_mib", "fields", "short"),
     [
         (50_000, {"caches_in_memory": True}, "Set `cache=disk` instead of `cache=ram`, or fewer `workers` (now 12)"),
-        (50_000, {"caches_in_memory": False}, "Set fewer `workers` (now 12)"),
+        (50_000, {"caches_in_memory": False}, "Use fewer `workers` (now 12)"),
         (50_000, {"caches_in_memory": None, "loader_workers": 0}, "Use less host memory"),
         (20_000, {"caches_in_memory": True}, None),  # others have most of it
         (50_000, {"caches_in_memory": True, "is_steady": True}, None),  # what lasts has advice of its own

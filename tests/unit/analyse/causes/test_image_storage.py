@@ -124,13 +124,15 @@ def test_images_leave_a_disk_that_fails_by_the_kernel_log(kind, named):
     [("block", "sdab", "critical"), ("block", "sdb", "critical"), ("block", "sda", "info"), ("ata", "ata5", "warning")],
 )
 def test_another_disk_or_a_notice_says_nothing_of_it(kind, named, severity):
-    assert fell(kind, named, severity=severity).short.startswith("Find why /data/images (ext4 on sda) gives less")
+    assert fell(kind, named, severity=severity).short.startswith(
+        "Find why reads from /data/images (ext4 on sda) became slower"
+    )
 
 
 def test_the_controller_of_an_nvme_disk_is_that_disk():
     nvme = (Mount("/fast", "xfs", "/dev/nvme0n1p2", "nvme0n1", False, 9_000.0),)
     assert fell("nvme", "nvme0", folder="/fast/a", mounts=nvme).short.startswith("Copy the images from /fast")
-    assert fell("nvme", "nvme1", folder="/fast/a", mounts=nvme).short.startswith("Find why /fast")
+    assert fell("nvme", "nvme1", folder="/fast/a", mounts=nvme).short.startswith("Find why reads from /fast")
 
 
 @pytest.mark.parametrize(("ranks", "whose"), [(1, "the training's reads"), (4, "all ranks' reads")])

@@ -53,7 +53,13 @@ def test_the_setting_leads_with_a_whole_epoch_that_the_repaired_run_did_reach(na
 
 @pytest.mark.parametrize(
     ("argument", "own_s", "first"),
-    [("batch", 7.0, "own"), ("batch", 4.0, "set"), ("batch", 20.0, "own"), ("workers", 7.0, "set")],
+    [
+        ("batch", 9.0, "own"),
+        ("batch", 7.0, "other"),
+        ("batch", 4.0, "set"),
+        ("batch", 20.0, "own"),
+        ("workers", 7.0, "set"),
+    ],
 )
 def test_a_function_of_the_users_comes_before_a_larger_batch_that_saves_little_more(argument, own_s, first):
     own = finding_of("user-code", Cause("main-process", 0.7, ""), (10.0, 4000.0), None)
@@ -69,7 +75,7 @@ def test_a_function_of_the_users_comes_before_a_larger_batch_that_saves_little_m
 def test_files_of_predictions_come_before_a_larger_batch_too():
     found = [
         Lead(Sentence(FIX, name, (name,), "", Advice("", name, to_value="1", gain_at_most=0.2)), saves_s)
-        for name, saves_s in (("save_txt", 7.0), ("batch", 10.0), ("conf", 8.0))
+        for name, saves_s in (("save_txt", 7.0), ("batch", 10.0), ("conf", 6.0))
     ]
     assert [each.sentence.text for each in _in_order(found, [])] == ["save_txt", "batch", "conf"]
 

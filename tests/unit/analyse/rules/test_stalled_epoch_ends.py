@@ -76,7 +76,7 @@ def test_a_callback_that_grows_is_looked_for_once_with_all_that_it_took():
     analysis = analyse(run_with(LOGS, end_s=[5.0 + 12 * epoch for epoch in range(9)]))
     assert {finding.rule for finding in analysis.findings} >= {"held-epoch-end", "epochs-slowing"}
     looks = [each.text for each in analysis.verdict.sentences if "Look at" in each.text]
-    assert looks[0].startswith("Look at `log_images` (callbacks.py:41): the GPU was idle for 8 min")
+    assert looks[0].startswith("Look at `log_images` (callbacks.py:41): the GPU was idle for 7 min 55 s")
     assert len(looks) == 1
 
 

@@ -1,5 +1,6 @@
 """What the verdict begins with: the one thing to change that saves most, else that there is nothing to fix."""
 
+import math
 from collections.abc import Sequence
 
 from gpu_report.analyse.context import Context
@@ -68,13 +69,20 @@ def _in_order(worth: Sequence[Lead], findings: Sequence[Finding]) -> list[Lead]:
     own = {finding.id for finding in findings if finding.rule == "user-code"}
     batch_s = max((each.saves_s for each in worth if _changes_training(each)), default=0.0)
 
-    def rank(lead: Lead) -> tuple[float, bool]:
+    def is_first(lead: Lead) -> bool:
         advice = lead.sentence.advice
         is_extra = bool(own.intersection(lead.sentence.findings)) or (advice is not None and advice.argument in WRITE)
-        is_first = is_extra and lead.saves_s >= th.INSTEAD_OF_BATCH * batch_s
-        return -max(lead.saves_s, batch_s if is_first else 0.0), not is_first
+        return is_extra and lead.saves_s >= th.INSTEAD_OF_BATCH * batch_s
 
-    return sorted(worth, key=rank)
+    least_s = min((each.saves_s for each in worth if is_first(each)), default=math.inf)
+    # A larger batch goes behind the last of these, and stays before what saves less.
+    return sorted(
+        worth,
+        key=lambda each: (
+            -min(each.saves_s, least_s if _changes_training(each) else math.inf),
+            _changes_training(each),
+        ),
+    )
 
 
 def _changes_training(lead: Lead) -> bool:

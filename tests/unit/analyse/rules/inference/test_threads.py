@@ -43,3 +43,8 @@ def test_nothing_is_known_of_threads_that_work_on_other_ground():
     assert "new-threads" not in found_in(threaded([1] * 300), util_pct=80.0)  # the GPU worked for that long
     assert "new-threads" not in found_in(threaded([np.nan] * 300))  # an older recording
     assert "new-threads" not in found_in(threaded([1] * 4 + [0] * 300))
+
+
+def test_a_pool_of_threads_that_fills_is_no_thread_for_each_call():
+    assert "new-threads" not in found_in(threaded([1] * 40 + [0] * 260))
+    assert "new-threads" in found_in(threaded([1, 1, 0] * 100))

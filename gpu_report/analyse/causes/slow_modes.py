@@ -120,9 +120,15 @@ def searches_kernels(signals: IntervalSignals) -> Candidate | None:
 
 
 def in_convolutions(signals: IntervalSignals) -> bool:
-    """Tell whether a main process stood in calls of convolutions for nearly all of the time, launching hardly any."""
+    """Tell whether a main process stood in calls of convolutions for nearly all of the time, launching hardly any.
+
+    A search is one thread's work. Convolutions of tensors on the CPU are computed by a thread for each core.
+    """
     util, location = signals.gpu_within("gpu_util_pct"), signals.idle_location
+    cpu_pct = signals.within("main_cpu_pct")
     if util is None or location is None or util >= th.LAUNCH_UTIL_PCT:
+        return False
+    if cpu_pct is not None and cpu_pct > th.SEARCH_CPU_PCT:
         return False
     return location.convolving >= th.IN_CONVOLUTIONS
 

@@ -96,6 +96,8 @@ LAUNCH_SM_SHARE = 0.5
 LAUNCH_UTIL_PCT = 15.0
 # Of the idle time: 0.99 while cuDNN tried kernels for each image width, 0.56 to 0.69 in services that launched (H200).
 IN_CONVOLUTIONS = 0.9
+# % of a core: 100 of the thread that searches, and what others of its process take beside it.
+SEARCH_CPU_PCT = 150.0
 # A GPU that has work for so long in each step has all of it launched meanwhile: those of a YOLO model take 0.1 s with a
 # fast CPU (FAST_LAUNCHES_S). What it idles then has another reason: up to a tenth in healthy ones, with one GPU.
 LONG_WORK_S, IDLE_IN_STEPS_SHARE = 0.2, 0.2

@@ -21,7 +21,7 @@ from gpu_report.wording import gib, memory_words, place_words
 
 RULE = "memory-growth"
 WHY = "memory is taken and not released (tensors in a list, losses summed with their autograd graph, a growing cache)"
-RESERVE = "PyTorch keeps the memory that its largest batch so far needed, and its tensors took no more"
+RESERVE = "tensors took little of it: PyTorch keeps what its largest batch needed, or another library took it"
 SIZES = "`multi_scale` gives batches larger images now and then, and PyTorch keeps the memory that these needed"
 MOSAIC = "YOLO closes its mosaic for the last epochs and restarts its data loader: one step, no growth"
 
@@ -329,17 +329,19 @@ def _evidence_of_holder(holder: MemoryHolder | None) -> Iterator[tuple[str, floa
 
 
 def _reserve_finding(case: _Case, growth: MemoryGrowth) -> Finding:
-    grown = memory_words(growth.after_mib - growth.before_mib)
+    varies = case.training.image_sizes > 1
+    keeps = "PyTorch keeps for its largest batches" if varies else "PyTorch or another library keeps: few are tensors"
+    grown = f"rose by {memory_words(growth.after_mib - growth.before_mib)}, which {keeps}"
     return case.context.finding(
         RULE,
         "info",
         (growth.start_s, growth.end_s),
-        f"{case.whose()} rose by {grown}, which PyTorch keeps for its largest batches",
+        f"{case.whose()} {grown}",
         gpu=case.memory.gpu,
-        of_gpus=f"{case.whose(GPUS)} rose by {grown}, which PyTorch keeps for its largest batches",
+        of_gpus=f"{case.whose(GPUS)} {grown}",
         expected=True,
         evidence=_evidence(case, growth),
-        cause=Cause(RULE, LIKELY, SIZES if case.training.image_sizes > 1 else RESERVE),
+        cause=Cause(RULE, LIKELY, SIZES if varies else RESERVE),
     )
 
 

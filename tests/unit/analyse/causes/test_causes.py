@@ -431,6 +431,12 @@ def test_who_launches_convolutions_searches_for_no_kernels(util_pct, convolving,
     assert "kernels" not in explain(late).cause.explanation
 
 
+def test_convolutions_on_many_cores_are_computed_there():
+    many = {**ONE_CORE, "main_cpu_pct": 800}
+    late = signals(many, gpu={"gpu_util_pct": 4, "sm_active_pct": 3}, is_steady=True, idle_location=CONVOLVES)
+    assert "kernels" not in explain(late).cause.explanation
+
+
 def test_a_program_that_is_not_yolos_may_have_any_image_sizes():
     told = {"slow_modes": ["cudnn_benchmark"]}
     assert Training(None, (0.0, 9.0), settings=told).slow_modes == {"cudnn_benchmark"}

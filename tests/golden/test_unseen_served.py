@@ -80,6 +80,10 @@ def test_where_hardly_any_call_came_nothing_is_to_change(folder, name):
     assert not listed_changes(analyse(load_run(folder / name)))
 
 
+def test_pauses_that_are_set_ups_ask_for_no_calls_in_between(folder):
+    assert "slow-after-pause" not in {each.rule for each in analyse(load_run(folder / "switchyard")).findings}
+
+
 def becomes(analysis):
     """Return how many images a second the first advice promises."""
     said = next(each.text for each in analysis.verdict.sentences if each.kind == "look")

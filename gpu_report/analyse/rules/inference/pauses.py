@@ -6,6 +6,7 @@ from gpu_report.analyse.context import Context
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.inference.served import judged_models
 from gpu_report.analyse.rules import thresholds as th
+from gpu_report.analyse.rules.inference.reloaded_models import is_rebuilt
 from gpu_report.analyse.rules.inference.words import ms, of_calls
 from gpu_report.model import Advice, CallGroup, Finding, ServedModel
 
@@ -14,11 +15,14 @@ LOCK_CLOCKS = "An administrator may hold the clocks: `nvidia-smi --lock-gpu-cloc
 
 
 def slow_after_pauses(context: Context) -> list[Finding]:
-    """Report each model whose median is SLOWER_AFTER_PAUSE times as long after its longest pauses as back to back."""
+    """Report each model whose median is SLOWER_AFTER_PAUSE times as long after its longest pauses as back to back.
+
+    Where its predictor is set up anew the pauses are that, and what follows them is a first call.
+    """
     found = []
     for served in context.cached(judged_models):
         groups = served.groups_by("gap")
-        if groups and _is_slower(groups[-1], groups[0]):
+        if groups and _is_slower(groups[-1], groups[0]) and not is_rebuilt(context, served):
             found.append(_finding(context, served, groups[-1], groups[0]))
     return found
 

@@ -26,9 +26,8 @@ LOADING = "model-loading"
 def reloaded_models(context: Context) -> list[Finding]:
     """Report a process that makes a model object for nearly each call."""
     found = []
-    rebuilt = {id(served) for each in _worth_it(context) for served in each.models}
     for served in context.cached(judged_models):
-        if id(served) in rebuilt:
+        if is_rebuilt(context, served):
             continue
         calls, made = len(served.calls.start_s), served.calls.predictors or 0
         if made >= th.RELOADED_CALLS and made >= th.RELOADED_SHARE * calls:
@@ -58,6 +57,11 @@ def _reloaded(context: Context, served: ServedModel, made: int, calls: int) -> F
 def rebuilt_models(context: Context) -> list[Finding]:
     """Report a YOLO object whose predictor is set up anew again and again, because calls change an argument."""
     return [_set_up_anew(context, each) for each in _worth_it(context)]
+
+
+def is_rebuilt(context: Context, served: ServedModel) -> bool:
+    """Tell whether a model's predictor is set up anew often enough to be reported."""
+    return any(served is model for each in _worth_it(context) for model in each.models)
 
 
 def _worth_it(context: Context) -> list[Rebuilt]:

@@ -9,7 +9,7 @@ from gpu_report.analyse.causes.confidence import LIKELY, STRONG, SUPPORTED
 from gpu_report.analyse.causes.main_process import launch_bound, launches_too_much, main_process_bound
 from gpu_report.analyse.evidence import evidence
 from gpu_report.analyse.signals.interval_signals import IntervalSignals
-from gpu_report.analyse.signals.thresholds import MUCH_SHARE
+from gpu_report.analyse.signals.thresholds import IN_CONVOLUTIONS, MUCH_SHARE
 from gpu_report.catalogue import CONVOLUTIONS_KEY
 from gpu_report.model import Advice, Evidence, SettingLocation
 from gpu_report.wording import setting_location_words
@@ -102,35 +102,30 @@ def searches_kernels(signals: IntervalSignals) -> Candidate | None:
 
     Launches, however small, keep a GPU busy for LAUNCH_UTIL_PCT, and take but two thirds of that time in convolutions.
     """
-    if not signals.is_steady or not in_convolutions(signals):
+    convolving = _convolving(signals)
+    if not signals.is_steady or convolving < IN_CONVOLUTIONS:
         return None
-    util = signals.gpu_within("gpu_util_pct")
-    share = 100 * (signals.idle_location.convolving if signals.idle_location else 0.0)
     numbers = evidence(
-        Evidence("in calls of convolutions", share, "% of the idle time", key=CONVOLUTIONS_KEY),
+        Evidence("in calls of convolutions", 100 * convolving, "% of the idle time", key=CONVOLUTIONS_KEY),
         ("CPU of the main process", signals.within("main_cpu_pct"), "% of a core"),
-        Evidence("utilisation", util, "%", key="gpu_util_pct"),
+        Evidence("utilisation", signals.gpu_within("gpu_util_pct"), "%", key="gpu_util_pct"),
     )
-    if AUTOTUNES & signals.slow_modes:
-        mode = next(iter(AUTOTUNES))
-        return Candidate(
-            "main-process", STRONG, SLOW_MODES[mode].what, numbers, (switch_off(mode, signals.setting_locations),)
-        )
-    return Candidate("main-process", SUPPORTED, NEW_SIZES, numbers, (FEWER_SIZES,))
+    mode = next(iter(AUTOTUNES & signals.slow_modes), None)
+    if mode is None:
+        return Candidate("main-process", SUPPORTED, NEW_SIZES, numbers, (FEWER_SIZES,))
+    advice = switch_off(mode, signals.setting_locations)
+    return Candidate("main-process", STRONG, SLOW_MODES[mode].what, numbers, (advice,))
 
 
-def in_convolutions(signals: IntervalSignals) -> bool:
-    """Tell whether a main process stood in calls of convolutions for nearly all of the time, launching hardly any.
+def _convolving(signals: IntervalSignals) -> float:
+    """Return the share (0 to 1) of the idle time in calls of convolutions by a main process that launches hardly any.
 
     A search is one thread's work. Convolutions of tensors on the CPU are computed by a thread for each core.
     """
     util, location = signals.gpu_within("gpu_util_pct"), signals.idle_location
-    cpu_pct = signals.within("main_cpu_pct")
     if util is None or location is None or util >= th.LAUNCH_UTIL_PCT:
-        return False
-    if cpu_pct is not None and cpu_pct > th.SEARCH_CPU_PCT:
-        return False
-    return location.convolving >= th.IN_CONVOLUTIONS
+        return 0.0
+    return location.convolving if (signals.within("main_cpu_pct") or 0.0) <= th.SEARCH_CPU_PCT else 0.0
 
 
 def is_slower_since_first(signals: IntervalSignals) -> bool:

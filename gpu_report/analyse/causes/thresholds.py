@@ -94,8 +94,6 @@ DATA_CAME_SHARE = 0.05  # of training waited for data: so little, and the loader
 LAUNCH_SM_SHARE = 0.5
 # Back to back, even kernels of microseconds keep a GPU busy for this share of the time: 27 % with batches of 4 (H200).
 LAUNCH_UTIL_PCT = 15.0
-# Of the idle time: 0.99 while cuDNN tried kernels for each image width, 0.56 to 0.69 in services that launched (H200).
-IN_CONVOLUTIONS = 0.9
 # % of a core: 100 of the thread that searches, and what others of its process take beside it.
 SEARCH_CPU_PCT = 150.0
 # A GPU that has work for so long in each step has all of it launched meanwhile: those of a YOLO model take 0.1 s with a

@@ -13,6 +13,7 @@ from gpu_report.analyse.inference.call_time import MS
 from gpu_report.analyse.inference.gap_kinds import is_in_call
 from gpu_report.analyse.inference.gaps import noted_stacks
 from gpu_report.analyse.signals.code.stack_kinds import calls_convolution
+from gpu_report.analyse.signals.thresholds import IN_CONVOLUTIONS
 from gpu_report.analyse.timeseries.gpu_series import Bools, Floats
 from gpu_report.model import ModelCalls, ServedModel, Stack
 
@@ -100,7 +101,7 @@ def _stood_in_convolutions(context: Context, served: ServedModel) -> bool:
     inference = [(stack, spent) for stack, spent in notes if _is_inference(stack)]
     total = sum(spent for _, spent in inference)
     inside = sum(spent for stack, spent in inference if calls_convolution(stack))
-    return total >= th.GAP_NOTES_S and inside >= th.IN_CONVOLUTIONS * total
+    return total >= th.GAP_NOTES_S and inside >= IN_CONVOLUTIONS * total
 
 
 def _is_inference(stack: Stack) -> bool:

@@ -54,5 +54,3 @@ NEW_THREADS_LATER = 0.5
 NEW_THREAD_SLOWER = 2.0
 FORMATS_OF_PYTORCH = frozenset({"pt", "torchscript"})  # whose convolutions PyTorch makes
 NEW_SHAPE_IDLE = 0.5  # of inference the GPU is idle, where no calls of known shapes are there to compare with
-# Of the notes in inference: 0.99 while cuDNN tried kernels, 0.56 to 0.69 in seven services that launched them (H200).
-IN_CONVOLUTIONS = 0.9

@@ -157,3 +157,6 @@ OOM_BEFORE_S = 30.0
 # batch (H100, H200), and three times that, and a bit, on a slow CPU. With cuDNN off it was 0.6 (each image by itself).
 LAUNCHES_S = 0.4
 FAST_LAUNCHES_S = 0.1  # ... without a slow CPU: what is between the two may be either, a slow CPU or other code
+# Of stack samples while a GPU idles, in calls of convolutions: 0.99 where cuDNN tried kernels, of a service's inference
+# as of a program's idle time; 0.56 to 0.69 in seven services that launched them (H200).
+IN_CONVOLUTIONS = 0.9

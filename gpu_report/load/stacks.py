@@ -19,6 +19,7 @@ from gpu_report.load.run_clock import RunClock
 from gpu_report.load.stack_tables import MOST_NUMBER, StackTables, first_number, numbers, unpacked
 from gpu_report.load.yolo.callback_lines import text, whole
 from gpu_report.load.yolo.exceptions import one_line
+from gpu_report.load.yolo.setting_locations import setting_locations
 from gpu_report.model import (
     BusyThreads,
     CollectionCounts,
@@ -141,11 +142,9 @@ class _ProcessBlocks:
         """Add what slowed the whole process at the end of a block, and where it was set."""
         for mode in filter(None, map(one_line, _listed(line.get("slow_modes")))):
             self._modes_s[mode] = self._modes_s.get(mode, 0.0) + seconds
-        for each in _listed(line.get("set_in")):
-            told = each if isinstance(each, dict) else {}
-            name, file, at = one_line(told.get("name")), one_line(told.get("file")), whole(told.get("line"))
-            if name and file and at and len(self._set_in) < MOST_MODES:
-                self._set_in[SettingLocation(name, file, at)] = None
+        for each in setting_locations(_listed(line.get("set_in"))):
+            if len(self._set_in) < MOST_MODES:
+                self._set_in[each] = None
         self._told_s += seconds
 
     def _work_out(self) -> None:

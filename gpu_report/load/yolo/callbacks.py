@@ -21,6 +21,7 @@ from gpu_report.load.yolo.callback_lines import LEFT_OUT, LONGEST_TEXT, Callback
 from gpu_report.load.yolo.exceptions import one_line, raised
 from gpu_report.load.yolo.memory_holders import memory_holders
 from gpu_report.load.yolo.profiler_windows import profiler_windows
+from gpu_report.load.yolo.setting_locations import setting_locations
 from gpu_report.model import (
     InsideEpoch,
     InsideRun,
@@ -28,7 +29,6 @@ from gpu_report.model import (
     Raised,
     RebuiltPredictor,
     Recording,
-    SettingLocation,
     Validation,
     YoloRun,
 )
@@ -202,7 +202,7 @@ def _run(lines: Lines, silent_until_s: float, outside: Outside) -> InsideRun:
         memory_holders=memory_holders(lines),
         memory_retries=_memory_retries(lines),
         slow_modes_now=_slow_modes_now(lines),
-        setting_locations=_setting_locations(lines),
+        setting_locations=setting_locations([line.content for line in lines if line.kind == "set_in"][:MOST_PLACES]),
     )
 
 
@@ -237,15 +237,6 @@ def _place(content: Mapping[str, object]) -> tuple[str, int, str]:
     """Return file, line and function of a line of code, empty where it is not known."""
     file, line, function = one_line(content.get("file")), whole(content.get("line")), one_line(content.get("function"))
     return (file, line, function or "") if file and line else ("", 0, "")
-
-
-def _setting_locations(lines: Lines) -> tuple[SettingLocation, ...]:
-    """Return the lines of code that switched something on, each once."""
-    said = [line.content for line in lines if line.kind == "set_in"][:MOST_PLACES]
-    told = ((one_line(each.get("name")), one_line(each.get("file")), whole(each.get("line"))) for each in said)
-    return tuple(
-        dict.fromkeys(SettingLocation(name, file, line) for name, file, line in told if name and file and line)
-    )
 
 
 def _memory_retries(lines: Lines) -> tuple[tuple[float, int], ...]:

@@ -18,8 +18,7 @@ Floats = npt.NDArray[np.float64]
 Read = npt.NDArray[np.floating[Any]]
 
 COLUMNS: Final = tuple(column.name for column in schema.CALLS_COLUMNS)
-MEASURED: Final = ("images", "height", "width", "preprocess_ms", "inference_ms", "postprocess_ms", "total_ms", "gap_ms")
-MARKED: Final = (*MEASURED, "new_thread")
+KEPT: Final = tuple(name for name in COLUMNS if name not in {"mono_s", "model"})
 MOST_FILES: Final = 4096  # processes
 MOST_MODELS: Final = 1000  # in all of them
 LARGEST: Final = 1e9  # milliseconds (eleven days), images and pixels; what lies beyond is a garbled line
@@ -88,7 +87,7 @@ def _sound(numbers: Mapping[str, Read], boot: Boot, end_t_s: float) -> tuple[dic
     A part that makes no sense counts as missing; a row needs its beginning, its images and its whole time.
     """
     start_s = boot.t_s + numbers["mono_s"].astype(np.float64) - boot.mono_s
-    columns = {name: _counted(numbers[name]) for name in MARKED}
+    columns = {name: _counted(numbers[name]) for name in KEPT}
     sound = np.isfinite(start_s) & (start_s <= end_t_s) & np.isfinite(columns["total_ms"]) & (columns["images"] >= 1)
     order = np.flatnonzero(sound)[np.argsort(start_s[sound], kind="stable")]
     model = np.nan_to_num(numbers["model"].astype(np.float64))
@@ -116,7 +115,7 @@ def _models(
             settings={name: value for name, value in facts.items() if name != "gpu_uuid"},
             gpu=next((gpu.index for gpu in gpus if gpu.uuid and gpu.uuid == facts.get("gpu_uuid")), None),
             start_s=columns["start_s"][of],
-            **{name: columns[name][of] for name in MARKED},
+            **{name: columns[name][of] for name in KEPT},
             predictors=_most((run.objects for run in own), int(number)),
             repeated=_most((run.repeated for run in own), int(number)),
             repeated_images=_most((run.repeated_images for run in own), int(number)),
